@@ -86,7 +86,7 @@ var table = map[string]string{
 	"cluster/identity":      "cluster/naming",
 	"cluster/naming":        "",
 	"cluster/plan":          "cluster/plan/... cluster/link cluster/naming",
-	"cluster/plan/syntax":   "github.com/goccy/go-yaml/...",
+	"cluster/plan/syntax":   "go.yaml.in/yaml/v4",
 	"cluster/plan/unit":     "cluster/plan/syntax",
 	"cluster/plan/field":    "",
 	"cluster/plan/settings": "cluster/plan/field cluster/plan/syntax cluster/plan/unit",

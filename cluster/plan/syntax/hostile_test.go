@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -29,7 +30,8 @@ func hostile() map[string]string {
 		"spaces": "a:" + fill(" ") + "b", "hashes": "a: " + fill("#"), "escapes": `a: "` + fill(`\x41`) + `"`,
 		"percent":           fill("%"),
 		"plain in brackets": "a: [" + fill("x ") + "]", "folded plain": "a: x\n" + fill("  y\n"),
-		"ends":    "a: " + fill("]"),
+		"ends":           "a: " + fill("]"),
+		"question marks": "a: [" + fill("{k?: 1},") + "]", "blank braces": "a: {b?: 1," + fill(" \n") + "c: 1}",
 		"indents": indents(1400), "items": "a:\n" + fill("- x\n"), "key lines": keyLines(40_000),
 	}
 }
@@ -99,4 +101,34 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%v: %q is written %q", err, src, root.YAML())
 		}
 	})
+}
+
+func TestLimitsAreMetExactly(t *testing.T) {
+	flowKeys := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "k%d: 1, ", i)
+		}
+		return "a: {" + b.String() + "}"
+	}
+	for _, c := range []struct {
+		what   string
+		text   func(n int) string
+		most   int
+		beyond string
+	}{
+		{"keys", flowKeys, MaxKeys, "this map has more than 10000 keys"},
+		{"bytes of a key", func(n int) string { return strings.Repeat("k", n) + ": 1" }, MaxKey, "a key has 1 to 256"},
+		{"levels", func(n int) string { return "a: " + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) }, MaxDepth,
+			"nested too deeply"},
+		{"values", func(n int) string { return "a: [" + strings.Repeat("1,", n-2) + "]" }, MaxNodes,
+			"more than 1048576 values"},
+	} {
+		if _, err := Parse("p", []byte(c.text(c.most))); err != nil {
+			t.Errorf("%d %s: %v", c.most, c.what, err)
+		}
+		if _, err := Parse("p", []byte(c.text(c.most+1))); err == nil || !strings.Contains(err.Error(), c.beyond) {
+			t.Errorf("%d %s: %v", c.most+1, c.what, err)
+		}
+	}
 }

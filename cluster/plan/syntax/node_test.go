@@ -151,3 +151,45 @@ func mustParse(t *testing.T, text string) *Node {
 	}
 	return n
 }
+
+func TestTextThatIsNotYAMLIsRefusedWhereItGoesWrong(t *testing.T) {
+	for text, want := range map[string]string{
+		"a: b: c":               "1:5: this is not YAML: mapping values are not allowed in this context",
+		"a:\n  b: 1\n c: 2":     "3:2: this is not YAML: did not find expected key while parsing a block mapping",
+		"a: \"x":                "1:4: this is not YAML: found unexpected end of stream while scanning a quoted scalar",
+		"a: \"ü\\q\"":           "1:6: this is not YAML: found unknown escape character while scanning a quoted scalar",
+		"a: {b: 1]":             "1:9: this is not YAML: did not find expected ',' or '}' while parsing a flow mapping",
+		"a: @x":                 "1:4: this is not YAML: @ cannot begin a text without quotes",
+		"a: }":                  "1:4: } closes nothing; put it in quotes if it is meant as text",
+		"a: x\n\ty":             "2:1: a tab indents this line; YAML indents with spaces",
+		"a: 1\n? b":             "2:1: " + refusedKey,
+		"a: {b: 1, ? c : 2}":    "1:11: " + refusedKey,
+		"a: {b: 1, ?\n\n c: 2}": "1:11: " + refusedKey,
+		"a: [? b: 1]":           "1:5: " + refusedKey,
+		"a: {b: 1, <<: {}}":     "1:11: " + refusedMerge,
+		"a: 1\n---\nb: 2":       "2:1: " + secondDocument,
+		"a: 1\n...\nb: 2":       "3:1: " + secondDocument,
+		"a: 1\nb: {a: 1}\na: 2": "3:1: key \"a\" is given twice; it stands already in line 1",
+		"a: [b: 1, &x c]":       "1:11: " + errAnchor.Error(),
+		"a: [1, *x]":            "1:8: " + errAlias.Error(),
+		"a: [\n  !x c]":         "2:3: " + refusedTag,
+		"a: ! c":                "1:4: " + refusedTag,
+		"a: !x!y c":             "1:4: " + refusedTag,
+		"# c\n%YAML 1.2\n---":   "2:1: directives (%name) are not accepted",
+		"a: \uFFFE":             "1:4: control character U+FFFE is not accepted; write it as an escape in double quotes",
+	} {
+		_, err := Parse("p", []byte(text))
+		if err == nil || strings.Split(err.Error(), "\n")[0] != "p:"+want {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestQuestionMarksThatAnnounceNoKeyAreText(t *testing.T) {
+	root := mustParse(t, "a?: why?\nb: {c?: d ?, e: ?f, # why?\n  g: 1}\nh: [\"x?\", i?: 2]\n")
+	for _, path := range []string{"a?", "b.c?", "b.e", "b.g", "h"} {
+		if _, ok := root.Lookup(path); !ok {
+			t.Errorf("%s is not there: %s", path, root.Flow())
+		}
+	}
+}

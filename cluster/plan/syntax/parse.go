@@ -3,14 +3,11 @@ package syntax
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+	"go.yaml.in/yaml/v4"
 )
 
 // Limits of a plan's text. Meeting one is an error that says so.
@@ -61,24 +58,27 @@ func parseValue(file string, src []byte, indent int) (n *Node, err error) {
 			n, err = nil, r.errorf(1, 1, "the YAML parser failed on this text (%v)", p)
 		}
 	}()
-	tokens := lexer.Tokenize(text[indent:])
-	if e := r.checkTokens(tokens); e != nil {
+	if e := r.checkText(text[indent:]); e != nil {
 		return nil, e
 	}
-	f, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
-	if err != nil {
-		return nil, r.syntaxError(err)
+	y, e := r.load(text[indent:])
+	if e != nil {
+		return nil, e
 	}
-	return r.tree(f)
+	return r.tree(y)
 }
 
 // reader turns the library's syntax into nodes.
 type reader struct {
-	file   string
-	indent int
-	source *source
-	nodes  int
-	errs   Errors
+	file      string
+	indent    int
+	source    *source
+	questions bool // whether the text has a question mark at all, as every explicit key does
+	nodes     int
+	slab      []Node // made together: a plan has many
+	kept      []rune // the characters of line keptLine
+	keptLine  int
+	errs      Errors
 }
 
 func (r *reader) errorf(line, column int, format string, args ...any) *Error {
@@ -86,17 +86,9 @@ func (r *reader) errorf(line, column int, format string, args ...any) *Error {
 	return Errorf(n, format, args...)
 }
 
-func (r *reader) tokenErrorf(t *token.Token, format string, args ...any) *Error {
-	p := r.pos(t)
-	return r.errorf(p.Line, p.Column, format, args...)
-}
-
-// pos is where a token stands; the library counts a few multi-line tokens from column 0.
-func (r *reader) pos(t *token.Token) Pos {
-	if t == nil || t.Position == nil {
-		return Pos{r.file, 1, 1}
-	}
-	p := Pos{r.file, max(t.Position.Line, 1), max(t.Position.Column, 1)}
+// pos is a place that the library names.
+func (r *reader) pos(line, column int) Pos {
+	p := Pos{r.file, max(line, 1), max(column, 1)}
 	if p.Line == 1 {
 		p.Column += r.indent
 	}
@@ -116,7 +108,8 @@ func (r *reader) checkCharacters() *Error {
 				return r.errorf(i+1, column, "byte 0x%02x is not UTF-8; a plan is UTF-8 text", line[at-1])
 			case c == '\r':
 				return r.errorf(i+1, column, "a carriage return stands alone; lines end in LF or CRLF")
-			case c < ' ' && c != '\t', c >= 0x7f && c < 0xa0, c == '\uFEFF', c == '\u2028', c == '\u2029':
+			case c < ' ' && c != '\t', c >= 0x7f && c < 0xa0, c == '\uFEFF', c == '\u2028', c == '\u2029',
+				c == '\uFFFE', c == '\uFFFF':
 				return r.errorf(i+1, column,
 					"control character U+%04X is not accepted; write it as an escape in double quotes", c)
 			}
@@ -125,170 +118,172 @@ func (r *reader) checkCharacters() *Error {
 	return nil
 }
 
-// refused are the parts of YAML that a plan does without.
-var refused = map[token.Type]string{
-	token.AnchorType:    "anchors (&name) are not accepted; write the value out where it is needed",
-	token.AliasType:     "aliases (*name) are not accepted; write the value out where it is needed",
-	token.TagType:       "tags (!name) are not accepted; a key's meaning gives its type",
-	token.MergeKeyType:  "merge keys (<<) are not accepted; write the keys out",
-	token.DirectiveType: "directives (%name) are not accepted",
-	token.MappingKeyType: "explicit keys (? key) are not accepted; write key: value. " +
-		"Put a text that begins with a question mark in quotes",
-}
-
-// checkTokens refuses, before the library builds anything of it, what is not accepted or too deep
-// or too large.
-func (r *reader) checkTokens(tokens token.Tokens) *Error {
-	depth := nesting{}
-	started := false
-	for i, t := range tokens {
-		if t.Type == token.CommentType {
-			continue
-		}
-		if t.Type == token.InvalidType {
-			return r.syntaxMessage(r.pos(t), t.Error)
-		}
-		if message, bad := refused[t.Type]; bad {
-			return r.tokenErrorf(t, "%s", message)
-		}
-		if (t.Type == token.DocumentHeaderType || t.Type == token.DocumentEndType) && started {
-			if t.Type == token.DocumentEndType && i == len(tokens)-1 {
-				continue
-			}
-			return r.tokenErrorf(t, "a second document begins here; a plan is one document")
-		}
-		started = true
-		if e := depth.step(r, t); e != nil {
-			return e
-		}
-	}
-	if depth.tokens > 4*MaxNodes {
-		return r.errorf(1, 1, "the plan has more than %d values", MaxNodes)
-	}
-	return nil
-}
-
-// nesting follows how deep the tokens of a text stand in each other, generously: its purpose is to
-// keep the library's recursion and the paths it builds small. The exact depth is checked on the
-// tree.
-type nesting struct {
-	open   []opened
-	tokens int
-	bytes  int // of all paths that the library will build
-}
-
-type opened struct {
-	column int  // of a block's key or dash
-	flow   byte // '[' or '{', ':' for a pair inside these, 0 in a block
-	dash   bool
-	path   int // bytes of the path down to here
-	keys   int // of the same map so far
-}
-
-const (
-	maxPathBytes = 256 << 20
-	tooManyKeys  = "this map has more than %d keys"
+// The parts of YAML that a plan does without.
+var (
+	errAnchor = errors.New("anchors (&name) are not accepted; write the value out where it is needed")
+	errAlias  = errors.New("aliases (*name) are not accepted; write the value out where it is needed")
+	errDeep   = fmt.Errorf("maps and lists are nested too deeply here; at most %d levels are accepted", MaxDepth)
 )
 
-func (d *nesting) step(r *reader, t *token.Token) *Error {
-	d.tokens++
-	switch t.Type {
-	case token.SequenceStartType:
-		d.push(opened{flow: '['}, 8)
-	case token.MappingStartType:
-		d.push(opened{flow: '{'}, 8)
-	case token.SequenceEndType, token.MappingEndType:
-		d.closePair()
-		if len(d.open) > 0 && d.open[len(d.open)-1].flow != 0 {
-			d.open = d.open[:len(d.open)-1]
-		}
-	case token.CollectEntryType:
-		d.closePair()
-		d.bytes += d.path()
-		if len(d.open) > 0 && d.open[len(d.open)-1].flow == '{' {
-			d.open[len(d.open)-1].keys++
-		}
-	case token.SequenceEntryType:
-		d.block(opened{column: t.Position.Column, dash: true}, 8)
-	case token.MappingValueType:
-		key := t.Prev
-		if key == nil {
-			break
-		}
-		if len(key.Value) > MaxKey {
-			return r.tokenErrorf(key, "this key has %d bytes; at most %d are accepted", len(key.Value), MaxKey)
-		}
-		d.block(opened{column: key.Position.Column}, len(key.Value)+1)
-	}
-	if len(d.open) > 4*MaxDepth {
-		return r.tokenErrorf(t, "maps and lists are nested too deeply here; at most %d levels are accepted", MaxDepth)
-	}
-	if len(d.open) > 0 && d.open[len(d.open)-1].keys >= MaxKeys {
-		return r.tokenErrorf(t, tooManyKeys, MaxKeys)
-	}
-	if d.bytes > maxPathBytes {
-		return r.tokenErrorf(t,
-			"too many values stand under long keys up to here; make the keys shorter or the plan smaller")
+const (
+	refusedTag       = "tags (!name) are not accepted; a key's meaning gives its type"
+	refusedMerge     = "merge keys (<<) are not accepted; write the keys out"
+	refusedDirective = "directives (%%name) are not accepted"
+	refusedKey       = "explicit keys (? key) are not accepted; write key: value. " +
+		"Put a text that begins with a question mark in quotes"
+	secondDocument = "a second document begins here; a plan is one document"
+	tooManyKeys    = "this map has more than %d keys"
+)
+
+// limits makes the library stop at the first anchor, alias or level too many, before it builds
+// anything of them.
+type limits struct{}
+
+var (
+	_ yaml.AliasDataPlugin    = limits{}
+	_ yaml.AliasDataContext   = limits{}
+	_ yaml.LoaderLimitsPlugin = limits{}
+)
+
+// CheckDepth keeps the library's recursion small. Blocks and brackets count apart here; the depth of
+// both together, and that of blocks, whose place is exact there, is checked on the tree.
+func (limits) CheckDepth(depth int, at *yaml.DepthContext) error {
+	if at.Kind == yaml.DepthKindFlow && depth > MaxDepth || depth > 4*MaxDepth {
+		return errDeep
 	}
 	return nil
 }
 
-func (d *nesting) path() int {
-	if len(d.open) == 0 {
-		return 0
-	}
-	return d.open[len(d.open)-1].path
+func (limits) CheckAlias(int, int) error { return nil }
+
+func (limits) NewAliasDataContext(yaml.AliasDataServices) (yaml.AliasDataContext, error) {
+	return limits{}, nil
 }
 
-func (d *nesting) push(o opened, path int) {
-	o.path = d.path() + path
-	d.bytes += o.path
-	d.open = append(d.open, o)
-}
+func (limits) BeginDocument() error { return nil }
 
-// closePair leaves the key: value pairs of the innermost bracket.
-func (d *nesting) closePair() {
-	for len(d.open) > 0 && d.open[len(d.open)-1].flow == ':' {
-		d.open = d.open[:len(d.open)-1]
-	}
-}
+func (limits) EndDocument() error { return nil }
 
-// block enters a key or a dash: as a pair if a bracket is open, else leaving the blocks that its
-// column ends.
-func (d *nesting) block(o opened, path int) {
-	for i := len(d.open) - 1; i >= 0; i-- {
-		top := d.open[i]
-		if top.flow != 0 {
-			o.flow = ':'
+func (limits) DefineAnchor(string, *yaml.Node) error { return errAnchor }
+
+func (limits) ResolveAlias(string) (*yaml.Node, bool, error) { return nil, false, errAlias }
+
+// checkText refuses a directive, which can only stand before everything else, and a text with far
+// more signs of values than its values can have. The exact number is checked on the tree.
+func (r *reader) checkText(text string) *Error {
+	for i, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "%") {
+			p := r.pos(i+1, 1)
+			return r.errorf(p.Line, p.Column, refusedDirective)
+		}
+		if s := strings.TrimLeft(line, " \t"); s != "" && s[0] != '#' {
 			break
 		}
-		if top.column == o.column && !top.dash && !o.dash {
-			o.keys = top.keys + 1
-		}
-		if top.column < o.column || top.column == o.column && o.dash && !top.dash {
-			break
-		}
-		d.open = d.open[:i]
 	}
-	d.push(o, path)
+	signs := 0
+	for _, sign := range []string{",", ":", "[", "{", "- "} {
+		signs += strings.Count(text, sign)
+	}
+	if signs > 4*MaxNodes {
+		return r.errorf(1, 1, "the plan has more than %d values", MaxNodes)
+	}
+	r.questions = strings.Contains(text, "?")
+	return nil
+}
+
+// load makes the library read the text's only document; nil if it has none.
+func (r *reader) load(text string) (*yaml.Node, *Error) {
+	l, err := yaml.NewLoader(strings.NewReader(text), yaml.WithPlugin(limits{}))
+	if err != nil {
+		return nil, r.errorf(1, 1, "the YAML parser failed on this text (%v)", err)
+	}
+	var first, second yaml.Node
+	err = l.Load(&first)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err == nil {
+		err = l.Load(&second)
+	}
+	if err == nil {
+		p := r.pos(second.Line, second.Column)
+		return nil, r.errorf(p.Line, p.Column, secondDocument)
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, r.syntaxError(err)
+	}
+	return first.Content[0], nil
 }
 
 // syntaxError gives the library's complaint our form.
 func (r *reader) syntaxError(err error) *Error {
-	var y yaml.Error
-	if errors.As(err, &y) && y.GetToken() != nil {
-		return r.syntaxMessage(r.pos(y.GetToken()), y.GetMessage())
+	var y *yaml.LoadError
+	if !errors.As(err, &y) {
+		return r.errorf(1, 1, "this is not YAML: %s", firstLine(err.Error()))
 	}
-	return r.errorf(1, 1, "this is not YAML: %s", firstLine(err.Error()))
+	p, ended := r.inText(y.Mark)
+	if from, end := r.inText(y.ContextMark); ended && !end && y.ContextMark.Line > 0 {
+		p = from // what is not closed
+	}
+	switch y.Message {
+	case errDeep.Error(), errAnchor.Error(), errAlias.Error():
+		return r.errorf(p.Line, p.Column, "%s", y.Message)
+	case "found undefined tag handle":
+		return r.errorf(p.Line, p.Column, refusedTag)
+	}
+	return r.syntaxMessage(p, y.ContextMsg, y.Message)
 }
 
-func (r *reader) syntaxMessage(p Pos, message string) *Error {
+// inText is a place that the library names; or, and true, the end of the last line that is not
+// blank, if the place is behind all text.
+func (r *reader) inText(m yaml.Mark) (p Pos, ended bool) {
+	p = r.pos(m.Line, m.Column)
+	last := len(r.source.lines)
+	for last > 1 && strings.TrimSpace(r.source.line(last)) == "" {
+		last--
+	}
+	length := utf8.RuneCountInString(strings.TrimRight(r.source.line(last), " \t"))
+	if p.Line > last || p.Line == last && p.Column > length {
+		return Pos{r.file, last, max(length, 1)}, true
+	}
+	return p, false
+}
+
+// runes is a line's characters, kept for the next question about the same line.
+func (r *reader) runes(line int) []rune {
+	if r.keptLine != line {
+		r.kept, r.keptLine = []rune(r.source.line(line)), line
+	}
+	return r.kept
+}
+
+// runeAt is the character at a place, 0 outside of its line.
+func (r *reader) runeAt(p Pos) rune {
+	if line := r.runes(p.Line); p.Column >= 1 && p.Column <= len(line) {
+		return line[p.Column-1]
+	}
+	return 0
+}
+
+// syntaxMessage tells what is wrong at p: as the library does, unless the character there says it
+// better. context is what the library was reading.
+func (r *reader) syntaxMessage(p Pos, context, message string) *Error {
 	for _, line := range []int{p.Line, p.Line + 1} {
 		text := r.source.line(line)
 		if blank := text[:len(text)-len(strings.TrimLeft(text, " \t"))]; strings.Contains(blank, "\t") {
 			column := strings.Index(blank, "\t") + 1
 			return r.errorf(line, column, "a tab indents this line; YAML indents with spaces")
 		}
+	}
+	c := r.runeAt(p)
+	switch {
+	case message == "did not find expected node content" && context == "while parsing a block node" &&
+		strings.ContainsRune("]},", c):
+		return r.errorf(p.Line, p.Column, "%c closes nothing; put it in quotes if it is meant as text", c)
+	case message == "found character that cannot start any token" && strings.ContainsRune("@`%", c):
+		message, context = fmt.Sprintf("%c cannot begin a text without quotes", c), ""
+	case context != "":
+		message += " " + context
 	}
 	return r.errorf(p.Line, p.Column, "this is not YAML: %s", firstLine(message))
 }
@@ -298,121 +293,163 @@ func firstLine(s string) string {
 	return Printable(s, 2*QuoteWidth)
 }
 
-func (r *reader) tree(f *ast.File) (*Node, error) {
-	top := &Node{Pos: Pos{r.file, 1, 1 + r.indent}, source: r.source}
-	if len(f.Docs) > 1 {
-		return nil, r.errorf(1, 1, "the text has %d documents; a plan is one document", len(f.Docs))
+func (r *reader) tree(y *yaml.Node) (*Node, error) {
+	if y == nil {
+		return &Node{Pos: Pos{r.file, 1, 1 + r.indent}, source: r.source}, nil
 	}
-	if len(f.Docs) == 1 && f.Docs[0].Body != nil {
-		top = r.node(f.Docs[0].Body, 1)
-	}
+	top := r.node(y, 1)
 	if err := Join(r.errs); err != nil {
 		return nil, err
 	}
 	return top, nil
 }
 
-// node converts one value and all below it. It returns nil once there are too many errors to go on.
-func (r *reader) node(y ast.Node, depth int) *Node {
-	n := &Node{Pos: r.pos(y.GetToken()), source: r.source}
+// newNode takes a node of the slab.
+func (r *reader) newNode(line, column int) *Node {
+	const most = 256
+	if len(r.slab) == 0 {
+		r.slab = make([]Node, min(most, 8+r.nodes))
+	}
+	n := &r.slab[0]
+	r.slab = r.slab[1:]
+	n.Pos, n.source = r.pos(line, column), r.source
+	return n
+}
+
+// node converts one value and all below it, as far as the limits let it.
+func (r *reader) node(y *yaml.Node, depth int) *Node {
+	n := r.newNode(y.Line, y.Column)
 	if r.nodes++; r.nodes > MaxNodes {
 		r.fatal(n, fmt.Sprintf("the plan has more than %d values up to here", MaxNodes))
 		return n
 	}
-	switch y := y.(type) {
-	case *ast.MappingNode:
+	r.checkTag(n, y)
+	switch y.Kind {
+	case yaml.MappingNode:
 		r.mapping(n, y, depth)
-	case *ast.MappingValueNode:
-		r.mapping(n, &ast.MappingNode{Values: []*ast.MappingValueNode{y}}, depth)
-	case *ast.SequenceNode:
+	case yaml.SequenceNode:
 		n.Kind = List
 		if r.deep(n, depth) {
 			break
 		}
-		for _, v := range y.Values {
+		n.Items = make([]*Node, 0, len(y.Content))
+		for _, v := range y.Content {
 			n.Items = append(n.Items, r.node(v, depth+1))
 		}
-	case *ast.NullNode:
-		n.Kind = Null
-	default:
-		r.scalar(n, y)
+	case yaml.ScalarNode:
+		n.Quoted = y.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
+		if n.Quoted || !nullWord(y.Value) {
+			n.Kind, n.Text = Scalar, y.Value
+		}
 	}
 	n.adopt()
 	return n
 }
 
-func (r *reader) scalar(n *Node, y ast.Node) {
-	n.Kind = Scalar
-	switch y := y.(type) {
-	case *ast.StringNode:
-		t := y.GetToken()
-		n.Text, n.Quoted = y.Value, t.Type == token.SingleQuoteType || t.Type == token.DoubleQuoteType
-		if !n.Quoted && n.Text != "" && strings.ContainsRune("]},", rune(n.Text[0])) {
-			r.complain(Errorf(n, "%s closes nothing; put it in quotes if it is meant as text", n.Text[:1]))
-		}
-		if !n.Quoted && n.Text == "" {
-			n.Kind = Null
-		}
-	case *ast.LiteralNode:
-		n.Quoted = true
-		if y.Value != nil {
-			n.Text = y.Value.Value
-		}
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		n.Text = y.GetToken().Value
-	default:
-		r.complain(Errorf(n, "this kind of YAML (%s) is not accepted here", y.Type()))
+func (r *reader) checkTag(n *Node, y *yaml.Node) {
+	if y.Style&yaml.TaggedStyle != 0 || y.Tag == "!" {
+		r.complain(Errorf(n, refusedTag))
 	}
 }
 
-func (r *reader) mapping(n *Node, y *ast.MappingNode, depth int) {
+func (r *reader) mapping(n *Node, y *yaml.Node, depth int) {
 	n.Kind = Map
-	if !y.IsFlowStyle && len(y.Values) > 0 {
-		n.Pos = r.pos(y.Values[0].Key.GetToken())
-	}
 	if r.deep(n, depth) {
 		return
 	}
-	if len(y.Values) > MaxKeys {
+	size := len(y.Content) / 2
+	if size > MaxKeys {
 		r.complain(Errorf(n, tooManyKeys, MaxKeys))
 		return
 	}
-	first := make(map[string]Pos, len(y.Values))
-	for _, v := range y.Values {
-		f := Field{Pos: r.pos(v.Key.GetToken()), Value: r.node(v.Value, depth+1)}
+	const few = 16 // are searched faster than a table is made
+	var first map[string]int
+	if size > few {
+		first = make(map[string]int, size)
+	}
+	n.Fields = make([]Field, 0, size)
+	for i := 0; i < len(y.Content); i += 2 {
+		key := y.Content[i]
+		f := Field{Pos: r.pos(key.Line, key.Column), Value: r.node(y.Content[i+1], depth+1)}
 		f.Value.parent = n
-		key := &Node{Kind: Scalar, Pos: f.Pos, source: r.source, parent: n.parent, key: n.key, index: n.index}
-		f.Key = r.keyText(key, v.Key)
-		if before, twice := first[f.Key]; twice {
-			r.complain(Errorf(key, "key %s is given twice; it stands already in line %d", Quote(f.Key), before.Line))
+		f.Key = r.keyText(n, y, key)
+		before, twice := first[f.Key]
+		for j := 0; size <= few && !twice && j < len(n.Fields); j++ {
+			before, twice = j, n.Fields[j].Key == f.Key
+		}
+		if twice {
+			r.complain(Errorf(r.keyNode(n, f.Pos), "key %s is given twice; it stands already in line %d",
+				Quote(f.Key), n.Fields[before].Pos.Line))
 			continue
 		}
-		first[f.Key] = f.Pos
+		if size > few {
+			first[f.Key] = len(n.Fields)
+		}
 		n.Fields = append(n.Fields, f)
 	}
 }
 
-func (r *reader) keyText(key *Node, y ast.MapKeyNode) string {
-	text := ""
-	switch y := y.(type) {
-	case *ast.StringNode:
-		text = y.Value
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode, *ast.NullNode:
-		text = y.GetToken().Value
-	default:
-		r.complain(Errorf(key, "this cannot be a key; a key is a word"))
+// keyNode is a key of the map n, for errors about it, which have the path of the map.
+func (r *reader) keyNode(n *Node, p Pos) *Node {
+	return &Node{Kind: Scalar, Pos: p, source: r.source, parent: n.parent, key: n.key, index: n.index}
+}
+
+func (r *reader) keyText(n *Node, m, y *yaml.Node) string {
+	at := r.pos(y.Line, y.Column)
+	complain := func(format string, args ...any) {
+		r.complain(Errorf(r.keyNode(n, at), format, args...))
+	}
+	if p, explicit := r.explicit(m, y); explicit {
+		at = p
+		complain(refusedKey)
+		return y.Value
+	}
+	switch plain := y.Style == 0; {
+	case y.Style&yaml.TaggedStyle != 0 || y.Tag == "!":
+		complain(refusedTag)
+	case y.Kind != yaml.ScalarNode:
+		complain("this cannot be a key; a key is a word")
 		return fmt.Sprint(len(r.errs))
+	case plain && y.Value == "<<":
+		complain(refusedMerge)
+	case y.Value == "" || len(y.Value) > MaxKey:
+		complain("a key has 1 to %d bytes, this one has %d", MaxKey, len(y.Value))
 	}
-	if text == "" || len(text) > MaxKey {
-		r.complain(Errorf(key, "a key has 1 to %d bytes, this one has %d", MaxKey, len(text)))
+	return y.Value
+}
+
+// explicit reports whether a question mark announces a key, and where. In a block, the mark and not
+// the key stands in the map's column; in brackets, nothing else can stand before a key and end so.
+func (r *reader) explicit(m, key *yaml.Node) (Pos, bool) {
+	p := r.pos(key.Line, key.Column)
+	if m.Style&yaml.FlowStyle == 0 {
+		if key.Column == m.Column {
+			return p, false
+		}
+		if mark := r.pos(key.Line, m.Column); r.runeAt(mark) == '?' {
+			p = mark
+		}
+		return p, true
 	}
-	return text
+	if !r.questions {
+		return p, false
+	}
+	for p.Column--; ; p.Column-- {
+		for p.Column == 0 && p.Line > 1 {
+			p.Line--
+			p.Column = len(r.runes(p.Line))
+		}
+		if c := r.runeAt(p); p.Column == 0 || c != ' ' && c != '\t' {
+			comment := p.Line != key.Line && strings.Contains(r.source.line(p.Line), " #")
+			return p, c == '?' && !comment
+		}
+	}
 }
 
 // deep reports, and complains, that n stands too deep to go on.
 func (r *reader) deep(n *Node, depth int) bool {
 	if depth > MaxDepth {
-		r.fatal(n, fmt.Sprintf("maps and lists are nested too deeply here; at most %d levels are accepted", MaxDepth))
+		r.fatal(n, errDeep.Error())
 	}
 	return depth > MaxDepth
 }
