@@ -145,8 +145,8 @@ var (
 	_ yaml.LoaderLimitsPlugin = limits{}
 )
 
-// CheckDepth keeps the library's recursion small. Blocks and brackets count apart here; the depth of
-// both together, and that of blocks, whose place is exact there, is checked on the tree.
+// CheckDepth keeps the library's recursion small. Blocks and brackets count apart here. The tree is
+// checked for the depth of both together, and for the exact place of a block too many.
 func (limits) CheckDepth(depth int, at *yaml.DepthContext) error {
 	if at.Kind == yaml.DepthKindFlow && depth > MaxDepth || depth > 4*MaxDepth {
 		return errDeep
