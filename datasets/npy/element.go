@@ -47,7 +47,7 @@ const accepted = "accepted are booleans (b1), integers (i1, i2, i4, i8, u1, u2, 
 // elementOf finds an element type by its name in a header, which begins with the byte order: < for
 // little-endian, > for big-endian, | where there is none.
 func elementOf(descr string) (element, bool) {
-	if descr == "" || !strings.Contains("<>|", descr[:1]) {
+	if descr == "" || strings.IndexByte("<>|", descr[0]) < 0 {
 		return element{}, false
 	}
 	e, ok := types[descr[1:]]

@@ -135,7 +135,7 @@ func TestEveryHalfFloatHasItsValue(t *testing.T) {
 		}
 		got := half(uint16(bits))
 		if exponent == 31 {
-			if !math.IsNaN(got) && !math.IsInf(got, 0) || (fraction == 0) != math.IsInf(got, int(1-2*(bits>>15))) {
+			if !math.IsNaN(got) && !math.IsInf(got, 0) || (fraction == 0) != math.IsInf(got, 1-2*(bits>>15)) {
 				t.Errorf("%s is %v", text, got)
 			}
 		} else if math.Float64bits(got) != math.Float64bits(want) {

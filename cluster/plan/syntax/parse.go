@@ -281,7 +281,7 @@ func (r *reader) syntaxMessage(p Pos, context, message string) *Error {
 		strings.ContainsRune("]},", c):
 		return r.errorf(p.Line, p.Column, "%c closes nothing; put it in quotes if it is meant as text", c)
 	case message == "found character that cannot start any token" && strings.ContainsRune("@`%", c):
-		message, context = fmt.Sprintf("%c cannot begin a text without quotes", c), ""
+		message = fmt.Sprintf("%c cannot begin a text without quotes", c)
 	case context != "":
 		message += " " + context
 	}
