@@ -188,7 +188,7 @@ var unnameable = []struct{ sort, text, want string }{
 	{"optimizer", "{kind: sgd, rate: {kind: stairs}}", "plan.yaml:1:29: x.rate.kind: unknown rate schedule \"stairs\""},
 	{"optimizer", "{kind: adam, beta1: 2}",
 		"plan.yaml:1:24: x.beta1: 2 is out of range; accepted is 0 or more, below 1"},
-	{"optimizer", "{kind: sgd, rate: }", "plan.yaml:1:21: x.rate: "},
+	{"optimizer", "{kind: sgd, rate: }", "plan.yaml:1:22: x.rate: "},
 	{"data", "{set: nls-kdd}", "plan.yaml:1:10: x.set: unknown data set \"nls-kdd\"; did you mean nsl-kdd?"},
 	{"data", "{set: nsl-kdd, encoding: 94}", "plan.yaml:1:29: x.encoding: 94 is not accepted; accepted are 93, 122"},
 	{"data", "{set: nsl-kdd, samples: 100}", "plan.yaml:1:19: x.samples: unknown key"},

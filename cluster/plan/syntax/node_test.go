@@ -176,7 +176,7 @@ func TestTextThatIsNotYAMLIsRefusedWhereItGoesWrong(t *testing.T) {
 		"a: ! c":                "1:4: " + refusedTag,
 		"a: !x!y c":             "1:4: " + refusedTag,
 		"# c\n%YAML 1.2\n---":   "2:1: directives (%name) are not accepted",
-		"a: \uFFFE":             "1:4: control character U+FFFE is not accepted; " +
+		"a: \uFFFE": "1:4: control character U+FFFE is not accepted; " +
 			"write it as an escape in double quotes",
 	} {
 		_, err := Parse("p", []byte(text))

@@ -180,7 +180,7 @@ func (r *reader) checkText(text string) *Error {
 			break
 		}
 	}
-	signs := 0
+	signs := strings.Count(text, ",") // once more than below: {a,b} has two values for each
 	for _, sign := range []string{",", ":", "[", "{", "- "} {
 		signs += strings.Count(text, sign)
 	}
