@@ -13,8 +13,8 @@ type Filler struct {
 }
 
 // FitFiller measures the mean of each numeric column over those of the given rows that have a value
-// there, nil meaning all rows, in float64 and in the order of rows. A column without any is an error
-// that names it. It panics if there is no row to fit on.
+// there, nil meaning all rows, in float64 and in the order of rows. A column without any is an
+// error that names it. It panics if there is no row to fit on.
 func FitFiller(set *Set, rows []int32) (*Filler, error) {
 	if set.Len() == 0 || (rows != nil && len(rows) == 0) {
 		panic("datasets: filler fitted on no rows")

@@ -56,10 +56,10 @@ func TestATableIsSplitByAColumn(t *testing.T) {
 	}
 	for split, want := range map[string]string{
 		"{kind: column, column: town}": `there is no column "town"; accepted are names of a header`,
-		"{kind: column, column: site, workers: {rom: [lon], fra: [fra]}}": `split column: unknown worker "rom"; there ` +
-			`are ["fra" "lon"]`,
-		"{kind: column, column: site, workers: {lon: [rom, lon], fra: [fra]}}": "no training sample's site is rom, which " +
-			"worker lon is to see",
+		"{kind: column, column: site, workers: {rom: [lon], fra: [fra]}}": `unknown worker "rom"; there are ` +
+			`["fra" "lon"]`,
+		"{kind: column, column: site, workers: {lon: [rom, lon], fra: [fra]}}": "no training sample's site is " +
+			"rom, which worker lon is to see",
 		"{kind: column}": "column",
 	} {
 		_, err := try(t, parse("data.split="+split), driver.Options{})

@@ -34,23 +34,7 @@ stop: {steps: 10}
 func TestMissingValuesAreFilledFromTheTrainingPartAndRecorded(t *testing.T) {
 	dir := t.TempDir()
 	const n = 80
-	rng := rand.New(rand.NewPCG(1, 1))
-	var text strings.Builder
-	text.WriteString("a,b,label\n")
-	var a []float64 // NaN where missing
-	gaps := 0
-	for i := range n {
-		v, field := float64(i), fmt.Sprint(i)
-		if rng.IntN(3) == 0 {
-			v, field = math.NaN(), []string{"", "NA", "?"}[i%3]
-			gaps++
-		}
-		a = append(a, v)
-		fmt.Fprintf(&text, "%s,%d,%d\n", field, i%7, i%2)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "holes.csv"), []byte(text.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	a, gaps := holes(t, filepath.Join(dir, "holes.csv"), n)
 	p, err := driver.Parse(filepath.Join(dir, "holed.yaml"), []byte(holed))
 	if err != nil {
 		t.Fatal(err)
@@ -93,4 +77,26 @@ func TestMissingValuesAreFilledFromTheTrainingPartAndRecorded(t *testing.T) {
 		math.Abs(scaled.Width[0]-width) > 1e-5 {
 		t.Errorf("filled with %v, scaled by %+v; want mean %v, deviation %v", filled.Values, scaled, mean, width)
 	}
+}
+
+// holes writes a table of n samples with gaps in its first column, of which it returns the values,
+// NaN where missing, and the number that are.
+func holes(t *testing.T, file string, n int) (a []float64, gaps int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(1, 1))
+	var text strings.Builder
+	text.WriteString("a,b,label\n")
+	for i := range n {
+		v, field := float64(i), fmt.Sprint(i)
+		if rng.IntN(3) == 0 {
+			v, field = math.NaN(), []string{"", "NA", "?"}[i%3]
+			gaps++
+		}
+		a = append(a, v)
+		fmt.Fprintf(&text, "%s,%d,%d\n", field, i%7, i%2)
+	}
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return a, gaps
 }

@@ -14,8 +14,8 @@ type DataFile struct {
 	// that is compressed with gzip, of what it becomes.
 	Size   int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
-	// Missing says what became of the values that the samples lack; empty where they would have been
-	// refused.
+	// Missing says what became of the values that the samples lack; empty where they would have
+	// been refused.
 	Missing Missing `json:"missing,omitzero"`
 }
 

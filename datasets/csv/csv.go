@@ -68,8 +68,8 @@ type Options struct {
 	// Marks are the fields that stand for a missing value, beside the empty one, where missing
 	// values are accepted.
 	Marks []string `plan:"marks" doc:"fields that stand for a missing value, beside the empty one, unless missing is refuse"`
-	// By is a column whose values become the set's groups. It is no input unless it is one of Words.
-	// Default: none.
+	// By is a column whose values become the set's groups. It is no input unless it is one of
+	// Words. Default: none.
 	By string
 }
 
@@ -238,7 +238,8 @@ func (o Options) byName() bool {
 		_, err := strconv.Atoi(c)
 		return err != nil && c != Last
 	}
-	return isName(o.Label) || o.By != "" && isName(o.By) || slices.ContainsFunc(o.Words, isName) || slices.ContainsFunc(o.Ignore, isName)
+	return isName(o.Label) || o.By != "" && isName(o.By) || slices.ContainsFunc(o.Words, isName) ||
+		slices.ContainsFunc(o.Ignore, isName)
 }
 
 // second finds out, with the second line, whether the first is a header.

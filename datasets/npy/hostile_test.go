@@ -22,7 +22,8 @@ var hostiles = []hostile.File{
 		"offset 40: after 30 of 118 bytes of the header: the file ends too early"},
 	{"npy-float128", "The elements are floats of 16 bytes.",
 		`offset 10: header: element type "<f16", floating-point numbers of another size; ` +
-			`accepted are booleans (b1), integers (i1, i2, i4, i8, u1, u2, u4, u8) and floating-point numbers (f2, f4, f8)`},
+			`accepted are booleans (b1), integers (i1, i2, i4, i8, u1, u2, u4, u8) and floating-point ` +
+			`numbers (f2, f4, f8)`},
 	{"npy-no-order", "Elements of four bytes come without a byte order.",
 		`element type "|f4", without its byte order; accepted are booleans`},
 	{"npy-integer-3", "The elements have three bytes.", `element type "<i3", integers of another size; accepted`},

@@ -69,16 +69,16 @@ func TestValuesAndWorkersThatDoNotMatchAreTold(t *testing.T) {
 		workers []string
 		want    string
 	}{
-		{set, nil, []string{"fra"}, "no worker is given the samples whose site is lon; without workers, the values must " +
-			"be the workers' names, which are fra; workers: {NAME: [VALUE]} says whose a value is"},
+		{set, nil, []string{"fra"}, "no worker is given the samples whose site is lon; without workers, the values " +
+			"must be the workers' names, which are fra; workers: {NAME: [VALUE]} says whose a value is"},
 		{set, nil, []string{"fra", "lon", "rom"}, "no training sample's site is rom, which worker rom is to see; " +
 			"there are fra, lon"},
 		{set, []ColumnValues{{"a", []string{"fra"}}, {"b", nil}}, []string{"a", "b"}, `worker "b" is given no value`},
-		{set, []ColumnValues{{"a", []string{"fra"}}}, []string{"a", "b"}, `worker "b" is given no value; workers names`},
+		{set, []ColumnValues{{"a", []string{"fra"}}}, []string{"a", "b"}, `"b" is given no value; workers names`},
 		{set, []ColumnValues{{"x", []string{"fra"}}}, []string{"a"}, `unknown worker "x"; there are ["a"]`},
 		{set, []ColumnValues{{"a", []string{"fra"}}, {"b", []string{"lon", "fra"}}}, []string{"a", "b"},
 			`the value "fra" is given to a and to b; one worker sees a sample`},
-		{set, []ColumnValues{{"a", []string{"fra"}}}, []string{"a"}, "no worker is given the samples whose site is lon"},
+		{set, []ColumnValues{{"a", []string{"fra"}}}, []string{"a"}, "no worker is given the samples whose"},
 		{grouped([]string{"fra", "lon"}, 0, 0), nil, []string{"fra", "lon"}, `leaves worker "lon" without samples`},
 		{&datasets.Set{Name: "s"}, nil, []string{"a"}, `data set "s" has no column to split by`},
 	} {
