@@ -50,7 +50,7 @@ messages take in runs of known shapes, good to a factor of three or so.`,
 				fmt.Fprintln(con.notes(), "warning: "+warning)
 			}
 			about := facts{
-				"plan": args[0], "memory_bytes": e.Memory, "core_seconds_per_virtual_second": e.Second.Seconds(),
+				"plan": args[0], "memory_bytes": e.Memory, "max_core_seconds_per_virtual_second": e.Second.Seconds(),
 				"warning": warning,
 			}
 			return con.say(about, "%s is in order\n%s\n", args[0], e)

@@ -51,7 +51,8 @@ func (e Estimate) Warning() string {
 func (e Estimate) String() string {
 	text := "a run takes about " + inBytes(e.Memory) + " of memory"
 	if e.Second > 0 {
-		text += fmt.Sprintf(", and %.2g s of a core for a second of virtual time", e.Second.Seconds())
+		text += fmt.Sprintf(", and at most %.2g s of a core for a second of virtual time, in which no node waits",
+			e.Second.Seconds())
 	}
 	return text + "; the data set and evaluation come on top"
 }
