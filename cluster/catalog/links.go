@@ -133,8 +133,8 @@ func (c *Catalog) network(s *Spec) error {
 		return err
 	}
 	n := &p.Network
-	entries := make([]entry, 0, len(n.Between)+len(n.Links)+len(p.Schedule))
-	for _, links := range [][]plan.LinkSpec{n.Between, n.Links} {
+	entries := make([]entry, 0, len(n.Implied)+len(n.Links)+len(p.Schedule))
+	for _, links := range [][]plan.LinkSpec{n.Implied, n.Links} {
 		for i := range links {
 			spec := &links[i]
 			config, err := c.configure(&spec.LinkSettings, s.Default)

@@ -25,7 +25,7 @@ type sited struct {
 // sites gives the network the links that its preset or its matrix says it has.
 func (c *Catalog) sites(p *plan.Plan) error {
 	n := &p.Network
-	n.Between = nil
+	n.Implied = nil
 	var m *link.Matrix
 	switch {
 	case n.Preset != "":
@@ -45,7 +45,7 @@ func (c *Catalog) sites(p *plan.Plan) error {
 	all := p.Names()
 	for i, a := range names {
 		for _, b := range names[:i+1] {
-			n.Between = append(n.Between, between(all, m, a, b)...)
+			n.Implied = append(n.Implied, implied(all, m, a, b)...)
 		}
 	}
 	return nil
@@ -97,8 +97,8 @@ func sitedNames(p *plan.Plan, m *link.Matrix) ([]sited, error) {
 	return names, nil
 }
 
-// between are the links between those whom two names stand for.
-func between(all plan.Names, m *link.Matrix, a, b sited) (links []plan.LinkSpec) {
+// implied are the links between those whom two names stand for.
+func implied(all plan.Names, m *link.Matrix, a, b sited) (links []plan.LinkSpec) {
 	there, back := m.Delay(a.site, b.site), m.Delay(b.site, a.site)
 	ends := []plan.Ends{{Between: []string{a.name, b.name}}}
 	if there != back {

@@ -25,7 +25,7 @@ func (p *Plan) Links() *Links {
 }
 
 // All are the links of the network: those that follow from sites, then those of the plan.
-func (s *NetworkSpec) All() []LinkSpec { return slices.Concat(s.Between, s.Links) }
+func (s *NetworkSpec) All() []LinkSpec { return slices.Concat(s.Implied, s.Links) }
 
 // Directions lists the pairs of names that the ends stand for.
 func (e Ends) Directions() [][2]string {

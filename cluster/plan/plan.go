@@ -191,9 +191,9 @@ type NetworkSpec struct {
 	// Links in the order of the file. Of several that name a pair the last one counts, alone; what
 	// it leaves out is as in Default. [Plan.Links] carries this out.
 	Links []LinkSpec `plan:"links" doc:"the links that differ; of several that name a pair the last one counts"`
-	// Between are the links that Preset or Matrix means, which come before Links. The catalog sets
+	// Implied are the links that Preset or Matrix means, which come before Links. The catalog sets
 	// them.
-	Between []LinkSpec
+	Implied []LinkSpec
 	// Source is the syntax that the network was read from, for errors; nil if the plan has none.
 	Source *syntax.Node `plan:",node"`
 }
