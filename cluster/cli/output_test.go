@@ -45,7 +45,7 @@ func TestEveryCommandThatPrintsFactsPrintsThemAsJSON(t *testing.T) {
 		{"replay out/runs/0000", "equal run"},
 		{"diff out same", "equal"},
 		{"report out", "page folder figures tables"},
-		{"plan check plan.yaml", "plan memory_bytes core_seconds_per_virtual_second"},
+		{"plan check plan.yaml", "plan memory_bytes max_core_seconds_per_virtual_second"},
 		{"plan show plan.yaml", "data model nodes"},
 		{"plan new", "data model nodes"},
 		{"plan new --out new.yaml", "plan"},
