@@ -182,6 +182,9 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 			return nil, fmt.Errorf("%s: no samples; accepted are lines of fields with a label", name)
 		case t.kept == 0:
 			return nil, fmt.Errorf("%s: no column is left beside the label; at least one is needed", name)
+		case t.inputs() == 0:
+			return nil, fmt.Errorf("%s: the only columns beside the label are of words, and every word is missing; "+
+				"at least one value is needed", name)
 		}
 		return t, nil
 	}
