@@ -56,6 +56,28 @@
 //	c.Architectures.Declare("hierarchical-server", hierarchy{Every: 1}, "what it does")
 //	cli.Main(c)
 //
+// # Somebody leaves: what to do
+//
+// A node leaves or crashes. The same holds in virtual time, in real time and on a cluster:
+//
+//  1. Nobody hears of it at once. Go on; what is sent to a node that has gone is dropped.
+//  2. The coordinator hears of it and sends each present member a protos.View, whose Absent names
+//     the node. Members receive it at different instants.
+//  3. While you handle that message, Env.View is the new view: ranks, Role and neighbours have
+//     changed; positions and PIDs have not.
+//  4. Give up waiting for those that are absent. Gather.Follow does that for a round of values; if
+//     the round is complete with that, end it.
+//  5. A message from a node that has gone, sent before, may still arrive: take it in or ignore it,
+//     but never answer it, and do not end the run because of it.
+//  6. A node that returns is another actor: it remembers nothing and gets a protos.Start with Joins
+//     set. The others get a View that has it. Send it what it needs to begin.
+//  7. Put the number of the view with which a life began into heads, as Push.Life does. It tells
+//     messages of a former life from those of the present one.
+//  8. A View may come before or after messages of those who know it already. Keep what belongs to a
+//     later view until that has come.
+//  9. If your architecture cannot do without the node, end the run with Fail and the reason.
+//  10. Answer Waiter, so that a run that comes to a standstill says who waited for whom.
+//
 // # Keeping to the world
 //
 // What makes the same actor run in every world, and with the same bits in virtual time:

@@ -117,7 +117,17 @@ type ScaledColumn struct {
 	Width  float64 `json:"width"`
 }
 
-// Columns returns what the scaler does to each numeric column, in their order; nil with NoScaling.
+// Alike returns the offset and the width by which all inputs are scaled; false with NoScaling, and
+// where each numeric column has others.
+func (sc *Scaler) Alike() (offset, width float64, ok bool) {
+	if sc.scaling == NoScaling || sc.columns != nil {
+		return 0, 0, false
+	}
+	return sc.offset[0], sc.width[0], true
+}
+
+// Columns returns what the scaler does to each numeric column, in their order; nil with NoScaling,
+// and where all inputs are scaled alike.
 func (sc *Scaler) Columns() []ScaledColumn {
 	if sc.scaling == NoScaling {
 		return nil

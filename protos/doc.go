@@ -3,6 +3,34 @@
 //
 // A head is a small protobuf message. Vectors of parameters or gradients are Tensors: they
 // travel beside the head, are counted by reference and are never copied into protobuf.
+//
+// # Heads and their tensors
+//
+// The heads of a run's messages, how many tensors each carries, and how many values a tensor has. P
+// is the number of the model's parameters, and S the number of vectors that the optimiser remembers
+// (1 with momentum). Values are float32: parameters, or the loss divided by a parameter for
+// gradients. Decoding does not check any of this; a receiver refuses what differs.
+//
+//	head          tensors   values     what they are
+//	Push          1         P          a gradient, or the sum of several
+//	Parameters    1         P          the server's parameters, shared by all receivers
+//	Chunk         1         0 to P     a piece of a reduction's vector; 1 value for a vote
+//	Report        0
+//	Outcome       0 to S+2  0 or P     the round's mean; to join, also model and optimiser
+//	Model         0 to 1    P          a peer's parameters; none if they have not moved
+//	PullModel     0
+//	Busy          0
+//	Join          0
+//	Unready       0
+//	Welcome       1         P          parameters to begin with
+//	Meet          0
+//	Clock         0
+//	Arrived       0
+//	Start         0
+//	View          0
+//	Progress      0
+//	TakeSnapshot  0
+//	Snapshot      1         P          the parameters at the instant of the answer
 package protos
 
 //go:generate go run ./generate

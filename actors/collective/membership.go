@@ -45,17 +45,16 @@ type membership struct {
 	stage   stage
 	joins   bool
 	rank    int
-	causes  map[int]string    // of waiting, by rank, as far as there was one
-	reports []standing        // by rank; nil where nobody reports
-	missing int               // reports
-	agreed  uint64            // finished rounds, once all reports are in
-	kept    []*protos.Message // for later
+	causes  map[int]string           // of waiting, by rank, as far as there was one
+	reports *actors.Gather[standing] // of the ranks; its rounds are views
+	agreed  uint64                   // finished rounds, once all reports are in
+	kept    []*protos.Message        // for later
 }
 
 // standing is how far a rank is according to its report.
 type standing struct {
-	known, joins bool
-	finished     uint64
+	joins    bool
+	finished uint64
 }
 
 // agreement is what a rank waits for that is ready before a new view is.
@@ -92,9 +91,9 @@ func (w *worker) follow(ctx actor.Context) {
 	if w.joins || w.ready() {
 		w.wait()
 	}
-	w.reports, w.missing = make([]standing, len(w.nodes)), len(w.nodes)-1
-	w.reports[w.rank] = standing{known: true, joins: w.joins, finished: w.finished}
-	if w.missing == 0 {
+	w.reports = actors.NewGather[standing](w.view, w.nodes)
+	_ = w.reports.Put(w.env.Node(), w.view, standing{w.joins, w.finished}) // the first
+	if w.reports.Complete() {
 		w.agree(ctx)
 	} else {
 		var others []*actor.PID
@@ -195,13 +194,12 @@ func (w *worker) replay(ctx actor.Context) {
 // report takes in how far another rank is.
 func (w *worker) report(ctx actor.Context, head *protos.Report) {
 	rank := int(head.Rank)
-	if rank < 0 || rank >= len(w.reports) || w.reports[rank].known || w.stage != reporting {
-		actors.Fail(w.env, "nobody waits for the report of rank %d in view %d", head.Rank,
-			head.View)
+	if rank < 0 || rank >= len(w.nodes) || w.stage != reporting ||
+		w.reports.Put(w.nodes[rank], head.View, standing{head.Joins, head.Finished}) != nil {
+		actors.Fail(w.env, "nobody waits for the report of rank %d in view %d", head.Rank, head.View)
 		return
 	}
-	w.reports[rank] = standing{known: true, joins: head.Joins, finished: head.Finished}
-	if w.missing--; w.missing == 0 {
+	if w.reports.Complete() {
 		w.agree(ctx)
 		w.replay(ctx)
 	}
@@ -211,12 +209,12 @@ func (w *worker) report(ctx actor.Context, head *protos.Report) {
 func (w *worker) agree(ctx actor.Context) {
 	source := -1
 	w.agreed = 0
-	for rank, r := range w.reports {
+	for rank, r := range w.reports.Values() {
 		if !r.joins && (source < 0 || r.finished > w.agreed) {
 			source, w.agreed = rank, r.finished
 		}
 	}
-	for rank, r := range w.reports {
+	for rank, r := range w.reports.Values() {
 		if !r.joins && r.finished+1 < w.agreed {
 			actors.Fail(w.env, "in view %d rank %d has finished %d rounds and rank %d has finished %d, "+
 				"which is more than one behind", w.view, rank, r.finished, source, w.agreed)
@@ -243,7 +241,7 @@ func (w *worker) agree(ctx actor.Context) {
 // spread gives the ranks that are behind what they lack.
 func (w *worker) spread(ctx actor.Context) {
 	var late, joining []*actor.PID
-	for rank, r := range w.reports {
+	for rank, r := range w.reports.Values() {
 		switch {
 		case r.joins:
 			joining = append(joining, w.peer(rank))
