@@ -7,6 +7,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -27,6 +28,7 @@ type Catalog struct {
 	Schedules     Kinds[optim.Schedule]
 	Architectures Kinds[train.Architecture]
 	Delays        Kinds[link.Delay]
+	LinkRates     Kinds[rate.Rate]
 	Topologies    Kinds[link.Topology]
 	// Actors are those that a driver can have spawned outside of any run. None comes with Gradwire.
 	Actors Kinds[actors.ResidentKind]
@@ -49,6 +51,7 @@ func Default() *Catalog {
 	c.Schedules.what = "rate schedule"
 	c.Architectures.what = "architecture"
 	c.Delays.what = "delay"
+	c.LinkRates.what = "link rate"
 	c.Topologies.what = "topology"
 	c.Actors.what = "actor kind"
 	addModels(c)
@@ -59,6 +62,7 @@ func Default() *Catalog {
 	addSchedules(c)
 	addArchitectures(c)
 	addDelays(c)
+	addLinkRates(c)
 	addTopologies(c)
 	return c
 }
@@ -86,6 +90,8 @@ type Spec struct {
 	Added []string
 	// Default is what edges are like that Links does not name.
 	Default link.Config
+	// Access is what the uplinks and downlinks of the plan's nodes are like, in their order.
+	Access []Access
 	// Links say what the others are like, and what the schedule does to all of them.
 	Links *Links
 	// Topologies are the one that the run begins with and those that follow, in the order
@@ -186,12 +192,11 @@ func (s *Spec) held() bool {
 	}
 	for i := range s.Plan.Nodes {
 		node := &s.Plan.Nodes[i]
-		if !s.Roles[i].Trains && (node.Compute.Step == nil || *node.Compute.Step > 0) || node.Uplink > 0 ||
-			node.Downlink > 0 {
+		if !s.Roles[i].Trains && (node.Compute.Step == nil || *node.Compute.Step > 0) || s.Access[i] != (Access{}) {
 			return true
 		}
 	}
-	return s.Default.Delay != link.Delay(link.Constant{}) || s.Default.Rate > 0 || s.Links.differ()
+	return s.Default.Delay != link.Delay(link.Constant{}) || s.Default.Rate != nil || s.Links.differ()
 }
 
 func (c *Catalog) training(s *Spec) error {

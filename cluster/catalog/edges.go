@@ -169,7 +169,7 @@ func (l *Links) course(about []int32) *Course {
 
 // over lays a change over a configuration.
 func (e *entry) over(c link.Config) link.Config {
-	if _, given := e.change.Source.Get("rate"); given {
+	if e.change.Rate != nil {
 		c.Rate = e.config.Rate
 	}
 	if e.change.Delay != nil {

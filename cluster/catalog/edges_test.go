@@ -10,7 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 // drawnNetwork is a plan's nodes, links and schedule.
@@ -73,8 +75,9 @@ func (d *drawnNetwork) read(t testing.TB) *plan.Plan {
 
 // walked is what one pair of nodes is like by a walk over all entries.
 type walked struct {
-	delay, rate []float64 // at the beginning, and after each change
-	down        func(at time.Duration) bool
+	delay []float64 // at the beginning, and after each change
+	rate  []rate.Rate
+	down  func(at time.Duration) bool
 }
 
 // names reports whether the ends are about a pair of nodes.
@@ -86,6 +89,15 @@ func names(e plan.Ends, from, to *plan.NodeSpec) (named bool) {
 	return named
 }
 
+// bound is a rate that is always the same.
+func bound(n plan.Rate) rate.Rate {
+	var written unit.ByteRate
+	if n.Node != nil && written.UnmarshalPlan(n.Node) == nil && written > 0 {
+		return rate.Constant(written)
+	}
+	return nil
+}
+
 // walk goes through the whole plan for one pair of nodes. upright is the first entry that has the
 // link come up that is not down, or -1.
 func walk(p *plan.Plan, from, to *plan.NodeSpec) (w walked, upright int) {
@@ -94,10 +106,10 @@ func walk(p *plan.Plan, from, to *plan.NodeSpec) (w walked, upright int) {
 		_, _ = fmt.Sscanf(text, "%fms", &ms)
 		return ms
 	}
-	delay, rate, outages := 20.0, 0.0, p.Network.Default.Outages
+	delay, limit, outages := 20.0, rate.Rate(nil), p.Network.Default.Outages
 	for i := range p.Network.Links {
 		if l := &p.Network.Links[i]; about(l.Ends) {
-			delay, rate, outages = 20, l.Rate, p.Network.Default.Outages
+			delay, limit, outages = 20, bound(l.Rate), p.Network.Default.Outages
 			if n, given := l.Source.Get("delay"); given {
 				delay = milliseconds(n.Text)
 			}
@@ -106,7 +118,7 @@ func walk(p *plan.Plan, from, to *plan.NodeSpec) (w walked, upright int) {
 			}
 		}
 	}
-	w.delay, w.rate = []float64{delay}, []float64{rate}
+	w.delay, w.rate = []float64{delay}, []rate.Rate{limit}
 	schedule := byTime(p.Schedule)
 	isDown := func(at time.Duration, until int) (down bool) {
 		for _, c := range schedule[:until] {
@@ -125,9 +137,9 @@ func walk(p *plan.Plan, from, to *plan.NodeSpec) (w walked, upright int) {
 			delay = 7
 		}
 		if c.Rate != nil {
-			rate = float64(*c.Rate)
+			limit = bound(*c.Rate)
 		}
-		w.delay, w.rate = append(w.delay, delay), append(w.rate, rate)
+		w.delay, w.rate = append(w.delay, delay), append(w.rate, limit)
 		if c.Do == plan.Up && !isDown(time.Duration(c.At), i) && upright < 0 {
 			upright = i
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -104,7 +105,7 @@ func (c *Catalog) delay(n *syntax.Node) (link.Delay, *syntax.Node, error) {
 		err = settings.Decode(n, &constant)
 		d = link.Constant{Delay: time.Duration(constant)}
 	} else {
-		d, resolved, err = c.Delays.read(c, n, "kind")
+		d, resolved, err = c.drawnDelay(n)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -115,8 +116,91 @@ func (c *Catalog) delay(n *syntax.Node) (link.Delay, *syntax.Node, error) {
 	return d, resolved, nil
 }
 
+// drawing is what every delay model has beside its own settings.
+type drawing struct {
+	Draw string `plan:"draw" words:"message|node|link" doc:"when the delay is drawn: for each message; once for each node that sends, for all its links; or once for each link"`
+}
+
+// drawnDelay reads a delay model, and when it is drawn.
+func (c *Catalog) drawnDelay(n *syntax.Node) (d link.Delay, resolved *syntax.Node, err error) {
+	if d, resolved, err = c.Delays.read(c, n, "kind", "draw"); err != nil {
+		return nil, nil, err
+	}
+	when, given := n.Get("draw")
+	if !given {
+		return d, resolved, nil
+	}
+	s := drawing{}
+	if err := settings.Decode(when.As("draw"), &s); err != nil {
+		return nil, nil, err
+	}
+	resolved = syntax.NewMap(append(resolved.Fields, syntax.Entry("draw", when))...)
+	if s.Draw == "message" {
+		return d, resolved, nil
+	}
+	if _, replayed := d.(link.Trace); replayed {
+		return nil, nil, syntax.Errorf(when, "a trace is not drawn; accepted is draw: message, or to leave this out")
+	}
+	return link.Once{Of: d, PerNode: s.Draw == "node"}, resolved, nil
+}
+
+// linkRate reads a rate: bytes a second, or a process. It is nil if there is no bound.
+func (c *Catalog) linkRate(n *syntax.Node) (r rate.Rate, resolved *syntax.Node, err error) {
+	if n.Kind != syntax.Scalar {
+		if r, resolved, err = c.LinkRates.read(c, n, "kind"); err != nil {
+			return nil, nil, err
+		}
+		if err = r.Validate(); err != nil {
+			return nil, nil, Located(n, err)
+		}
+		return r, resolved, nil
+	}
+	var constant unit.ByteRate
+	if err = constant.UnmarshalPlan(n); err == nil && constant > 0 {
+		r = rate.Constant(constant)
+	}
+	return r, n, err
+}
+
+// Access is what all edges of a node share; nil is unlimited.
+type Access struct {
+	Uplink, Downlink rate.Rate
+}
+
+// access reads the rates of the nodes' uplinks and downlinks, those of a group once.
+func (c *Catalog) access(s *Spec) error {
+	type read struct {
+		rate.Rate
+		resolved *syntax.Node
+	}
+	known := map[*syntax.Node]read{}
+	one := func(n *plan.Rate, r *rate.Rate) error {
+		of, already := known[n.Node]
+		if !already {
+			var err error
+			if of.Rate, of.resolved, err = c.linkRate(n.Node); err != nil {
+				return err
+			}
+			known[n.Node] = of
+		}
+		n.Node, *r = of.resolved, of.Rate
+		return nil
+	}
+	s.Access = make([]Access, len(s.Plan.Nodes))
+	for i := range s.Plan.Nodes {
+		n := &s.Plan.Nodes[i]
+		if err := cmp.Or(one(&n.Uplink, &s.Access[i].Uplink), one(&n.Downlink, &s.Access[i].Downlink)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // network resolves the plan's links and what its schedule does to them.
 func (c *Catalog) network(s *Spec) error {
+	if err := c.access(s); err != nil {
+		return err
+	}
 	p := s.Plan
 	base := &p.Network.Default
 	if base.Delay == nil {
@@ -166,17 +250,20 @@ func (c *Catalog) network(s *Spec) error {
 func (c *Catalog) change(s *Spec, change *plan.Change) (e entry, err error) {
 	changed := plan.LinkSettings{Delay: change.Delay, Loss: change.Loss, Source: change.Source}
 	if change.Rate != nil {
-		changed.Rate = float64(*change.Rate)
+		changed.Rate = *change.Rate
 	}
 	e = entry{Ends: change.Ends(), change: change, at: time.Duration(change.At)}
 	if e.config, err = c.configure(&changed, s.Default); err != nil {
 		return e, Located(change.Source, err)
 	}
 	change.Delay = changed.Delay // with its defaults spelled out
+	if change.Rate != nil {
+		*change.Rate = changed.Rate
+	}
 	return e, nil
 }
 
-// configure lays settings over a base, and spells out their delay. What they leave
+// configure lays settings over a base, and spells out their delay and rate. What they leave
 // out is the base's; outages that they name stand instead of the base's.
 func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config, error) {
 	config := base
@@ -187,6 +274,13 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 			return config, err
 		}
 		config.Delay, l.Delay = d, resolved
+	}
+	if l.Rate.Node != nil {
+		r, resolved, err := c.linkRate(l.Rate.Node)
+		if err != nil {
+			return config, err
+		}
+		config.Rate, l.Rate.Node = r, resolved
 	}
 	if l.Loss != nil {
 		config.Loss = link.Loss(*l.Loss)

@@ -12,6 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -97,12 +98,12 @@ network:
 `)
 	always := []link.Outage{{From: time.Second, To: 2 * time.Second}}
 	for name, want := range map[string]link.Config{
-		"a b": {Delay: constant(3 * ms), Rate: 1000, Outages: always},
-		"s b": {Delay: constant(10 * ms), Rate: 10_000, Outages: always},
-		"b s": {Delay: constant(10 * ms), Rate: 10_000, Outages: always},
-		"s a": {Delay: constant(20 * ms), Rate: 1000, Outages: always},
+		"a b": {Delay: constant(3 * ms), Rate: rate.Constant(1000), Outages: always},
+		"s b": {Delay: constant(10 * ms), Rate: rate.Constant(10_000), Outages: always},
+		"b s": {Delay: constant(10 * ms), Rate: rate.Constant(10_000), Outages: always},
+		"s a": {Delay: constant(20 * ms), Rate: rate.Constant(1000), Outages: always},
 		// Outages that a link names stand instead of the default's; those that touch are one.
-		"a s": {Delay: constant(30 * ms), Rate: 1000, Outages: []link.Outage{{From: 5 * time.Second,
+		"a s": {Delay: constant(30 * ms), Rate: rate.Constant(1000), Outages: []link.Outage{{From: 5 * time.Second,
 			To: 9 * time.Second}}},
 	} {
 		from, to, _ := strings.Cut(name, " ")
@@ -124,7 +125,12 @@ network:
 		from, to := s.Plan.Nodes[a].Name, s.Plan.Nodes[b].Name
 		settings := links.Edge(from, to)
 		got := s.edge(from, to)
-		if float64(settings.Rate) != got.Rate || settings.Reorder != got.Reorder ||
+		var written unit.ByteRate
+		if err := written.UnmarshalPlan(settings.Rate.Node); err != nil {
+			t.Fatal(err)
+		}
+		if bound, limited := got.Rate.(rate.Constant); limited != (written > 0) || float64(bound) != float64(written) ||
+			settings.Reorder != got.Reorder ||
 			len(settings.Outages) != len(got.Outages) ||
 			(settings.Loss != nil) != (got.Loss.Probability > 0) {
 			t.Errorf("%s to %s: %+v, the plan says %+v", from, to, got, settings)
@@ -197,7 +203,7 @@ schedule:
 		At       time.Duration
 		From, To string
 		Delay    link.Delay
-		Rate     float64
+		Rate     rate.Rate
 		Loss     float64
 	}
 	var got []seen
@@ -206,9 +212,9 @@ schedule:
 	}
 	const sec = time.Second
 	want := []seen{
-		{sec, "s", "a", constant(2 * sec), 1000, 0}, {sec, "a", "s", constant(2 * sec), 0, 0},
-		{2 * sec, "s", "a", constant(2 * sec), 2000, 0},
-		{3 * sec, "s", "a", constant(2 * sec), 2000, 0.05}, {3 * sec, "s", "b", constant(ms), 0, 0.05},
+		{sec, "s", "a", constant(2 * sec), rate.Constant(1000), 0}, {sec, "a", "s", constant(2 * sec), nil, 0},
+		{2 * sec, "s", "a", constant(2 * sec), rate.Constant(2000), 0},
+		{3 * sec, "s", "a", constant(2 * sec), rate.Constant(2000), 0.05}, {3 * sec, "s", "b", constant(ms), nil, 0.05},
 	}
 	equal(t, "changes", want, got)
 }
@@ -389,6 +395,8 @@ func FuzzRead(f *testing.F) {
 		}
 		c := Default()
 		c.Delays.list = c.Delays.list[:len(c.Delays.list)-1] // traces would open files of any name
+		c.LinkRates.list = slices.DeleteFunc(c.LinkRates.list,
+			func(k Kind[rate.Rate]) bool { return k.Name == "trace" })
 		c.Topologies.list = slices.DeleteFunc(c.Topologies.list,
 			func(k Kind[link.Topology]) bool { return k.Name == "file" })
 		s, err := c.Read(p)

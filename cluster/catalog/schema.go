@@ -7,8 +7,8 @@ import (
 )
 
 // Schema is the JSON Schema of plans that name what is in the catalog. Its definitions, which tags
-// names:"…" refer to, are data, model, layer, split, train, optimizer, rate, architecture, delay
-// and topology.
+// names:"…" refer to, are data, model, layer, split, train, optimizer, rate, architecture, delay,
+// link-rate and topology.
 func (c *Catalog) Schema(title string) *settings.Schema {
 	described := common{Fit: "train", Split: named("kind", "iid")}
 	shared := settings.SchemaOf(&described).Properties
@@ -29,7 +29,9 @@ func (c *Catalog) Schema(title string) *settings.Schema {
 		}}},
 		{Name: "architecture", Schema: c.Architectures.schema("kind", roles)},
 		{Name: "delay", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.Duration)),
-			c.Delays.schema("kind", nil)}}},
+			c.Delays.schema("kind", settings.SchemaOf(&drawing{Draw: "message"}).Properties)}}},
+		{Name: "link-rate", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.ByteRate)),
+			c.LinkRates.schema("kind", nil)}}},
 		{Name: "topology", Schema: c.Topologies.wordOrMap()},
 	})
 }

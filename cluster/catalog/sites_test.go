@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/plan"
 )
 
@@ -47,7 +48,7 @@ network:
 				want = time.Millisecond
 			}
 			got := s.edge(from, to)
-			if d, is := got.Delay.(link.Constant); !is || d.Delay != want || got.Rate != 12.5e6 {
+			if d, is := got.Delay.(link.Constant); !is || d.Delay != want || got.Rate != rate.Constant(12.5e6) {
 				t.Errorf("from %s to %s: %+v at %v bytes/s, want %v", from, to, got.Delay, got.Rate, want)
 			}
 			if of := s.Plan.Links().Edge(from, to).Delay; of.Text != want.String() {

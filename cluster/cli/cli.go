@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli/bundled"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
@@ -89,7 +90,7 @@ func (p Program) Commands(out, errs io.Writer) *cobra.Command {
 }
 
 func (p Program) console(out, errs io.Writer) *console {
-	return &console{out: out, errs: errs, examples: examples{p.Examples}}
+	return &console{out: out, errs: errs, examples: bundled.Plans{FS: p.Examples}}
 }
 
 func (p Program) tree(con *console) *cobra.Command {
@@ -115,12 +116,12 @@ same bits; in real time the same actors meet the same delays.`,
 	root.SetFlagErrorFunc(flagUsage)
 	con.add(root)
 	root.AddCommand(runCommand(c, con), reportCommand(con), diffCommand(con), replayCommand(c, con),
-		planCommand(c, con), linksCommand(c, con), listCommand(c, con), dataCommand(c, con))
+		evalCommand(c, con), planCommand(c, con), linksCommand(c, con), listCommand(c, con), dataCommand(c, con))
 	root.AddCommand(upCommand(con), identityCommand(con), nodeCommand(c, con), submitCommand(con),
 		nodesCommand(con), actorsCommand(con), submissionsCommand(con), statusCommand(con), logsCommand(con),
 		stopCommand(con), fetchCommand(con), removeCommand(con))
 	addVersion(root, con)
-	con.examples.addTo(root, con)
+	addExamples(root, con.examples, con)
 	addCobras(root)
 	rename(root, cmp.Or(p.Name, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")))
 	complete(root, c, con.examples)

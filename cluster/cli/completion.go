@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli/bundled"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/datasets"
@@ -61,8 +62,8 @@ func upTo(n int, next completer) completer {
 
 // complete gives every command and flag of the tree its completions: folders and files where
 // they are meant, and nothing where nothing is known.
-func complete(root *cobra.Command, c *catalog.Catalog, e examples) {
-	aPlan := upTo(1, e.offer)
+func complete(root *cobra.Command, c *catalog.Catalog, e bundled.Plans) {
+	aPlan := upTo(1, plans(e))
 	var sets []string
 	for _, s := range published.All() {
 		sets = append(sets, s.Name)
@@ -70,6 +71,7 @@ func complete(root *cobra.Command, c *catalog.Catalog, e examples) {
 	arguments := map[string]completer{
 		"run": aPlan, "submit": aPlan, "links": aPlan, "plan check": aPlan, "plan show": aPlan,
 		"report": records(""), "diff": upTo(2, records("")), "replay": upTo(1, records("runs")),
+		"eval":     upTo(1, records("runs")),
 		"data get": eachOnce(sets...), "data check": eachOnce(sets...),
 		"identity init": upTo(1, folders), "identity issue": upTo(1, folders),
 	}
@@ -112,14 +114,14 @@ func complete(root *cobra.Command, c *catalog.Catalog, e examples) {
 
 // assignments offers the keys of the plan that the line names, or of any plan, and words for
 // their values.
-func assignments(c *catalog.Catalog, e examples) completer {
+func assignments(c *catalog.Catalog, e bundled.Plans) completer {
 	return func(cmd *cobra.Command, args []string, typed string) (offers, directive) {
 		var root *syntax.Node
 		switch {
 		case len(args) > 0:
 			src, err := os.ReadFile(args[0])
-			if one, ok := e.find(args[0]); err != nil && ok {
-				src, err = []byte(one.Plan), nil
+			if one, ok := e.Find(args[0]); err != nil && ok {
+				src, err = []byte(one.Text), nil
 			}
 			if err == nil {
 				root, _ = syntax.Parse(args[0], src) // a plan that is not in order yet has no keys to offer
@@ -156,20 +158,22 @@ func begun(cmd *cobra.Command, c *catalog.Catalog) *syntax.Node {
 		syntax.Field{Key: "architecture", Value: name("kind", s.Architecture)})
 }
 
-// offer offers files of plans, and examples where no file begins with what is typed.
-func (e examples) offer(cmd *cobra.Command, args []string, typed string) (offers, directive) {
-	if found, err := filepath.Glob(escaped(typed) + "*"); err == nil && len(found) == 0 {
-		var list offers
-		for _, one := range e.all() {
-			if strings.HasPrefix(one.Name, typed) {
-				list = append(list, cobra.CompletionWithDesc(one.Name, one.described().About))
+// plans offers files of plans, and examples where no file begins with what is typed.
+func plans(e bundled.Plans) completer {
+	return func(cmd *cobra.Command, args []string, typed string) (offers, directive) {
+		if found, err := filepath.Glob(escaped(typed) + "*"); err == nil && len(found) == 0 {
+			var list offers
+			for _, one := range e.All() {
+				if strings.HasPrefix(one.Name, typed) {
+					list = append(list, cobra.CompletionWithDesc(one.Name, one.Described().About))
+				}
+			}
+			if len(list) > 0 {
+				return list, cobra.ShellCompDirectiveNoFileComp
 			}
 		}
-		if len(list) > 0 {
-			return list, cobra.ShellCompDirectiveNoFileComp
-		}
+		return files("yaml", "yml")(cmd, args, typed)
 	}
-	return files("yaml", "yml")(cmd, args, typed)
 }
 
 // records offers folders that hold a record, or the folders of runs below them; any folder where

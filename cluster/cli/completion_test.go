@@ -40,7 +40,8 @@ var completed = []struct{ line, want, directive string }{
 	{"submit ''", "yaml yml", endings},
 	{"plan check ''", "yaml yml", endings},
 	{"links ''", "yaml yml", endings},
-	{"links plan.yaml --set network.default.r", "network.default.rate= network.default.reorder=", keys},
+	{"links plan.yaml --set network.default.r", "network.default.rate= network.default.rate. " +
+		"network.default.reorder=", keys},
 	{"plan show ''", "yaml yml", endings},
 	{"run --clock ''", "virtual real", words},
 	{"run --format ''", "text json", words},
@@ -68,7 +69,7 @@ var completed = []struct{ line, want, directive string }{
 		"nodes.near.compute.step= nodes.near.compute.speed= nodes.near.compute.cores=", keys},
 	{"run plan.yaml --set nodes.nobody.",
 		"nodes.nobody.name= nodes.nobody.role= nodes.nobody.count= nodes.nobody.compute= nodes.nobody.compute. " +
-			"nodes.nobody.uplink= nodes.nobody.downlink=", keys},
+			"nodes.nobody.uplink= nodes.nobody.uplink. nodes.nobody.downlink= nodes.nobody.downlink.", keys},
 	{"run plan.yaml --set network.links.server-f", "network.links.server-far.", keys},
 	{"run plan.yaml --set architecture.",
 		"architecture.kind= architecture.scale= architecture.every=", keys},

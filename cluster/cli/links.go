@@ -139,8 +139,14 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, con *
 func (f *probing) send(ctx context.Context, n *driver.Network, i int) (*report.Probed, error) {
 	l := &n.Lines[i]
 	r := &report.Probed{
-		Edge: report.Edge{From: l.From, To: l.To, Model: inWords(n.Delays[i]), Rate: l.Config.Rate},
+		Edge: report.Edge{From: l.From, To: l.To, Model: inWords(n.Delays[i])},
 		End:  f.until.Seconds(),
+	}
+	if l.Config.Rate != nil {
+		r.Rate = l.Config.Rate.Mean()
+	}
+	if n.Rates[i].Kind == syntax.Map {
+		r.RateModel = inWords(n.Rates[i])
 	}
 	down, count := time.Duration(0), 0
 	for o := range l.Outages(n.Seed, f.until) {
@@ -177,7 +183,7 @@ func addSpan(r *report.Probed, o link.Outage, gap time.Duration) {
 	r.Down = append(r.Down, span)
 }
 
-// inWords is a delay of a plan in a few words: its kind and its settings.
+// inWords is a delay or a rate of a plan in a few words: its kind and its settings.
 func inWords(n *syntax.Node) string {
 	if n.Kind != syntax.Map {
 		return n.Flow()

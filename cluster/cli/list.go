@@ -31,6 +31,7 @@ values each of its settings accepts, and what it means.`,
 		lister(con, "schedules", c.Schedules.All()),
 		lister(con, "architectures", c.Architectures.All()),
 		lister(con, "links", c.Delays.All()),
+		lister(con, "rates", c.LinkRates.All()),
 		networksCommand(con),
 		lister(con, "topologies", c.Topologies.All()),
 		lister(con, "actors", c.Actors.All()),
@@ -44,6 +45,8 @@ func lister[T any](con *console, what string, kinds []catalog.Kind[T]) *cobra.Co
 	switch what {
 	case "links":
 		short = "List the delay models of links"
+	case "rates":
+		short = "List the processes that the rate of a link, an uplink or a downlink can be"
 	case "actors":
 		short = "List the kinds of actors that drivers can spawn"
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gradwire/gradwire/cluster/cli/bundled"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/report/text"
@@ -22,7 +23,7 @@ type console struct {
 	out, errs io.Writer
 	format    string
 	quiet     bool
-	examples  examples
+	examples  bundled.Plans
 }
 
 // formats are the accepted values of --format.

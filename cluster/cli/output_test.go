@@ -43,6 +43,7 @@ func TestEveryCommandThatPrintsFactsPrintsThemAsJSON(t *testing.T) {
 		{"run plan.yaml --out out", "runs build"},
 		{"run plan.yaml --out same", "runs build"},
 		{"replay out/runs/0000", "equal run"},
+		{"eval out/runs/0000", "run classes test workers"},
 		{"diff out same", "equal"},
 		{"report out", "page folder figures tables"},
 		{"plan check plan.yaml", "plan memory_bytes max_core_seconds_per_virtual_second"},

@@ -44,7 +44,7 @@ func (f *planFlags) load(cmd *cobra.Command, con *console, path string) (*driver
 	if cmd.Flags().Changed("repeats") {
 		set = append(set, "repeats="+strconv.Itoa(f.repeats))
 	}
-	return con.examples.readPlan(path, cmd.InOrStdin(), set)
+	return con.examples.Read(path, cmd.InOrStdin(), set)
 }
 
 // runFlags are the flags of gradwire run.

@@ -200,7 +200,7 @@ func TestListsAreThoseOfTheCatalog(t *testing.T) {
 	}
 	var all strings.Builder
 	for _, kind := range []string{"models", "datasets", "splits", "optimizers", "schedules", "architectures", "links",
-		"networks", "networks regions-aws-2024", "topologies", "actors"} {
+		"rates", "networks", "networks lte-driving-up", "networks regions-aws-2024", "topologies", "actors"} {
 		code, out, errs := gradwire(t, append([]string{"list"}, strings.Fields(kind)...)...)
 		expectCode(t, cli.ExitDone, code, errs)
 		all.WriteString("$ gradwire list " + kind + "\n" + out)

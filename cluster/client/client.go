@@ -151,19 +151,19 @@ func (c *Client) explain(err error) error {
 	var stranger x509.UnknownAuthorityError
 	switch {
 	case errors.As(err, &alert):
-		return fmt.Errorf("%w: the certificates are not of one cluster, or the role is not accepted", err)
+		return fmt.Errorf("the certificates are not of one cluster, or the role is not accepted: %w", err)
 	case errors.As(err, &stranger):
-		return fmt.Errorf("%w: the identity is one of another cluster", err)
+		return fmt.Errorf("the identity is one of another cluster: %w", err)
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("%w: it has not answered in time", err)
+		return fmt.Errorf("it has not answered in time: %w", err)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%w: no node runs there", err)
+		return fmt.Errorf("no node runs there: %w", err)
 	case !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET):
 		return err
 	case c.identity == nil:
-		return fmt.Errorf("%w: a cluster that has certificates wants an identity", err)
+		return fmt.Errorf("a cluster that has certificates wants an identity: %w", err)
 	default:
-		return fmt.Errorf("%w: it is not a node, or its cluster has no certificates", err)
+		return fmt.Errorf("it is not a node, or its cluster has no certificates: %w", err)
 	}
 }
 

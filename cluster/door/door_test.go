@@ -12,6 +12,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -176,7 +177,7 @@ func TestPacketOfALostOrDiscardedMessageIsReleased(t *testing.T) {
 func TestControlIsCountedApartAndSkipsTheLink(t *testing.T) {
 	both(t, func(t *testing.T, strict bool) {
 		// Nothing gets through this link, and its delays are random.
-		edge := link.Config{Delay: link.Uniform{Min: 10 * ms, Max: 30 * ms}, Rate: 10,
+		edge := link.Config{Delay: link.Uniform{Min: 10 * ms, Max: 30 * ms}, Rate: rate.Constant(10),
 			Loss: link.Loss{Probability: 1, Drop: true}}
 		h, untouched := open(strict, edge), open(strict, edge)
 		control := h.pass(t, ms, b, wire.User, protos.NewMessage(&protos.TakeSnapshot{}))

@@ -48,6 +48,10 @@ type (
 	Progress = experiment.Progress
 	// Report is what running a plan leaves.
 	Report = experiment.Report
+	// Evaluated says how well the saved model of a run does, class by class.
+	Evaluated = experiment.Evaluated
+	// Judged is how well a model does on some samples.
+	Judged = experiment.Judged
 	// Replayed is what came of running a recorded run again.
 	Replayed = experiment.Replayed
 	// Network is what a plan emulates between its nodes at one of its points.
@@ -135,6 +139,10 @@ func Parse(file string, src []byte, set ...string) (*Plan, error) {
 // also when ctx is cancelled or a run fails; the error then says so. An InputError comes before
 // anything has run.
 func Run(ctx context.Context, p *Plan, o Options) (*Report, error) { return experiment.Run(ctx, p, o) }
+
+// Evaluate judges the saved model of the run of a folder DIR/runs/NNNN of a record; see
+// [experiment.Evaluate].
+func Evaluate(dir string, o Options) (*Evaluated, error) { return experiment.Evaluate(dir, o) }
 
 // Replay runs the run of a folder DIR/runs/NNNN of a record again, and compares the digests.
 // Nothing is written.

@@ -132,3 +132,27 @@ func TestModelOfImagesHasTheirShapeAndNoScaling(t *testing.T) {
 		t.Errorf("shape %v, inputs %q, scaling %+v, classes %q", d.shape, d.names, d.scaling, d.classes)
 	}
 }
+
+// The mean and the deviation are computed again from the raw pixels of the training samples.
+func TestModelOfScaledImagesHasTheConstantsOfAllPixels(t *testing.T) {
+	r := run(t, load(t, described93, "data={set: synthetic-digits, samples: 500, scale: standard}",
+		"model={kind: mlp, layers: [784, 10]}"), driver.Options{})
+	d := describedIn(t, r.Dir)
+	raw := synthetic.Digits(1, 500)
+	train, _, err := datasets.Holdout(raw.Len(), 0.25, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var n, sum, squares float64
+	for _, row := range train {
+		for _, x := range raw.Row(int(row)) {
+			n, sum, squares = n+1, sum+float64(x), squares+float64(x)*float64(x)
+		}
+	}
+	mean := sum / n
+	deviation := math.Sqrt(squares/n - mean*mean)
+	if s := d.scaling; s.Kind != "standard" || s.Columns != nil || len(s.Offset) != 1 || len(s.Width) != 1 ||
+		math.Abs(s.Offset[0]-mean) > 1e-9 || math.Abs(s.Width[0]-deviation) > 1e-9 {
+		t.Errorf("scaling %+v, want offset %v and width %v", s, mean, deviation)
+	}
+}

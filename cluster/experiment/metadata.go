@@ -14,7 +14,7 @@ import (
 const maxDescribed = 1 << 16
 
 // scaling is how metadata say what became of the numeric columns: parameters in the order of the
-// columns.
+// columns. Without columns there is one offset and one width, for all inputs alike.
 type scaling struct {
 	Kind    datasets.Scaling `json:"kind"`
 	Formula string           `json:"formula"`
@@ -106,6 +106,9 @@ func scalingOf(sc *datasets.Scaler) scaling {
 		return scaling{Kind: datasets.NoScaling, Formula: formulas[datasets.NoScaling]}
 	}
 	s := scaling{Kind: sc.Scaling(), Formula: formulas[sc.Scaling()]}
+	if offset, width, ok := sc.Alike(); ok {
+		s.Offset, s.Width = []float64{offset}, []float64{width}
+	}
 	columns := sc.Columns()
 	if len(columns) > maxDescribed {
 		s.Omitted = len(columns)

@@ -25,8 +25,8 @@ type Network struct {
 	// Lines are these edges by source and destination; if there are more than was asked for, as
 	// many of them, evenly chosen.
 	Lines []link.Line
-	// Delays are the delays of Lines at the beginning of the run, as the plan writes them.
-	Delays []*syntax.Node
+	// Delays and Rates are those of Lines at the beginning of the run, as the plan writes them.
+	Delays, Rates []*syntax.Node
 }
 
 // Network resolves the network of a point, the first being 1, without data. It returns at most most
@@ -57,7 +57,8 @@ func (p *Plan) Network(c *catalog.Catalog, number, most int) (*Network, error) {
 	l.each(graphs, func(from, to int) {
 		if len(n.Lines) < taken && k == len(n.Lines)*n.Edges/taken {
 			n.Lines = append(n.Lines, l.line(from, to))
-			n.Delays = append(n.Delays, settings.Edge(names[from], names[to]).Delay)
+			edge := settings.Edge(names[from], names[to])
+			n.Delays, n.Rates = append(n.Delays, edge.Delay), append(n.Rates, edge.Rate.Node)
 		}
 		k++
 	})
@@ -113,6 +114,6 @@ func (l *lines) line(from, to int) link.Line {
 	course := l.spec.Links.Between(int32(from), int32(to))
 	return link.Line{
 		From: a.Name, To: b.Name, Config: course.Config, Changes: course.Changes,
-		Uplink: float64(a.Uplink), Downlink: float64(b.Downlink),
+		Uplink: l.spec.Access[from].Uplink, Downlink: l.spec.Access[to].Downlink,
 	}
 }

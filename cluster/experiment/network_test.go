@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/refusal"
 )
 
@@ -82,7 +83,7 @@ func TestLinesDrawWhatARunsLinksDraw(t *testing.T) {
 			}
 		}
 	}
-	if l := n.Lines[0]; l.Uplink != 1e6 || l.Downlink != 2e6 || len(l.Changes) != 1 {
+	if l := n.Lines[0]; l.Uplink != rate.Constant(1e6) || l.Downlink != rate.Constant(2e6) || len(l.Changes) != 1 {
 		t.Errorf("%+v", l)
 	}
 }

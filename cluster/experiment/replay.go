@@ -32,11 +32,15 @@ type Replayed struct {
 	OtherData []string `json:"other_data,omitempty"`
 }
 
-// Replay runs the run of a folder DIR/runs/NNNN again, by the resolved plan of the record, its
-// point and its seed, in virtual time. Nothing is written. Of the options Catalog, Data
-// and Strict count. An InputError says what is wrong with the record, or that the run
-// has no digest because it was not made in virtual time.
-func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
+// recorded is a run of a record, with the point of the plan that it was made of.
+type recorded struct {
+	reader *record.Reader
+	run    record.Run
+	point  Point
+}
+
+// openRecorded reads the run of a folder DIR/runs/NNNN, and the resolved plan of its record.
+func openRecorded(dir string, o Options) (*recorded, error) {
 	dir = filepath.Clean(dir)
 	number, err := strconv.Atoi(filepath.Base(dir))
 	if err != nil || filepath.Base(filepath.Dir(dir)) != "runs" {
@@ -49,10 +53,6 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 	run, _, err := reader.Run(number).Read()
 	if err != nil {
 		return nil, refusal.Input(err)
-	}
-	if run.Clock != string(VirtualTime) {
-		return nil, refusal.Input(fmt.Errorf("%s: this run's clock was %q; only runs in virtual time have a digest "+
-			"to prove", dir, run.Clock))
 	}
 	p, err := Parse(filepath.Join(reader.Dir(), "plan.yaml"), []byte(reader.Plan))
 	if err != nil {
@@ -74,15 +74,32 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 		return nil, refusal.Input(cmp.Or(err, fmt.Errorf("%s: the record does not say what was chosen for this point",
 			dir)))
 	}
-	r := &Replayed{
-		Run: run.Number, Point: run.Point, Seed: run.Seed, Recorded: run.Digest,
-		RecordedBuild: reader.Summary.Build, Build: record.ReadBuild(kernel.Name()),
-	}
-	shelf := NewShelf(o.Data, 1, nil)
-	if r.Digest, err = points[at].again(ctx, shelf, run.Seed, o); err != nil {
+	return &recorded{reader, run, points[at]}, nil
+}
+
+// Replay runs the run of a folder DIR/runs/NNNN again, by the resolved plan of the record, its
+// point and its seed, in virtual time. Nothing is written. Of the options Catalog, Data
+// and Strict count. An InputError says what is wrong with the record, or that the run
+// has no digest because it was not made in virtual time.
+func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
+	from, err := openRecorded(dir, o)
+	if err != nil {
 		return nil, err
 	}
-	r.OtherData = record.OtherData(reader.Summary.Data, shelf.files())
+	run := &from.run
+	if run.Clock != string(VirtualTime) {
+		return nil, refusal.Input(fmt.Errorf("%s: this run's clock was %q; only runs in virtual time have a digest "+
+			"to prove", filepath.Clean(dir), run.Clock))
+	}
+	r := &Replayed{
+		Run: run.Number, Point: run.Point, Seed: run.Seed, Recorded: run.Digest,
+		RecordedBuild: from.reader.Summary.Build, Build: record.ReadBuild(kernel.Name()),
+	}
+	shelf := NewShelf(o.Data, 1, nil)
+	if r.Digest, err = from.point.again(ctx, shelf, run.Seed, o); err != nil {
+		return nil, err
+	}
+	r.OtherData = record.OtherData(from.reader.Summary.Data, shelf.files())
 	r.Equal, r.SameBuild = r.Digest == r.Recorded, r.Build == r.RecordedBuild
 	return r, nil
 }

@@ -124,8 +124,8 @@ func (p *Point) network(seed uint64) (n *link.Network, names []string, changes [
 		changes = current.Changes(n)
 	}
 	for i := range p.Spec.Plan.Nodes {
-		n.SetUplink(int32(i), float64(p.Spec.Plan.Nodes[i].Uplink))
-		n.SetDownlink(int32(i), float64(p.Spec.Plan.Nodes[i].Downlink))
+		n.SetUplink(int32(i), p.Spec.Access[i].Uplink)
+		n.SetDownlink(int32(i), p.Spec.Access[i].Downlink)
 	}
 	return n, names, changes
 }

@@ -6,13 +6,26 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 )
 
 func BenchmarkSend(b *testing.B) {
 	points := []link.Point{{At: 0, Delay: time.Millisecond}, {At: time.Second, Delay: 2 * time.Millisecond}}
+	var rates []rate.Point
+	var stamps []uint32
+	for i := range 100_000 {
+		rates = append(rates, rate.Point{At: time.Duration(i) * time.Millisecond, Rate: 1e9 + float64(i%7)*1e8})
+		stamps = append(stamps, uint32(i/8))
+	}
 	for name, config := range map[string]link.Config{
 		"constant":      {Delay: link.Constant{Delay: 100 * time.Millisecond}},
-		"constant+rate": {Delay: link.Constant{Delay: 100 * time.Millisecond}, Rate: 1e9},
+		"constant+rate": {Delay: link.Constant{Delay: 100 * time.Millisecond}, Rate: rate.Constant(1e9)},
+		"random-rate": {Delay: link.Constant{Delay: 100 * time.Millisecond}, Rate: rate.RandomWalk{
+			FirstMin: 1e9, FirstMax: 1e9, Step: 1e8, Every: time.Millisecond, Min: 5e8, Max: 2e9}},
+		"rate-trace": {Delay: link.Constant{Delay: 100 * time.Millisecond}, Rate: rate.NewTrace(rate.Trace{
+			Points: rates, Repeat: true})},
+		"mahimahi":      {Delay: link.Constant{Delay: 100 * time.Millisecond}, Rate: &rate.Opportunities{At: stamps}},
+		"mobile":        {Delay: link.Constant{Delay: 100 * time.Millisecond}, Rate: rate.Mobile()[0].Quantiles},
 		"constant+loss": {Loss: link.Loss{Probability: 0.01, Timeout: time.Second}},
 		"bursts":        {Loss: link.Loss{Timeout: time.Second, Bursts: &link.Bursts{P: 0.01, R: 0.25, K: 1}}},
 		"intermittent": {Intermittent: link.Intermittent{Up: 30 * time.Second, Down: 5 * time.Second},
@@ -41,9 +54,9 @@ func BenchmarkSend(b *testing.B) {
 
 func BenchmarkWholeWay(b *testing.B) {
 	n := link.New(1, []string{"a", "b"})
-	n.SetDefault(link.Config{Delay: link.Constant{Delay: time.Millisecond}, Rate: 1e9})
-	n.SetUplink(0, 1e9)
-	n.SetDownlink(1, 1e9)
+	n.SetDefault(link.Config{Delay: link.Constant{Delay: time.Millisecond}, Rate: rate.Constant(1e9)})
+	n.SetUplink(0, rate.Constant(1e9))
+	n.SetDownlink(1, rate.Constant(1e9))
 	b.ReportAllocs()
 	var now time.Duration
 	for b.Loop() {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
@@ -27,8 +28,8 @@ const (
 type Config struct {
 	// Delay is the model that delays are drawn from, one for each message; nil is none.
 	Delay Delay `plan:"delay"`
-	// Rate is what the edge carries, in bytes per second; 0 is unlimited.
-	Rate float64 `plan:"rate" unit:"byte-rate" doc:"of the link alone, beside what the nodes' uplinks and downlinks allow"`
+	// Rate is what the edge carries; nil is unlimited.
+	Rate rate.Rate `plan:"rate"`
 	// Overhead is how many bytes every try to send a message takes of the rates, its downlink's
 	// too, beside the message's own: headers, which Stats do not count.
 	Overhead int64 `plan:"overhead,omitzero" unit:"size" doc:"bytes that a message takes of the rates beside its own, such as its headers"`
@@ -48,6 +49,14 @@ func (c Config) Validate() error {
 	if c.Delay != nil {
 		if err := c.Delay.Validate(); err != nil {
 			return field.Within(c, "Delay", err)
+		}
+	}
+	if c.Rate != nil {
+		err := c.Rate.Validate()
+		if _, constant := c.Rate.(rate.Constant); constant && err != nil {
+			return field.Errorf(c, "Rate", "a finite number of bytes a second, or 0 for no bound")
+		} else if err != nil {
+			return field.Within(c, "Rate", err)
 		}
 	}
 	if err := field.Check(c); err != nil {

@@ -9,6 +9,9 @@ const (
 	firstDelays purpose = iota // the state that a process begins in
 	delays
 	losses
+	rates
+	uplinks
+	downlinks
 )
 
 // counter is a counter-based generator: what it draws is a function of the edge, the number of the

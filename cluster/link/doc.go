@@ -33,7 +33,7 @@
 //
 // A network with more than [MaxPairs] edges counts by sender. From then on an edge is forgotten
 // when nothing is under way on it, and made again when it is needed, unless its law remembers more:
-// a random walk, bursts of losses, random outages. Results do not depend on it: what a queue, or
-// the order of messages, remembers of messages that have arrived changes nothing. The number of a
-// message is then how many its sender sent before, over all its edges.
+// a random walk, bursts of losses, random outages, a rate that changes. Results do not depend on
+// it: what a queue, or the order of messages, remembers of messages that have arrived changes
+// nothing. The number of a message is then how many its sender sent before, over all its edges.
 package link

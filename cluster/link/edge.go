@@ -173,7 +173,7 @@ func (e *Edge) retransmit(departure time.Duration, size int) (at time.Duration, 
 }
 
 // HasDownlink reports whether Receive may hold a message back. To be asked when a message arrives.
-func (e *Edge) HasDownlink() bool { return e.to.downlink.rate > 0 || e.to.downlink.free > 0 }
+func (e *Edge) HasDownlink() bool { return e.to.downlink.limited() || e.to.downlink.free > 0 }
 
 // Receive passes a message through the receiver's downlink, at the instant of its arrival there,
 // and returns the instant of its delivery. Calls for all edges of one destination must come in the

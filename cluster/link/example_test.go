@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 )
 
 // Two messages of 1 kB follow each other over a link of 10 kB/s and 50 ms that fails from 0.3 s to
@@ -13,7 +14,7 @@ import (
 func ExampleNetwork() {
 	n := link.New(1, []string{"worker", "server"})
 	n.Set(0, 1, link.Config{
-		Delay: link.Constant{Delay: 50 * time.Millisecond}, Rate: 10_000,
+		Delay: link.Constant{Delay: 50 * time.Millisecond}, Rate: rate.Constant(10_000),
 		Outages: []link.Outage{{From: 300 * time.Millisecond, To: time.Second}},
 	})
 	edge := n.Edge(0, 1)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
 )
@@ -247,7 +248,7 @@ func TestEdgesWithNothingUnderWayTakeNoMemory(t *testing.T) {
 	}
 	const nodes, pairs = 2000, 1_000_000
 	n := link.New(1, names(nodes))
-	n.SetDefault(link.Config{Delay: link.Normal{Mean: ms, Std: ms}, Rate: 1e6,
+	n.SetDefault(link.Config{Delay: link.Normal{Mean: ms, Std: ms}, Rate: rate.Constant(1e6),
 		Loss: link.Loss{Probability: 0.1, Timeout: ms}})
 	send := func(from, to int) {
 		for i := from; i < to; i++ {

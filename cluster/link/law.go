@@ -1,8 +1,11 @@
 package link
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/link/rate"
 )
 
 // law is what a configuration makes of messages, on all edges that have it.
@@ -11,6 +14,7 @@ type law struct {
 	constant  time.Duration // the delay where there is no process
 	process   Process       // of all edges, nil where the delay is constant or remembers
 	remembers bool          // each edge has its own process
+	perNode   bool          // edges of one source have equal processes
 	hazardous bool          // messages can be lost or meet an outage
 	// memoryless says that nothing outlasts the messages under way.
 	memoryless bool
@@ -30,13 +34,25 @@ func (n *Network) newLaw(c Config) *law {
 		l.constant = model.Delay
 	case Memoryless:
 		l.process = model.Start(n.random, nil)
+	case Once:
+		l.remembers, l.perNode = true, model.PerNode
 	default:
 		l.remembers = true
 	}
 	intermittent := c.Intermittent != (Intermittent{})
 	l.hazardous = c.Loss.possible() || len(c.Outages) > 0 || intermittent
-	l.memoryless = !l.remembers && c.Loss.Bursts == nil && !intermittent
+	_, steady := c.Rate.(rate.Constant)
+	_, once := c.Delay.(Once) // it is drawn again as it was
+	l.memoryless = (once || !l.remembers) && c.Loss.Bursts == nil && !intermittent && (steady || c.Rate == nil)
 	return l
+}
+
+// stream is what a rate draws for an edge, an uplink or a downlink.
+func (n *Network) stream(key uint64, p purpose) rate.Draws {
+	return func(place uint64) *rand.Rand {
+		n.draws.seek(key, place, p)
+		return n.random
+	}
 }
 
 // present is the delay at an instant of an edge with a process.
@@ -47,8 +63,13 @@ func (l *law) present(p Process, now time.Duration) time.Duration {
 	return bounded(p.Present(now))
 }
 
-// begin starts the process of one edge. What it draws at its beginning is always the same.
-func (n *Network) begin(l *law, key uint64, previous Process) Process {
+// begin starts the process of the edge from one node to another. What it draws at its beginning is
+// always the same.
+func (n *Network) begin(l *law, from, to *node, previous Process) Process {
+	key := from.key
+	if !l.perNode {
+		key = edgeKey(from.key, to.key)
+	}
 	n.draws.seek(key, 0, firstDelays)
 	return l.Delay.Start(n.random, previous)
 }
@@ -64,13 +85,13 @@ func (n *Network) configure(e *Edge, l *law) {
 	}
 	previous := e.process
 	e.law, e.process = l, l.process
-	e.line.rate = l.Rate
+	e.line.set(l.Rate, n, e.key, rates)
 	e.outage = 0
 	e.flapper = nil
 	if l.Intermittent != (Intermittent{}) {
 		e.flapper = newFlapper(l.Intermittent, e.key)
 	}
 	if l.remembers {
-		e.process = n.begin(l, e.key, previous)
+		e.process = n.begin(l, e.from, e.to, previous)
 	}
 }

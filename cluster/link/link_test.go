@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 	"pgregory.net/rapid"
 )
@@ -115,20 +116,20 @@ func TestSentIsDeliveredDroppedOrInFlight(t *testing.T) {
 
 func TestSaturatedQueuesRunAtTheirRate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		rate := math.Pow(10, rapid.Float64Range(0, 11).Draw(t, "log rate"))
+		bytes := math.Pow(10, rapid.Float64Range(0, 11).Draw(t, "log rate"))
 		size := rapid.IntRange(0, 100_000).Draw(t, "size")
 		const count = 200
-		exact := float64(2*count*size) / rate * 1e9
+		exact := float64(2*count*size) / bytes * 1e9
 		check := func(queue string, last time.Duration) {
 			if math.Abs(float64(last)-exact) > 1+1e-9*exact {
-				t.Errorf("%s at %v bytes/s: %d messages of %d bytes took %d ns, want %.1f", queue, rate, 2*count, size,
+				t.Errorf("%s at %v bytes/s: %d messages of %d bytes took %d ns, want %.1f", queue, bytes, 2*count, size,
 					last, exact)
 			}
 		}
-		edge := pair(1, link.Config{Rate: rate})
+		edge := pair(1, link.Config{Rate: rate.Constant(bytes)})
 		n := link.New(1, names(4))
-		n.SetUplink(0, rate)
-		n.SetDownlink(3, rate)
+		n.SetUplink(0, rate.Constant(bytes))
+		n.SetDownlink(3, rate.Constant(bytes))
 		var one, two, last time.Duration
 		for range count {
 			edge.Send(0, size)
@@ -145,7 +146,7 @@ func TestSaturatedQueuesRunAtTheirRate(t *testing.T) {
 }
 
 func TestMessageOnIdleQueueTakesItsOwnTime(t *testing.T) {
-	e := pair(1, link.Config{Rate: 3})
+	e := pair(1, link.Config{Rate: rate.Constant(3)})
 	for i := range 10 {
 		sent := time.Duration(i) * time.Second
 		if got, want := e.Send(sent, 1).Arrival-sent, time.Duration(333333333); got != want {
@@ -156,8 +157,8 @@ func TestMessageOnIdleQueueTakesItsOwnTime(t *testing.T) {
 
 func TestSlowestQueueSetsThePace(t *testing.T) {
 	n := link.New(1, names(2))
-	n.SetUplink(0, 4e6)
-	n.SetDefault(link.Config{Rate: 1e6, Delay: link.Constant{Delay: time.Second}})
+	n.SetUplink(0, rate.Constant(4e6))
+	n.SetDefault(link.Config{Rate: rate.Constant(1e6), Delay: link.Constant{Delay: time.Second}})
 	e := n.Edge(0, 1)
 	// 1,000 bytes: 250 µs on the uplink, then 1 ms each on the edge.
 	for i := range 10 {
@@ -171,7 +172,8 @@ func TestSlowestQueueSetsThePace(t *testing.T) {
 func TestLossCostsTimeAndRateOrTheMessage(t *testing.T) {
 	const count = 100_000
 	const p = 0.25
-	e := pair(1, link.Config{Rate: 1e9, Loss: link.Loss{Probability: p, Timeout: ms, Attempts: 4}, Reorder: true})
+	e := pair(1, link.Config{Rate: rate.Constant(1e9),
+		Loss: link.Loss{Probability: p, Timeout: ms, Attempts: 4}, Reorder: true})
 	tries, lost := 0, 0
 	for i := range count {
 		sent := time.Duration(i) * time.Second
@@ -202,7 +204,7 @@ func TestLossCostsTimeAndRateOrTheMessage(t *testing.T) {
 }
 
 func TestRetransmissionsTakeTheRate(t *testing.T) {
-	e := pair(1, link.Config{Rate: 1e6, Loss: link.Loss{Probability: 0.5, Timeout: 1, Attempts: 100}})
+	e := pair(1, link.Config{Rate: rate.Constant(1e6), Loss: link.Loss{Probability: 0.5, Timeout: 1, Attempts: 100}})
 	tries := time.Duration(0)
 	var got link.Transit
 	for range 1000 {
@@ -283,7 +285,7 @@ func TestWhenAnEdgeIsFirstAskedForMakesNoDifference(t *testing.T) {
 
 func TestScheduledChangeGoesOnFromTheState(t *testing.T) {
 	n := link.New(3, names(2))
-	c := link.Config{Delay: paperWalk, Rate: 1e6}
+	c := link.Config{Delay: paperWalk, Rate: rate.Constant(1e6)}
 	n.Set(0, 1, c)
 	e := n.Edge(0, 1)
 	e.Send(0, 1000)
@@ -296,7 +298,7 @@ func TestScheduledChangeGoesOnFromTheState(t *testing.T) {
 	}
 	narrow := paperWalk
 	narrow.FirstMin, narrow.FirstMax, narrow.Min = 30*time.Second, 30*time.Second, 20*time.Second
-	n.Set(0, 1, link.Config{Delay: narrow, Rate: 1e3})
+	n.Set(0, 1, link.Config{Delay: narrow, Rate: rate.Constant(1e3)})
 	if got := e.Delay(0); got != narrow.Min {
 		t.Errorf("walk at %v under the new bound %v", got, narrow.Min)
 	}
@@ -328,9 +330,9 @@ func TestUnlimitedDownlinkStillServesItsQueueInOrder(t *testing.T) {
 	if e.HasDownlink() {
 		t.Error("a downlink without being asked for")
 	}
-	n.SetDownlink(1, 1e3)
+	n.SetDownlink(1, rate.Constant(1e3))
 	first := e.Receive(0, 1000)
-	n.SetDownlink(1, 0)
+	n.SetDownlink(1, rate.Constant(0))
 	if !e.HasDownlink() || e.Receive(0, 1) != first {
 		t.Error("the second message overtakes the first")
 	}
@@ -400,10 +402,10 @@ func TestAMessageAllocatesNothing(t *testing.T) {
 	}
 	for _, model := range models {
 		n := link.New(1, names(2))
-		n.SetUplink(0, 1e9)
-		n.SetDownlink(1, 1e9)
+		n.SetUplink(0, rate.Constant(1e9))
+		n.SetDownlink(1, rate.Constant(1e9))
 		n.Set(0, 1, link.Config{
-			Delay: model, Rate: 1e9, Outages: []link.Outage{{From: 1, To: 2}},
+			Delay: model, Rate: rate.Constant(1e9), Outages: []link.Outage{{From: 1, To: 2}},
 			Intermittent: link.Intermittent{Up: 9 * ms, Down: ms},
 			Loss:         link.Loss{Timeout: ms, Bursts: &link.Bursts{P: 0.1, R: 0.5, K: 1}},
 		})
@@ -429,9 +431,9 @@ func TestAMessageAllocatesNothing(t *testing.T) {
 
 func TestMessagesBeyondTheHorizonAreLost(t *testing.T) {
 	n := link.New(1, names(2))
-	n.SetUplink(0, 1e-300)
-	n.SetDownlink(1, 1e-300)
-	n.SetDefault(link.Config{Rate: 1e-300, Delay: link.Constant{Delay: link.MaxDelay},
+	n.SetUplink(0, rate.Constant(1e-300))
+	n.SetDownlink(1, rate.Constant(1e-300))
+	n.SetDefault(link.Config{Rate: rate.Constant(1e-300), Delay: link.Constant{Delay: link.MaxDelay},
 		Loss: link.Loss{Probability: 1, Timeout: link.MaxDelay, Attempts: 1000}})
 	e := n.Edge(0, 1)
 	for range 10 {
@@ -442,7 +444,7 @@ func TestMessagesBeyondTheHorizonAreLost(t *testing.T) {
 			t.Fatalf("received at %v", got)
 		}
 	}
-	n.SetUplink(0, 0)
+	n.SetUplink(0, rate.Constant(0))
 	n.Set(0, 1, link.Config{})
 	if got := e.Send(time.Second, 1); got.Lost {
 		t.Error("what was lost blocks the queue")
@@ -476,9 +478,9 @@ func expectFieldErrors(t *testing.T, cases []misconfigured) {
 func TestValidateNamesTheField(t *testing.T) {
 	nan := math.NaN()
 	expectFieldErrors(t, []misconfigured{
-		{link.Config{Rate: -1}, "Rate"},
-		{link.Config{Rate: nan}, "Rate"},
-		{link.Config{Rate: math.Inf(1)}, "Rate"},
+		{link.Config{Rate: rate.Constant(-1)}, "Rate"},
+		{link.Config{Rate: rate.Constant(nan)}, "Rate"},
+		{link.Config{Rate: rate.Constant(math.Inf(1))}, "Rate"},
 		{link.Config{Loss: link.Loss{Probability: 1.5}}, "Loss.Probability"},
 		{link.Config{Loss: link.Loss{Probability: nan}}, "Loss.Probability"},
 		{link.Config{Loss: link.Loss{Probability: 0.5}}, "Loss.Timeout"},
@@ -505,7 +507,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	outages := []link.Outage{{From: 1, To: 2}, {From: 2, To: 3}}
-	if err := (link.Config{Delay: paperWalk, Rate: 1, Outages: outages}).Validate(); err != nil {
+	if err := (link.Config{Delay: paperWalk, Rate: rate.Constant(1), Outages: outages}).Validate(); err != nil {
 		t.Error(err)
 	}
 }
@@ -548,9 +550,9 @@ func TestMistakesOfTheProgramPanic(t *testing.T) {
 		"same name":       func() { link.New(1, []string{"a", "a"}) },
 		"source":          func() { n.Edge(2, 0) },
 		"destination":     func() { n.Edge(0, -1) },
-		"uplink":          func() { n.SetUplink(-1, 1) },
-		"negative rate":   func() { n.SetDownlink(0, -1) },
-		"invalid config":  func() { n.SetDefault(link.Config{Rate: -1}) },
+		"uplink":          func() { n.SetUplink(-1, rate.Constant(1)) },
+		"negative rate":   func() { n.SetDownlink(0, rate.Constant(-1)) },
+		"invalid config":  func() { n.SetDefault(link.Config{Rate: rate.Constant(-1)}) },
 		"negative size":   func() { n.Edge(0, 1).Send(0, -1) },
 		"invalid setting": func() { n.Set(0, 1, link.Config{Delay: link.Trace{}}) },
 	} {
@@ -598,10 +600,10 @@ func TestLinksHaveTheSameBitsOnEveryProcessor(t *testing.T) {
 func TestOverheadTakesOfTheRatesAndIsNoMessage(t *testing.T) {
 	const size, overhead = 1000, 500
 	n := link.New(1, names(2))
-	n.SetUplink(0, 1e6)
-	n.SetDownlink(1, 1e6)
+	n.SetUplink(0, rate.Constant(1e6))
+	n.SetDownlink(1, rate.Constant(1e6))
 	e := n.Edge(0, 1)
-	n.Set(0, 1, link.Config{Rate: 1e6, Overhead: overhead})
+	n.Set(0, 1, link.Config{Rate: rate.Constant(1e6), Overhead: overhead})
 	sent := e.Send(0, size)
 	// A byte takes a microsecond on each of the uplink, the edge and the downlink.
 	if want := 2 * (size + overhead) * time.Microsecond; sent.Arrival != want {

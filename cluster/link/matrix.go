@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/link/lines"
 )
 
 const (
@@ -51,7 +53,7 @@ var matrixUnits = map[string]float64{
 // line ("sites.csv:3: …"); an error of r is wrapped.
 func ReadMatrix(r io.Reader, name string) (*Matrix, error) {
 	t := matrixReader{}
-	lines, err := eachLine(r, name, MaxMatrixLine, 2*MaxSites, func(text []byte, _ int) error {
+	count, err := lines.Each(r, name, MaxMatrixLine, 2*MaxSites, func(text []byte, _ int) error {
 		plain, _, _ := strings.Cut(string(text), "#")
 		if plain = strings.TrimSpace(plain); plain == "" {
 			return nil
@@ -60,7 +62,7 @@ func ReadMatrix(r io.Reader, name string) (*Matrix, error) {
 	})
 	if err == nil {
 		if err = t.finish(); err != nil {
-			err = fmt.Errorf("%s:%d: %w", name, lines+1, err)
+			err = fmt.Errorf("%s:%d: %w", name, count+1, err)
 		}
 	}
 	if err != nil {
@@ -72,12 +74,12 @@ func ReadMatrix(r io.Reader, name string) (*Matrix, error) {
 // matrixReader reads the lines of a matrix.
 type matrixReader struct {
 	Matrix
-	unit traceColumn // named once the header is read
-	read []bool      // by site, whether its line was
+	unit lines.Heading // named once the header is read
+	read []bool        // by site, whether its line was
 }
 
 func (t *matrixReader) line(fields []string) error {
-	if t.unit.name == "" {
+	if t.unit.Name == "" {
 		return t.header(fields)
 	}
 	from := slices.Index(t.Sites, fields[0])
@@ -95,11 +97,11 @@ func (t *matrixReader) line(fields []string) error {
 		if text == "" {
 			continue
 		}
-		delay, err := t.unit.parse([]byte(text), MaxDelay)
+		delay, err := t.unit.Figure([]byte(text), float64(MaxDelay))
 		if err != nil {
 			return fmt.Errorf("to %s: %w", t.Sites[to], err)
 		}
-		t.delays[from*len(t.Sites)+to] = delay
+		t.delays[from*len(t.Sites)+to] = nearest(delay)
 	}
 	return nil
 }
@@ -117,7 +119,7 @@ func (t *matrixReader) header(fields []string) error {
 			return fmt.Errorf("site %d is %q, expected a name that differs from the others", i+1, site)
 		}
 	}
-	t.unit, t.Sites = traceColumn{fields[0], unit}, slices.Clone(sites)
+	t.unit, t.Sites = lines.Heading{Name: fields[0], Of: unit}, slices.Clone(sites)
 	t.delays = slices.Repeat([]time.Duration{unmeasured}, len(sites)*len(sites))
 	t.read = make([]bool, len(sites))
 	return nil
@@ -125,7 +127,7 @@ func (t *matrixReader) header(fields []string) error {
 
 // finish fills in what is as in the other direction.
 func (t *matrixReader) finish() error {
-	if t.unit.name == "" {
+	if t.unit.Name == "" {
 		return fmt.Errorf("empty file, expected a first line such as %q", "round_trip_ms,lyon,rome")
 	}
 	n := len(t.Sites)

@@ -2,10 +2,11 @@ package link
 
 import (
 	"cmp"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/link/rate"
 )
 
 // MaxPairs is how many edges of a network are counted one by one. Of a network with more, the edges
@@ -16,7 +17,8 @@ const MaxPairs = 1 << 16
 // that New was given. Every pair of nodes has a directed edge each way. Up to MaxPairs edges take
 // memory from when they are asked for. Beyond, only those do that have something under way, were
 // given a configuration by Set, or have a law that remembers: delays that are not [Memoryless],
-// [Bursts], or random outages. A Network must not be used by two goroutines at once.
+// [Bursts], random outages, or a rate that is a process. A Network must not be used by two
+// goroutines at once.
 type Network struct {
 	defaults *law
 	configs  func(src, dst int32) *Config // of edges that differ; nil for none
@@ -143,18 +145,18 @@ func (n *Network) lawOf(src, dst int32) *law {
 	return l
 }
 
-// SetUplink limits what a node sends over all its edges together, in bytes per second; 0 is
-// unlimited. It panics if the rate is negative or not a number. What is queued already leaves at
-// the old rate.
-func (n *Network) SetUplink(node int32, bytesPerSecond float64) {
-	n.at(node).uplink.setRate(bytesPerSecond)
+// SetUplink limits what a node sends over all its edges together; nil is unlimited. It panics if
+// r.Validate reports an error. What is queued already leaves at the old rate.
+func (n *Network) SetUplink(node int32, r rate.Rate) {
+	at := n.at(node)
+	n.limit(&at.uplink, r, at.key, uplinks)
 }
 
-// SetDownlink limits what a node receives over all its edges together, in bytes per second; 0 is
-// unlimited. It panics if the rate is negative or not a number. What is queued already arrives at
-// the old rate.
-func (n *Network) SetDownlink(node int32, bytesPerSecond float64) {
-	n.at(node).downlink.setRate(bytesPerSecond)
+// SetDownlink limits what a node receives over all its edges together; nil is unlimited. It panics
+// if r.Validate reports an error. What is queued already arrives at the old rate.
+func (n *Network) SetDownlink(node int32, r rate.Rate) {
+	at := n.at(node)
+	n.limit(&at.downlink, r, at.key, downlinks)
 }
 
 func (n *Network) at(index int32) *node {
@@ -164,11 +166,11 @@ func (n *Network) at(index int32) *node {
 	return &n.nodes[index]
 }
 
-func (q *queue) setRate(bytesPerSecond float64) {
-	if !(bytesPerSecond >= 0) || math.IsInf(bytesPerSecond, 0) {
+func (n *Network) limit(q *queue, r rate.Rate, key uint64, p purpose) {
+	if r != nil && r.Validate() != nil {
 		panic(invalidSetup)
 	}
-	q.rate = bytesPerSecond
+	q.set(r, n, key, p)
 }
 
 // Edge returns the edge from node src to node dst. While edges are counted one by one it is always
@@ -265,7 +267,7 @@ func (n *Network) Delay(src, dst int32, now time.Duration) time.Duration {
 	law := n.lawOf(src, dst)
 	process := law.process
 	if law.remembers {
-		process = n.begin(law, edgeKey(from.key, to.key), nil)
+		process = n.begin(law, from, to, nil)
 	}
 	return law.present(process, now)
 }

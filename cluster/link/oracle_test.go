@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"pgregory.net/rapid"
 )
 
@@ -137,7 +138,7 @@ func (o *oracle) arrive(edge place, departure, delay time.Duration, tries int) l
 }
 
 func drawConfig(t *rapid.T) link.Config {
-	rates := []float64{0, 1e9, 5e8, 1e7}
+	rates := []rate.Rate{rate.Constant(0), rate.Constant(1e9), rate.Constant(5e8), rate.Constant(1e7)}
 	c := link.Config{
 		Rate:    rapid.SampledFrom(rates).Draw(t, "rate"),
 		Reorder: rapid.Bool().Draw(t, "reorder"),
@@ -167,7 +168,7 @@ func drawConfig(t *rapid.T) link.Config {
 	return c
 }
 
-func perByte(rate float64) time.Duration {
+func perByte(rate rate.Constant) time.Duration {
 	if rate == 0 {
 		return 0
 	}
@@ -200,14 +201,14 @@ func (p *program) configure() {
 		clear(o.sent) // a script that follows starts from its beginning
 	}
 	for i := range int32(nodes) {
-		up := rapid.SampledFrom([]float64{0, 1e9, 1e8}).Draw(p.T, "uplink")
-		down := rapid.SampledFrom([]float64{0, 1e9, 1e8}).Draw(p.T, "downlink")
+		up := rapid.SampledFrom([]rate.Constant{0, 1e9, 1e8}).Draw(p.T, "uplink")
+		down := rapid.SampledFrom([]rate.Constant{0, 1e9, 1e8}).Draw(p.T, "downlink")
 		n.SetUplink(i, up)
 		n.SetDownlink(i, down)
 		o.perByte[place{"up", i, 0}] = perByte(up)
 		o.perByte[place{"down", i, 0}] = perByte(down)
 		for j := range int32(nodes) {
-			o.perByte[place{"edge", i, j}] = perByte(o.config.Rate)
+			o.perByte[place{"edge", i, j}] = perByte(o.config.Rate.(rate.Constant))
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 	"pgregory.net/rapid"
@@ -119,7 +120,7 @@ func TestOutagesAtRandomAreLikeScheduledOnesAtTheseInstants(t *testing.T) {
 		c := link.Config{
 			Intermittent: link.Intermittent{Up: time.Duration(rapid.IntRange(1, 20).Draw(t, "up")) * ms,
 				Down: time.Duration(rapid.IntRange(1, 20).Draw(t, "down")) * ms},
-			Rate:  rapid.SampledFrom([]float64{0, 1e5, 1e7}).Draw(t, "rate"),
+			Rate:  rapid.SampledFrom([]rate.Constant{0, 1e5, 1e7}).Draw(t, "rate"),
 			Delay: link.Uniform{Max: 5 * ms},
 			Loss: link.Loss{Probability: rapid.SampledFrom([]float64{0, 0.5}).Draw(t, "probability"),
 				Timeout: 3 * ms, Attempts: 4},
@@ -162,7 +163,7 @@ func TestOutagesAtRandomSurviveALeapTheLengthOfARun(t *testing.T) {
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("four messages took %v", took)
 	}
-	hard := pair(1, link.Config{Intermittent: link.Intermittent{Up: ms, Down: 1000 * ms}, Rate: 1,
+	hard := pair(1, link.Config{Intermittent: link.Intermittent{Up: ms, Down: 1000 * ms}, Rate: rate.Constant(1),
 		Loss: link.Loss{Drop: true}})
 	for now := range time.Duration(20) {
 		hard.Send(now*time.Hour, 1000)
@@ -171,8 +172,8 @@ func TestOutagesAtRandomSurviveALeapTheLengthOfARun(t *testing.T) {
 
 func TestAddingOutagesAtRandomMovesNoDelayAndNoOtherEdge(t *testing.T) {
 	quiet, flaky := configured(3), configured(3)
-	flaky.Set(1, 0, link.Config{Delay: paperWalk, Rate: 7e5, Loss: link.Loss{Probability: 0.2, Timeout: ms},
-		Intermittent: flapping[1]})
+	flaky.Set(1, 0, link.Config{Delay: paperWalk, Rate: rate.Constant(7e5),
+		Loss: link.Loss{Probability: 0.2, Timeout: ms}, Intermittent: flapping[1]})
 	for i := range time.Duration(200) {
 		for src := range int32(4) {
 			dst := (src + 3) % 4
@@ -232,7 +233,7 @@ func TestOutageHoldsBackWhatDepartsInIt(t *testing.T) {
 		{true, 19 * ms, 25 * ms},
 		{true, 40 * ms, link.Forever},
 	} {
-		e := pair(1, link.Config{Delay: link.Constant{Delay: 5 * ms}, Rate: 1e6, Outages: outages,
+		e := pair(1, link.Config{Delay: link.Constant{Delay: 5 * ms}, Rate: rate.Constant(1e6), Outages: outages,
 			Loss: link.Loss{Drop: c.drop}})
 		got := e.Send(c.sent, 1000)
 		if got.Arrival != c.want || got.Lost != (c.want == link.Forever) {
@@ -242,7 +243,8 @@ func TestOutageHoldsBackWhatDepartsInIt(t *testing.T) {
 }
 
 func TestOutageBlocksTheQueue(t *testing.T) {
-	e := pair(1, link.Config{Rate: 1e6, Outages: []link.Outage{{From: 0, To: 10 * ms}, {From: 12 * ms, To: 20 * ms}}})
+	e := pair(1, link.Config{Rate: rate.Constant(1e6),
+		Outages: []link.Outage{{From: 0, To: 10 * ms}, {From: 12 * ms, To: 20 * ms}}})
 	for i, want := range []time.Duration{11 * ms, 21 * ms, 22 * ms} {
 		if got := e.Send(0, 1000).Arrival; got != want {
 			t.Errorf("message %d arrives at %v, want %v", i, got, want)
@@ -254,7 +256,7 @@ func TestOutageHoldsBackRetransmissions(t *testing.T) {
 	seen := map[int]bool{}
 	for seed := range uint64(50) {
 		e := pair(seed, link.Config{
-			Rate:    1e6,
+			Rate:    rate.Constant(1e6),
 			Loss:    link.Loss{Probability: 0.5, Timeout: 10 * ms, Attempts: 100},
 			Outages: []link.Outage{{From: 5 * ms, To: 50 * ms}, {From: 70 * ms, To: link.Forever}},
 		})

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/link/rate"
 )
 
 // Line is a directed edge between two nodes that send and receive nothing else. Its random streams
@@ -13,8 +15,8 @@ import (
 type Line struct {
 	From, To string
 	Config   Config
-	Uplink   float64 // of From, in bytes per second; 0 is unlimited
-	Downlink float64 // of To, likewise
+	Uplink   rate.Rate // of From; nil is unlimited
+	Downlink rate.Rate // of To, likewise
 	// Changes are what happens to the edge during the run, in the order of time.
 	Changes []LineChange
 }

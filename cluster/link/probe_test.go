@@ -8,17 +8,18 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 )
 
 func TestProbesMeetWhatTheEdgeOfALargerNetworkDoes(t *testing.T) {
 	const every, size = 7 * ms, 900
 	n := configured(3)
-	flaky := link.Config{Delay: link.Uniform{Max: 9 * ms}, Rate: 1e6, Reorder: true,
+	flaky := link.Config{Delay: link.Uniform{Max: 9 * ms}, Rate: rate.Constant(1e6), Reorder: true,
 		Intermittent: link.Intermittent{Up: 90 * ms, Down: 30 * ms}}
 	changed := link.Config{Delay: paperWalk, Loss: link.Loss{Timeout: ms, Bursts: &link.Bursts{P: 0.2, R: 0.5, K: 1}}}
 	n.Set(0, 3, flaky)
 	line := link.Line{
-		From: names(4)[0], To: names(4)[3], Config: flaky, Uplink: 3e6, Downlink: 7e6,
+		From: names(4)[0], To: names(4)[3], Config: flaky, Uplink: rate.Constant(3e6), Downlink: rate.Constant(7e6),
 		Changes: []link.LineChange{{At: 100 * every, Config: changed}, {At: 150*every + 1, Config: flaky}},
 	}
 	probes := line.Probe(3, size, every, 300)
@@ -80,20 +81,21 @@ func TestOutagesOfALineFollowItsChanges(t *testing.T) {
 // configured returns a network with links of every kind.
 func configured(seed uint64) *link.Network {
 	n := link.New(seed, names(4))
-	n.SetUplink(0, 3e6)
-	n.SetDownlink(3, 7e6)
+	n.SetUplink(0, rate.Constant(3e6))
+	n.SetDownlink(3, rate.Constant(7e6))
 	loss := link.Loss{Probability: 0.2, Timeout: ms}
-	n.SetDefault(link.Config{Delay: paperWalk, Rate: 7e5, Loss: loss})
+	n.SetDefault(link.Config{Delay: paperWalk, Rate: rate.Constant(7e5), Loss: loss})
 	n.Set(0, 1, link.Config{Delay: link.Normal{Mean: ms, Std: ms},
 		Outages: []link.Outage{{From: ms, To: 9 * ms}, {From: 20 * ms, To: 21 * ms}}})
 	n.Set(1, 2, link.Config{Delay: scripted{3, 1, 4, 1, 5}, Loss: loss, Reorder: true})
-	n.Set(2, 3, link.Config{Delay: link.Exponential{Mean: ms}, Rate: 3e9})
+	n.Set(2, 3, link.Config{Delay: link.Exponential{Mean: ms}, Rate: rate.Constant(3e9)})
 	n.Set(3, 0, link.Config{Delay: link.Trace{Points: []link.Point{{Delay: 1}, {At: ms, Delay: 9}}, Interpolate: true,
 		Repeat: true}})
 	n.Set(3, 1, link.Config{})
 	n.Set(2, 1, link.Config{Delay: link.Pareto{Min: ms, Alpha: 1.5}})
-	n.Set(1, 3, link.Config{Delay: link.LogNormal{Median: ms, Sigma: 1}, Rate: 1e6})
-	n.Set(3, 2, link.Config{Intermittent: link.Intermittent{Up: 3 * ms, Down: ms}, Rate: 1e6, Loss: loss})
+	n.Set(1, 3, link.Config{Delay: link.LogNormal{Median: ms, Sigma: 1}, Rate: rate.Constant(1e6)})
+	n.Set(3, 2, link.Config{Intermittent: link.Intermittent{Up: 3 * ms, Down: ms}, Rate: rate.Constant(1e6),
+		Loss: loss})
 	n.Set(2, 0, link.Config{Delay: paperWalk, Loss: link.Loss{Timeout: ms,
 		Bursts: &link.Bursts{P: 0.1, R: 0.3, H: 0.2, K: 0.9}}})
 	return n

@@ -1,20 +1,51 @@
 package link
 
-import "time"
+import (
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/link/rate"
+)
 
 // queue is a first-in, first-out server of bytes.
 type queue struct {
-	rate float64       // bytes per second, 0 = unlimited
+	rate float64       // bytes per second where it is always the same, 0 = unlimited
 	free time.Duration // when the last message has left; never beyond Horizon
 	// carry is what rounding to nanoseconds withheld from, or gave to, the messages of this busy
 	// period, so that a saturated queue runs at its rate however small its messages are. |carry| ≤
 	// 1 ns.
-	carry float64
+	carry   float64
+	varying *varying // the rate where it is a process
 }
+
+// varying is a rate that is a process. Of what it can carry since the run began the first taken
+// bytes are, which is known from the first message on.
+type varying struct {
+	rate.Process
+	taken float64
+	known bool
+}
+
+// set gives the queue a rate from its next message on.
+func (q *queue) set(r rate.Rate, n *Network, key uint64, p purpose) {
+	q.rate, q.varying = 0, nil
+	switch r := r.(type) {
+	case nil:
+	case rate.Constant:
+		q.rate = float64(r)
+	default:
+		q.varying = &varying{Process: r.Start(n.stream(key, p))}
+	}
+}
+
+// limited reports whether a message can wait for others, or take time.
+func (q *queue) limited() bool { return q.rate > 0 || q.varying != nil }
 
 // pass returns when a message of size bytes that comes at an instant has left. What could not leave
 // before Horizon does not occupy the queue.
 func (q *queue) pass(at time.Duration, size int) time.Duration {
+	if q.varying != nil {
+		return q.follow(at, size)
+	}
 	if q.free >= at {
 		at = q.free
 	} else {
@@ -38,4 +69,26 @@ func (q *queue) serve(at time.Duration, size int) time.Duration {
 	whole := time.Duration(exact + 0.5)
 	q.carry = exact - float64(whole)
 	return at + whole
+}
+
+// follow is pass where the rate is a process. Messages take its bytes one after the other; what
+// could have passed while there was none is lost.
+func (q *queue) follow(at time.Duration, size int) time.Duration {
+	if at > Horizon {
+		return at
+	}
+	v := q.varying
+	if at > q.free || !v.known {
+		at = max(at, q.free)
+		v.taken, v.known = v.Carried(at), true
+	} else {
+		at = q.free
+	}
+	left := v.Passed(v.taken + float64(size))
+	if left > Horizon {
+		return at + Horizon
+	}
+	v.taken += float64(size)
+	q.free = max(at, left)
+	return q.free
 }

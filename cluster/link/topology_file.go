@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+
+	"github.com/gradwire/gradwire/cluster/link/lines"
 )
 
 // MaxEdgeLine bounds a line of an edge list, in bytes with its end; MaxGraphEdges bounds its lines.
@@ -36,12 +38,12 @@ type NamedEdge struct {
 // ("ring.csv:17: …") and quote what was found; an error of r is wrapped.
 func ReadEdges(r io.Reader, name string) (EdgeList, error) {
 	list := EdgeList{File: name}
-	lines, err := eachLine(r, name, MaxEdgeLine, MaxGraphEdges, func(text []byte, line int) (err error) {
+	count, err := lines.Each(r, name, MaxEdgeLine, MaxGraphEdges, func(text []byte, line int) (err error) {
 		list.Named, err = appendEdge(list.Named, string(text), line)
 		return err
 	})
 	if err == nil && len(list.Named) == 0 {
-		err = fmt.Errorf("%s:%d: no edges, expected lines such as \"hub,edge1\"", name, lines+1)
+		err = fmt.Errorf("%s:%d: no edges, expected lines such as \"hub,edge1\"", name, count+1)
 	}
 	if err != nil {
 		return EdgeList{}, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/lines"
 )
 
 func TestReadTraceReadsWhatIsWritten(t *testing.T) {
@@ -78,12 +79,12 @@ func TestReadTraceSaysWhatIsWrongAndWhere(t *testing.T) {
 func TestReadTraceIsBounded(t *testing.T) {
 	var text bytes.Buffer
 	text.WriteString("time_s,delay_s\n")
-	for i := range link.MaxTracePoints {
+	for i := range lines.MaxPoints {
 		fmt.Fprintf(&text, "%d,0\n", i)
 	}
 	full := text.Bytes()
 	points, err := link.ReadTrace(bytes.NewReader(full), "t.csv")
-	if err != nil || len(points) != link.MaxTracePoints {
+	if err != nil || len(points) != lines.MaxPoints {
 		t.Fatalf("%d points, %v", len(points), err)
 	}
 	endless := io.MultiReader(bytes.NewReader(full), strings.NewReader("2000000,0\n"),
@@ -92,7 +93,7 @@ func TestReadTraceIsBounded(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "t.csv:1000002: more than 1000000 points") {
 		t.Errorf("error %v", err)
 	}
-	comments := strings.Repeat("#\n", 2*link.MaxTracePoints+1)
+	comments := strings.Repeat("#\n", 2*lines.MaxPoints+1)
 	_, err = link.ReadTrace(io.MultiReader(strings.NewReader(comments), iotest.ErrReader(io.ErrNoProgress)), "t.csv")
 	if err == nil || !strings.HasPrefix(err.Error(), "t.csv:2000001: more than 2000000 lines") {
 		t.Errorf("error %v", err)

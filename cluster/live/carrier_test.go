@@ -14,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -269,7 +270,7 @@ func TestDownlinkIsSharedByTheSendersOfAllWorlds(t *testing.T) {
 	s.untilDone()
 	m := s.split(0, 1, 2, 0)
 	for _, c := range m.make {
-		c.Network.SetDownlink(0, 5e4)
+		c.Network.SetDownlink(0, rate.Constant(5e4))
 	}
 	m.run(t)
 	notBefore(t, "first message", at[0], 200*ms)

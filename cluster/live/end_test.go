@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -223,7 +224,7 @@ func TestStepCountsWhenItIsRecordedNotAfterWhatItsHandlerCharges(t *testing.T) {
 // swarm is a world of peers that send vectors to each other at random, compute and charge.
 func swarm(seed uint64, strict bool) *stage {
 	s := &stage{seed: seed, strict: strict, edge: link.Config{
-		Delay: link.Uniform{Min: 0, Max: 3 * ms}, Rate: 5e6, Loss: link.Loss{Probability: 0.1, Drop: true},
+		Delay: link.Uniform{Max: 3 * ms}, Rate: rate.Constant(5e6), Loss: link.Loss{Probability: 0.1, Drop: true},
 	}}
 	steps := 0
 	s.lead = func(ctx actor.Context, env actors.Env) {

@@ -114,8 +114,9 @@ func (fl *fleet) all(o order) (answers []answer) {
 	return answers
 }
 
-// rate returns how many steps or exchanges all processes together made per second; each made n.
-func rate(n int, answers []answer) (sum float64) {
+// perSecond returns how many steps or exchanges all processes together made per second; each made
+// n.
+func perSecond(n int, answers []answer) (sum float64) {
 	for _, a := range answers {
 		if a.Total > 0 {
 			sum += float64(n) / a.Total.Seconds()
@@ -184,8 +185,8 @@ func (fl *fleet) measure(b *testing.B) {
 	var ratios, rates, raws []float64
 	for b.Loop() {
 		for range blocks {
-			ours := rate(n, fl.all(order{Steps: n}))
-			raw := rate(n, fl.all(order{Raw: n}))
+			ours := perSecond(n, fl.all(order{Steps: n}))
+			raw := perSecond(n, fl.all(order{Raw: n}))
 			ratios, rates, raws = append(ratios, ours/raw), append(rates, ours), append(raws, raw)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -375,7 +376,7 @@ func TestArrivalNeverOvertakesOnFIFOEdge(t *testing.T) {
 			}
 			w := s.world(t)
 			if limited {
-				s.network.SetDownlink(1, 2e6)
+				s.network.SetDownlink(1, rate.Constant(2e6))
 			}
 			if _, err := w.Run(context.Background()); err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"slices"
@@ -170,6 +171,12 @@ func (c *Config) complete() error {
 	case c.Identity != nil:
 		c.Name = c.Identity.Name()
 	}
+	if c.Insecure {
+		if host, _, err := net.SplitHostPort(c.Bind); err != nil || host != "localhost" && !loopback(host) {
+			return fmt.Errorf("without an identity a node can be bound to a loopback address and port alone, such as "+
+				"127.0.0.1:7946, not to %s", c.Bind)
+		}
+	}
 	if c.Name == "" {
 		return errors.New("a node without an identity needs a name, as --name gives it")
 	}
@@ -180,6 +187,12 @@ func (c *Config) complete() error {
 		c.Catalog = catalog.Default()
 	}
 	return nil
+}
+
+// loopback reports whether a host is an address that only this machine reaches.
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.IsLoopback()
 }
 
 // join makes the process a part of its cluster.

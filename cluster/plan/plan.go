@@ -78,7 +78,7 @@ func Default() *Plan {
 		Version: Version, Seed: 1, Repeats: 1,
 		Network: NetworkSpec{
 			Topology: syntax.NewMap(syntax.Entry("kind", syntax.NewScalar("complete"))),
-			Default:  LinkSettings{Delay: syntax.NewScalar("0ms"), Outages: []Outage{}},
+			Default:  LinkSettings{Delay: syntax.NewScalar("0ms"), Rate: Unlimited(), Outages: []Outage{}},
 			Links:    []LinkSpec{},
 		},
 		Evaluate: Evaluate{Every: unit.Interval{Epochs: 0.1}, Of: OfMean},
@@ -99,9 +99,10 @@ type NodeSpec struct {
 	// read; see Group.
 	Count   *int    `plan:"count" range:"1..16777216" doc:"makes a group of this many nodes: name1, name2, …"`
 	Compute Compute `plan:"compute" doc:"how fast the node is: native, {step: 5ms} or {speed: 10 GFLOP/s, cores: 2}"`
-	// Uplink and Downlink are shared by all edges of the node. Default unlimited.
-	Uplink   unit.ByteRate `plan:"uplink" doc:"what all that the node sends has to share"`
-	Downlink unit.ByteRate `plan:"downlink" doc:"what all that the node receives has to share"`
+	// Uplink and Downlink are shared by all edges of the node: rates, or maps that the catalog
+	// reads, such as {kind: mobile, line: lte-driving-up}. Default unlimited.
+	Uplink   Rate `plan:"uplink" doc:"what all that the node sends has to share: a rate, or a process with its kind"`
+	Downlink Rate `plan:"downlink" doc:"what all that the node receives has to share, likewise"`
 	// Group is the name that the node's group has in the plan, empty for a node that was named by
 	// itself. Links and the schedule may name it.
 	Group string
@@ -112,8 +113,12 @@ type NodeSpec struct {
 // DefaultSpeed of a node's core, where the plan gives neither a speed nor the time of a step.
 const DefaultSpeed unit.Speed = 10e9
 
-// SetDefaults gives the node one core of [DefaultSpeed].
-func (s *NodeSpec) SetDefaults() { s.Compute = Compute{Speed: DefaultSpeed, Cores: 1} }
+// SetDefaults gives the node one core of [DefaultSpeed], and an uplink and a downlink without
+// bounds.
+func (s *NodeSpec) SetDefaults() {
+	s.Compute = Compute{Speed: DefaultSpeed, Cores: 1}
+	s.Uplink, s.Downlink = Unlimited(), Unlimited()
+}
 
 // Compute says how fast a node is. Exactly one of Native, Step and Speed is given.
 type Compute struct {
@@ -237,14 +242,16 @@ func (s NetworkSpec) MarshalPlan() (*syntax.Node, error) {
 // LinkSettings is what a link is like. Keys that its Source does not have are as in the network's
 // default.
 type LinkSettings struct {
-	// Config holds what a plan sets as it is, such as the rate; delay, loss and outages stand below
-	// in the plan's forms.
+	// Config holds what a plan sets as it is, such as the overhead; delay, rate, loss and outages
+	// stand below in the plan's forms.
 	link.Config
 	// Delay is a duration, or a map that the catalog reads, such as {kind: random-walk, …}. Default
 	// 0ms.
-	Delay   *syntax.Node `plan:"delay" names:"delay" doc:"how long a message takes: a duration, or a model with its kind"`
-	Loss    *Loss        `plan:"loss" doc:"how often messages get lost, and what happens to them"`
-	Outages []Outage     `plan:"outages,omitzero" doc:"times during which nothing gets through"`
+	Delay *syntax.Node `plan:"delay" names:"delay" doc:"how long a message takes: a duration, or a model with its kind"`
+	// Rate is by default unlimited.
+	Rate    Rate     `plan:"rate" doc:"of the link alone, beside what the nodes' uplinks and downlinks allow: a rate, or a process with its kind"`
+	Loss    *Loss    `plan:"loss" doc:"how often messages get lost, and what happens to them"`
+	Outages []Outage `plan:"outages,omitzero" doc:"times during which nothing gets through"`
 	// Source is the syntax that the link was read from, for errors; nil if the plan has none.
 	Source *syntax.Node `plan:",node"`
 }
@@ -359,8 +366,8 @@ func foldGroup(members []NodeSpec) []NodeSpec {
 		if m.Role != first.Role {
 			role = "" // the architecture says which member has which
 		}
-		alike := m.Name == memberName(m.Group, i) && m.Uplink == first.Uplink &&
-			m.Downlink == first.Downlink && m.Compute.equal(first.Compute)
+		alike := m.Name == memberName(m.Group, i) && m.Uplink.Equal(first.Uplink.Node) &&
+			m.Downlink.Equal(first.Downlink.Node) && m.Compute.equal(first.Compute)
 		if !alike {
 			return slices.Clone(members)
 		}

@@ -103,15 +103,18 @@ func TestGroupsLinksAndScheduleAreRead(t *testing.T) {
 	if diff := cmp.Diff([]string{"hub", "edge1", "edge2", "edge3", "edge4", "gpu"}, names); diff != "" {
 		t.Error(diff)
 	}
-	if p.Seed != 1<<64-1 || p.Data.Text != "synthetic" || !p.Nodes[5].Compute.Native || p.Nodes[0].Uplink != 125e6 ||
-		p.Nodes[1].Downlink != 1.5e6 {
+	if p.Seed != 1<<64-1 || p.Data.Text != "synthetic" || !p.Nodes[5].Compute.Native ||
+		p.Nodes[0].Uplink.Text != "1 Gbit/s" ||
+		p.Nodes[1].Downlink.Text != "12 Mbit/s" {
 		t.Errorf("plan: %+v", p)
 	}
 	links := p.Links()
-	if e := links.Edge("edge1", "hub"); e.Delay.Text != "2ms" || !e.Loss.Drop || !e.Reorder || e.Rate != 0 {
+	if e := links.Edge("edge1", "hub"); e.Delay.Text != "2ms" || !e.Loss.Drop || !e.Reorder ||
+		e.Rate.Text != "unlimited" {
 		t.Errorf("the last entry, completed from the default, should count: %+v", e)
 	}
-	if e := links.Edge("edge2", "hub"); e.Delay.Flow() != "{kind: random-walk, first: 1s}" || e.Rate != 102400 ||
+	if e := links.Edge("edge2", "hub"); e.Delay.Flow() != "{kind: random-walk, first: 1s}" ||
+		e.Rate.Text != "819.2 kbit/s" ||
 		e.Loss.Probability != 0.005 || e.Loss.Attempts != 15 {
 		t.Errorf("group's link: %+v", e)
 	}
@@ -209,7 +212,7 @@ func TestMembersThatDifferAreNotFolded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Nodes[2].Uplink = 1e6
+	p.Nodes[2].Uplink = Rate{syntax.NewScalar("1 MB/s")}
 	n, err := p.Node()
 	if err != nil {
 		t.Fatal(err)
@@ -420,7 +423,7 @@ stop: {epochs: 1}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e := p.Links().Edge("a", "b"); e.Rate != 2e6 || !e.Reorder || e.Delay.Text != "1ms" {
+	if e := p.Links().Edge("a", "b"); e.Rate.Text != "16 Mbit/s" || !e.Reorder || e.Delay.Text != "1ms" {
 		t.Errorf("rate %v, reorder %v, delay %v", e.Rate, e.Reorder, e.Delay)
 	}
 }

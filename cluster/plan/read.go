@@ -190,10 +190,10 @@ func (c *check) bare(p *Plan) {
 		if i > 0 && p.Nodes[i-1].Source == n.Source {
 			continue // of the same group
 		}
-		if n.Uplink > 0 {
+		if !n.Uplink.Equal(Unlimited().Node) {
 			c.errorf(n.Source.At("uplink"), without, "this limits what leaves a node")
 		}
-		if n.Downlink > 0 {
+		if !n.Downlink.Equal(Unlimited().Node) {
 			c.errorf(n.Source.At("downlink"), without, "this limits what reaches a node")
 		}
 	}

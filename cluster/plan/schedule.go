@@ -30,12 +30,12 @@ const MaxNodeEvents = 1 << 20
 type Change struct {
 	At unit.Duration `plan:"at,required" doc:"when it happens, from the start of the run"`
 	// Link names two ends, both directions; or From and To name one direction, as in [Ends].
-	Link  []string       `plan:"link,omitzero" doc:"the two ends of the links that change, both directions"`
-	From  string         `plan:"from,omitzero" doc:"the end that sends, for one direction"`
-	To    string         `plan:"to,omitzero" doc:"the end that receives, for one direction"`
-	Delay *syntax.Node   `plan:"delay" names:"delay" doc:"the delay from then on"`
-	Rate  *unit.ByteRate `plan:"rate" doc:"the rate from then on"`
-	Loss  *Loss          `plan:"loss" doc:"the loss from then on"`
+	Link  []string     `plan:"link,omitzero" doc:"the two ends of the links that change, both directions"`
+	From  string       `plan:"from,omitzero" doc:"the end that sends, for one direction"`
+	To    string       `plan:"to,omitzero" doc:"the end that receives, for one direction"`
+	Delay *syntax.Node `plan:"delay" names:"delay" doc:"the delay from then on"`
+	Rate  *Rate        `plan:"rate" doc:"the rate from then on"`
+	Loss  *Loss        `plan:"loss" doc:"the loss from then on"`
 	// Node is the name of the node to which something happens, or a group, which means all its
 	// members. One that joins before anything else happens to it is absent when the run begins.
 	// [Coordinator] can crash, leave or pause too.

@@ -6,7 +6,7 @@ import (
 )
 
 // Document is the schema of a whole plan. defs are what fields tagged names refer to: data, model,
-// train, architecture, delay and topology.
+// train, architecture, delay, link-rate and topology.
 func Document(title string, defs settings.Properties) *settings.Schema {
 	root := settings.SchemaOf(Default())
 	root.Properties.Get("name").Default = nil // the file's name

@@ -22,9 +22,12 @@ func anything() (defs settings.Properties) {
 		defs = append(defs, settings.Property{Name: name,
 			Schema: &settings.Schema{Not: &settings.Schema{Type: settings.Types{"null"}}}})
 	}
-	return append(defs, settings.Property{Name: "delay",
-		Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.Duration)),
-			{Type: settings.Types{"object"}}}}})
+	scalarOrMap := func(scalar *settings.Schema) *settings.Schema {
+		return &settings.Schema{AnyOf: []*settings.Schema{scalar, {Type: settings.Types{"object"}}}}
+	}
+	return append(defs,
+		settings.Property{Name: "delay", Schema: scalarOrMap(settings.SchemaOf(new(unit.Duration)))},
+		settings.Property{Name: Rate{}.Unit(), Schema: scalarOrMap(settings.SchemaOf(new(unit.ByteRate)))})
 }
 
 // compile makes a validator of what a schema is written as.
@@ -185,6 +188,7 @@ func TestUnitsMatchTheirPatternExactlyWhenTheyAreParsed(t *testing.T) {
 		"interval":       func(s string) error { _, err := unit.ParseInterval(s); return err },
 		"fraction":       func(s string) error { _, err := unit.ParseFraction(s); return err },
 		"byte-rate":      func(s string) error { _, err := unit.ParseByteRate(s); return err },
+		"throughput":     func(s string) error { _, err := unit.ParseThroughput(s); return err },
 		"speed":          func(s string) error { _, err := unit.ParseSpeed(s); return err },
 		"size":           func(s string) error { _, err := unit.ParseSize(s); return err },
 	}

@@ -11,9 +11,11 @@ import (
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Model is the model of its delay, in a few words.
-	Model string  `json:"delay_model,omitempty"`
-	Rate  float64 `json:"rate_bytes_per_s"` // 0 is unlimited
+	// Model is the model of its delay, in a few words, and RateModel of its rate where that is a
+	// process.
+	Model     string  `json:"delay_model,omitempty"`
+	RateModel string  `json:"rate_model,omitempty"`
+	Rate      float64 `json:"rate_bytes_per_s"` // mean; 0 is unlimited
 }
 
 // Probed is what came of the probes of one edge. Times are in seconds.

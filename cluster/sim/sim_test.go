@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -224,7 +225,7 @@ func TestMessageToAnEndedActorIsCountedAsDroppedAndAsADeadLetter(t *testing.T) {
 			}
 		},
 	}}
-	s.edge.Rate = 1e4 // the second arrives when the actor has ended
+	s.edge.Rate = rate.Constant(1e4) // the second arrives when the actor has ended
 	r := s.run(t)
 	stats := s.network.Edge(0, 1).Stats()
 	if r.DeadLetters != 1 || stats.Sent != 2 || stats.Delivered != 1 || stats.Dropped != 1 {
@@ -353,7 +354,7 @@ func TestStrictModeFindsATensorWrittenAfterSending(t *testing.T) {
 // swarm is a world of peers that send vectors to each other at random, compute and charge.
 func swarm(seed uint64, threads int, strict bool) *stage {
 	s := &stage{seed: seed, threads: threads, strict: strict, end: 300 * time.Millisecond, edge: link.Config{
-		Delay: link.Uniform{Min: time.Millisecond, Max: 5 * time.Millisecond}, Rate: 1e6,
+		Delay: link.Uniform{Min: time.Millisecond, Max: 5 * time.Millisecond}, Rate: rate.Constant(1e6),
 		Loss: link.Loss{Probability: 0.1, Timeout: 2 * time.Millisecond, Attempts: 5},
 	}}
 	for range 9 {

@@ -65,8 +65,10 @@ var table = map[string]string{
 	"actors/adpsgd":      architecture,
 	"actors/local":       architecture,
 
-	"cluster/link": "cluster/plan/field",
-	"cluster/wire": "protos" + protobuf + xxhash,
+	"cluster/link":       "cluster/plan/field cluster/link/lines cluster/link/rate",
+	"cluster/link/rate":  "cluster/plan/field cluster/link/lines",
+	"cluster/link/lines": "",
+	"cluster/wire":       "protos" + protobuf + xxhash,
 	"cluster/door": "actors cluster/wire cluster/link github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue": "",
@@ -90,7 +92,7 @@ var table = map[string]string{
 	"cluster/plan/unit":     "cluster/plan/syntax",
 	"cluster/plan/field":    "",
 	"cluster/plan/settings": "cluster/plan/field cluster/plan/syntax cluster/plan/unit",
-	"cluster/catalog":       "cluster/plan/... cluster/link actors/... nn/... datasets/..." + message,
+	"cluster/catalog":       "cluster/plan/... cluster/link cluster/link/rate actors/... nn/... datasets/..." + message,
 	"cluster/record/stats":  gonum,
 
 	"cluster/record": "actors actors/world cluster/record/lockfile cluster/record/safetensors " +
@@ -121,7 +123,8 @@ var table = map[string]string{
 		mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
 		"cluster/identity",
-	"cluster/cli/hint": "",
+	"cluster/cli/bundled": "cluster/driver cluster/plan/syntax",
+	"cluster/cli/hint":    "",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag " +
 		"github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 

@@ -31,7 +31,7 @@ func (allToAll) Kind(task *train.Task, _ train.Place) actors.Kind {
 		return &peer{
 			env: env, local: local, params: env.Tensors().Copy(task.Initial()),
 			optimizer: task.Method.New(task.Model.Params()),
-			rounds:    map[uint64][]*protos.Tensor{},
+			gradients: actors.NewGather[*protos.Tensor](0, env.View().Role("worker")),
 		}, err
 	}
 }
@@ -42,8 +42,7 @@ type peer struct {
 	local     *train.Local
 	params    *protos.Tensor
 	optimizer optim.Optimizer
-	round     uint64
-	rounds    map[uint64][]*protos.Tensor // of each round, the gradients by rank
+	gradients *actors.Gather[*protos.Tensor] // of all peers
 }
 
 func (p *peer) Receive(ctx actor.Context) {
@@ -56,7 +55,7 @@ func (p *peer) Receive(ctx actor.Context) {
 		case *protos.Start:
 			p.local.Begin(p.params.Retain())
 		case *protos.TakeSnapshot:
-			train.AnswerSnapshot(ctx, p.env, head, p.params, p.round)
+			train.AnswerSnapshot(ctx, p.env, head, p.params, p.gradients.Round())
 		case *protos.Chunk:
 			p.collect(head.Round, int(head.Rank), m.Tensors[0].Retain())
 		default:
@@ -70,26 +69,29 @@ func (p *peer) Receive(ctx actor.Context) {
 func (p *peer) share(ctx actor.Context, gradient *protos.Tensor) {
 	for _, member := range p.env.View().Members {
 		if me := p.env.View().Members[p.env.Node()]; member.Name != me.Name {
-			head := &protos.Chunk{View: p.env.View().Number, Round: p.round, Rank: int32(me.Rank)}
+			head := &protos.Chunk{View: p.env.View().Number, Round: p.gradients.Round(), Rank: int32(me.Rank)}
 			ctx.Send(member.PID, protos.NewMessage(head, gradient.Retain()))
 		}
 	}
-	p.collect(p.round, p.env.View().Members[p.env.Node()].Rank, gradient)
+	p.collect(p.gradients.Round(), p.env.View().Members[p.env.Node()].Rank, gradient)
 }
 
 // collect applies the mean, summed in the order of ranks, when all gradients of the round are
 // there.
 func (p *peer) collect(round uint64, rank int, gradient *protos.Tensor) {
-	if p.rounds[round] == nil {
-		p.rounds[round] = make([]*protos.Tensor, len(p.env.View().Members))
+	peers := p.env.View().Role("worker")
+	if rank < 0 || rank >= len(peers) {
+		actors.Fail(p.env, "a gradient of rank %d among %d peers", rank, len(peers))
+		return
 	}
-	gradients := p.rounds[round]
-	gradients[rank] = gradient
-	for _, g := range gradients {
-		if g == nil {
-			return
-		}
+	if err := p.gradients.Put(peers[rank], round, gradient); err != nil {
+		actors.Fail(p.env, "a gradient of rank %d in round %d: %w", rank, round, err)
+		return
 	}
+	if !p.gradients.Complete() {
+		return
+	}
+	gradients := p.gradients.Values()
 	sum := p.env.Tensors().Get(len(p.params.Data))
 	clear(sum.Data)
 	for _, g := range gradients {
@@ -98,8 +100,7 @@ func (p *peer) collect(round uint64, rank int, gradient *protos.Tensor) {
 	}
 	p.params = train.Update(p.env.Tensors(), p.optimizer, p.params, sum.Data)
 	sum.Release()
-	delete(p.rounds, round)
-	p.round++
+	p.gradients.Next()
 	p.env.Charge(float64(2*len(gradients))*float64(len(p.params.Data)) + p.optimizer.Work(len(p.params.Data)))
 	p.local.Begin(p.params.Retain())
 }

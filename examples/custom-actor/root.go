@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -18,9 +17,9 @@ import (
 type root struct {
 	env        actors.Env
 	wait       bool
-	sites      []int            // positions in the view
-	share      []float32        // of all workers, in the order of sites
-	changes    []*protos.Tensor // in the order of sites; nil for those to come
+	sites      []int                          // positions in the view
+	share      []float32                      // of all workers, in the order of sites
+	changes    *actors.Gather[*protos.Tensor] // of the sites
 	model      *peer.Replica
 	parameters *protos.Messages[*protos.Parameters]
 }
@@ -34,7 +33,7 @@ func newRoot(env actors.Env, task *train.Task, h hierarchy) *root {
 	for _, s := range r.sites {
 		r.share = append(r.share, float32(len(h.Sites[view.Members[s].Name]))/float32(len(task.Workers)))
 	}
-	r.changes = make([]*protos.Tensor, len(r.sites))
+	r.changes = actors.NewGather[*protos.Tensor](0, r.sites)
 	return r
 }
 
@@ -61,32 +60,37 @@ func (r *root) exchange(ctx actor.Context, head *Exchange, m *protos.Message) {
 		return
 	}
 	i := slices.Index(r.sites, int(head.Node))
-	if i < 0 || r.changes[i] != nil || head.Version > r.model.Version {
-		r.env.Fail(fmt.Errorf("node %s: an exchange of node %d at version %d does not fit version %d", name(r.env),
-			head.Node, head.Version, r.model.Version))
+	if i < 0 || head.Version > r.model.Version {
+		actors.Fail(r.env, "an exchange of node %d at version %d does not fit version %d", head.Node, head.Version,
+			r.model.Version)
 		return
 	}
-	r.changes[i] = change.Retain()
 	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Origin: int(head.Node), Version: r.model.Version + 1,
 		Staleness: r.model.Version - head.Version})
-	switch {
-	case !r.wait:
-		r.applyChange(i)
+	if !r.wait {
+		r.applyChange(i, change)
 		r.answer(ctx, r.sites[i:i+1])
-	case !slices.Contains(r.changes, nil):
-		for i := range r.sites { // in a fixed order, not in the order of arrival
-			r.applyChange(i)
+		return
+	}
+	if err := r.changes.Put(int(head.Node), r.changes.Round(), change); err != nil {
+		actors.Fail(r.env, "an exchange of node %d: %w", head.Node, err)
+		return
+	}
+	change.Retain()
+	if r.changes.Complete() {
+		for i, change := range r.changes.Values() { // in a fixed order, not in the order of arrival
+			r.applyChange(i, change)
+			change.Release()
 		}
+		r.changes.Next()
 		r.answer(ctx, r.sites)
 	}
 }
 
 // applyChange adds a site's change to the model.
-func (r *root) applyChange(i int) {
-	nn.AddScaled(r.model.Writable(), r.share[i], r.changes[i].Data)
-	r.env.Charge(2 * float64(len(r.changes[i].Data)))
-	r.changes[i].Release()
-	r.changes[i] = nil
+func (r *root) applyChange(i int, change *protos.Tensor) {
+	nn.AddScaled(r.model.Writable(), r.share[i], change.Data)
+	r.env.Charge(2 * float64(len(change.Data)))
 	r.model.Version++
 }
 

@@ -19,15 +19,14 @@ type site struct {
 	env     actors.Env
 	rules   hierarchy
 	root    *actor.PID
-	workers []int          // positions in the view, in the order of the settings
+	workers []int          // positions in the view, ascending
 	model   *peer.Replica  // of the site; its version counts rounds
 	base    *protos.Tensor // what the model was at the last exchange
 	version uint64         // of the root's model in base
 	since   int            // rounds since the last exchange
 	sent    *protos.Tensor // the model of the exchange under way; nil if there is none
 
-	gradients []*protos.Tensor // of the round, in the order of workers; nil for those to come
-	missing   int              // how many are to come
+	gradients *actors.Gather[*protos.Tensor] // of the workers
 
 	parameters *protos.Messages[*protos.Parameters]
 	exchanges  *protos.Messages[*Exchange]
@@ -45,7 +44,8 @@ func newSite(env actors.Env, task *train.Task, h hierarchy) *site {
 		view := env.View()
 		s.workers = append(s.workers, slices.IndexFunc(view.Members, func(m actors.Member) bool { return m.Name == w }))
 	}
-	s.gradients, s.missing = make([]*protos.Tensor, len(s.workers)), len(s.workers)
+	slices.Sort(s.workers)
+	s.gradients = actors.NewGather[*protos.Tensor](0, s.workers)
 	return s
 }
 
@@ -70,16 +70,15 @@ func (s *site) Receive(ctx actor.Context) {
 // push keeps a gradient; the last one of a round ends it.
 func (s *site) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	gradient, ok := vector(s.env, m, len(s.base.Data))
-	i := slices.Index(s.workers, int(head.Node))
 	if !ok {
 		return
 	}
-	if i < 0 || s.gradients[i] != nil {
-		s.env.Fail(fmt.Errorf("node %s: a push of node %d, from which none is missing", name(s.env), head.Node))
+	if err := s.gradients.Put(int(head.Node), head.Version, gradient); err != nil {
+		actors.Fail(s.env, "a push of node %d in round %d: %w", head.Node, head.Version, err)
 		return
 	}
-	s.gradients[i] = gradient.Retain()
-	if s.missing--; s.missing == 0 {
+	gradient.Retain()
+	if s.gradients.Complete() {
 		s.round(ctx)
 	}
 }
@@ -88,15 +87,14 @@ func (s *site) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 func (s *site) round(ctx actor.Context) {
 	mean := s.env.Tensors().Get(len(s.base.Data))
 	clear(mean.Data)
-	for i, g := range s.gradients { // in a fixed order, not in the order of arrival
-		nn.AddScaled(mean.Data, 1/float32(len(s.gradients)), g.Data)
+	for _, g := range s.gradients.Values() { // in a fixed order, not in the order of arrival
+		nn.AddScaled(mean.Data, 1/float32(len(s.workers)), g.Data)
 		g.Release()
-		s.gradients[i] = nil
 	}
-	s.missing = len(s.gradients)
+	s.gradients.Next()
 	s.model.Params = train.Update(s.env.Tensors(), s.model.Optimizer, s.model.Params, mean.Data)
 	s.model.Version++
-	s.env.Charge(2*float64(len(s.gradients)*len(mean.Data)) + s.model.Optimizer.Work(len(mean.Data)))
+	s.env.Charge(2*float64(len(s.workers)*len(mean.Data)) + s.model.Optimizer.Work(len(mean.Data)))
 	mean.Release()
 	if s.since++; s.since >= s.rules.Every && s.sent == nil {
 		s.exchange(ctx)

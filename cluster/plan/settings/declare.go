@@ -16,10 +16,11 @@ import (
 // quantities are the types that read and write numbers of plain Go types, by what a tag unit calls
 // them.
 var quantities = map[string]reflect.Type{
-	unit.Fraction(0).Unit(): reflect.TypeFor[unit.Fraction](),
-	unit.ByteRate(0).Unit(): reflect.TypeFor[unit.ByteRate](),
-	unit.Speed(0).Unit():    reflect.TypeFor[unit.Speed](),
-	unit.Size(0).Unit():     reflect.TypeFor[unit.Size](),
+	unit.Fraction(0).Unit():   reflect.TypeFor[unit.Fraction](),
+	unit.ByteRate(0).Unit():   reflect.TypeFor[unit.ByteRate](),
+	unit.Throughput(0).Unit(): reflect.TypeFor[unit.Throughput](),
+	unit.Speed(0).Unit():      reflect.TypeFor[unit.Speed](),
+	unit.Size(0).Unit():       reflect.TypeFor[unit.Size](),
 }
 
 var (

@@ -159,6 +159,18 @@ func (d *decoder) mapping(n *syntax.Node, v reflect.Value) {
 	v.Set(out)
 }
 
+// share says how a fraction is written that stands in the place of a map with one.
+func share(n *syntax.Node, fields []field.Tag) string {
+	if n.Kind == syntax.Scalar && strings.HasSuffix(n.Text, "%") {
+		for _, f := range fields {
+			if f.Unit == "fraction" {
+				return "; did you mean {" + f.Key + ": " + n.Text + "}?"
+			}
+		}
+	}
+	return ""
+}
+
 func (d *decoder) structure(n *syntax.Node, v reflect.Value) {
 	fields := field.Tags(v.Type())
 	for _, f := range fields {
@@ -167,8 +179,8 @@ func (d *decoder) structure(n *syntax.Node, v reflect.Value) {
 		}
 	}
 	if n.Kind != syntax.Map {
-		d.errorf(n, "found %s where a map with the keys %s is expected", syntax.Found(n),
-			strings.Join(keysOf(fields), ", "))
+		d.errorf(n, "found %s where a map with the keys %s is expected%s", syntax.Found(n),
+			strings.Join(keysOf(fields), ", "), share(n, fields))
 		return
 	}
 	for _, f := range n.Fields {

@@ -214,3 +214,16 @@ func TestKeysThatSomebodyElseReadsAreAmongThoseAccepted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAFractionInThePlaceOfAMapIsToldHowToWrite(t *testing.T) {
+	var link struct {
+		Loss struct {
+			Kind        string  `plan:"kind"`
+			Probability float64 `plan:"probability" unit:"fraction"`
+		} `plan:"loss"`
+	}
+	err := Decode(mustParse(t, "loss: 1%"), &link)
+	if err == nil || !strings.Contains(err.Error(), "did you mean {probability: 1%}?") {
+		t.Error(err)
+	}
+}

@@ -316,7 +316,7 @@ const definitions = "#/$defs/"
 func Definition(name string) string { return definitions + name }
 
 // Document makes the whole schema of a plan. defs are what fields tagged names refer to: data,
-// model, train, architecture, delay and topology.
+// model, train, architecture, delay, link-rate and topology.
 //
 // In a plan with a sweep, the sweep may supply required keys. Other definitions, whose names begin
 // with swept and in which nothing is required, then check the plan's keys.

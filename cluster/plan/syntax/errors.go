@@ -3,6 +3,7 @@ package syntax
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -246,6 +247,12 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
+// meant are words for what plans call otherwise.
+var meant = map[string]string{
+	"bandwidth": "rate", "latency": "delay",
+	"bps": "bit/s", "kbps": "kbit/s", "mbps": "Mbit/s", "gbps": "Gbit/s", "tbps": "Tbit/s",
+}
+
 // Suggestion completes a message about an unknown word: the likely one, if any, and all that are
 // accepted.
 func Suggestion(word string, accepted []string) string { return Suggest(word, "accepted", accepted) }
@@ -253,7 +260,11 @@ func Suggestion(word string, accepted []string) string { return Suggest(word, "a
 // Suggest is Suggestion with another word for accepted.
 func Suggest(word, what string, known []string) string {
 	text := ""
-	if near := nearest(word, known); near != "" {
+	near := meant[strings.ToLower(word)]
+	if !slices.Contains(known, near) {
+		near = nearest(word, known)
+	}
+	if near != "" {
 		text = "; did you mean " + near + "?"
 	}
 	const most = 30

@@ -50,6 +50,10 @@ func Forms() []Form {
 			Pattern: unlimited + "|" + byteRates.pattern(), Examples: []string{"10 Mbit/s", "100 KiB/s"},
 		},
 		{
+			Name: Throughput(0).Unit(), Description: "A number with a unit of bits or bytes a second.",
+			Pattern: throughputs.pattern(), Examples: []string{"10 Mbit/s", "0 Mbit/s"},
+		},
+		{
 			Name: Speed(0).Unit(), Description: "Floating-point operations per second.",
 			Pattern: speeds.pattern(), Examples: []string{"10 GFLOP/s"},
 		},
@@ -83,6 +87,9 @@ func (Fraction) Unit() string { return "fraction" }
 
 // Unit is the name of the quantity among [Forms].
 func (ByteRate) Unit() string { return "byte-rate" }
+
+// Unit is the name of the quantity among [Forms].
+func (Throughput) Unit() string { return "throughput" }
 
 // Unit is the name of the quantity among [Forms].
 func (Speed) Unit() string { return "speed" }

@@ -111,6 +111,12 @@ var byteRates = scale{
 	written: 5, min: 1e-3, max: 1e18,
 }
 
+// throughputs are rates that can be nothing, and have bounds.
+var throughputs = scale{
+	what: "a rate", examples: "write a rate such as 10 Mbit/s, 1.5 MB/s or 0 Mbit/s",
+	units: byteRates.units, written: byteRates.written, max: byteRates.max,
+}
+
 var speeds = scale{
 	what: "a speed", examples: "write a speed such as 10 GFLOP/s",
 	units: []unit{
@@ -246,6 +252,32 @@ func (r *ByteRate) UnmarshalPlan(n *syntax.Node) error {
 // MarshalPlan writes [ByteRate.String]; a rate outside the accepted range is an error.
 func (r ByteRate) MarshalPlan() (*syntax.Node, error) {
 	return marshalUnit(r, r.String(), ParseByteRate)
+}
+
+// Throughput is bytes per second, 0 for none: 10 Mbit/s, 1.5 MB/s, 0 Mbit/s.
+type Throughput float64
+
+// ParseThroughput reads a [Throughput].
+func ParseThroughput(s string) (Throughput, error) {
+	v, err := throughputs.parse(s)
+	if err != nil {
+		return 0, err
+	}
+	f, _ := v.Float64()
+	return Throughput(f), nil
+}
+
+// String writes t so that [ParseThroughput] gives it back exactly.
+func (t Throughput) String() string { return throughputs.format(float64(t)) }
+
+// UnmarshalPlan reads a throughput from a scalar.
+func (t *Throughput) UnmarshalPlan(n *syntax.Node) error {
+	return unmarshalUnit(n, t, ParseThroughput, throughputs.examples)
+}
+
+// MarshalPlan writes [Throughput.String]; one outside the accepted range is an error.
+func (t Throughput) MarshalPlan() (*syntax.Node, error) {
+	return marshalUnit(t, t.String(), ParseThroughput)
 }
 
 // marshalUnit makes a scalar of text after checking that it reads back as v.

@@ -69,7 +69,12 @@ func probeColumns(rows []report.ProbeSummary) []column {
 		kind, _, _ := strings.Cut(r.Model, " ")
 		return kind
 	}
-	rate := func(r report.ProbeSummary) string { return rateCell(r.Rate) }
+	rate := func(r report.ProbeSummary) string {
+		if kind, _, _ := strings.Cut(r.RateModel, " "); kind != "" {
+			return kind + ", mean " + rateCell(r.Rate)
+		}
+		return rateCell(r.Rate)
+	}
 	numbers := func(leave int, heading, brief string, of func(report.ProbeSummary) string) column {
 		return column{leave: leave, forms: []form{formOf(heading, rows, of), formOf(brief, rows, of)}}
 	}

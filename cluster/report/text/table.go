@@ -77,8 +77,9 @@ func (f *form) width() int {
 // would decide, and which runs failed or are degraded, where, when and why.
 //
 // The table keeps to as many columns of text as w has, if w has a method Columns() int, as a
-// terminal should, and otherwise to 80: where it must, it abbreviates results, and where that is
-// not enough cuts labels. Where a terminal is narrower still, it leaves out messages and megabytes,
+// terminal should: where it must, it abbreviates results, and where that is not enough cuts labels.
+// Elsewhere it abbreviates results beyond 80 columns and cuts nothing, because programs read that.
+// Where a terminal is narrower still, it leaves out messages and megabytes,
 // then epochs and runs, accuracy (where there is a time to target), how many runs arrived, and last
 // the intervals, says so below, and keeps every line within the width.
 func Table(w io.Writer, s record.Summary) error {
@@ -109,7 +110,7 @@ func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
 		}
 		notes = wrap(notes, screen.Columns())
 	} else {
-		fitWidth(columns, tableWidth)
+		abbreviate(columns, tableWidth)
 	}
 	var b strings.Builder
 	writeLine(&b, columns, func(f form) string { return f.heading })
@@ -336,9 +337,16 @@ func clockNotes(s record.Summary) (lines []string) {
 
 func (c *column) width() int { return c.forms[0].width() }
 
-// fitWidth abbreviates columns, where it saves most first, and then cuts labels, the widest first,
-// until the table is narrow enough or there is nothing left to shorten.
+// fitWidth abbreviates columns and then cuts labels, the widest first, until the table is narrow
+// enough or there is nothing left to shorten.
 func fitWidth(columns []column, width int) {
+	abbreviate(columns, width)
+	cut(columns, width, minLabel, false)
+}
+
+// abbreviate gives columns shorter forms, where it saves most first, until the table is narrow
+// enough or there are none left.
+func abbreviate(columns []column, width int) {
 	for totalWidth(columns) > width {
 		longest := -1
 		for i := range columns {
@@ -348,7 +356,6 @@ func fitWidth(columns []column, width int) {
 			}
 		}
 		if longest < 0 {
-			cut(columns, width, minLabel, false)
 			return
 		}
 		columns[longest].forms = columns[longest].forms[1:]
