@@ -54,6 +54,8 @@ type Env interface {
 	// Latency is the one-way delay to a node at the instant Now: the link's where it is
 	// emulated, half of the measured round trip elsewhere.
 	Latency(node int) time.Duration
+	// Lossy reports whether links of the run may lose messages for good.
+	Lossy() bool
 	// Post says where in memory the values of tensors belong that other processes send, as posted
 	// receives of MPI do: they are then received there, without a copy, each place once. It
 	// replaces what was posted before; nil withdraws that, and must before the caller gives its

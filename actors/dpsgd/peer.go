@@ -69,6 +69,10 @@ func (p *peer) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *protos.Message:
 		p.receive(ctx, m)
+	case peers.AskAgain:
+		if p.joining.AskAgain(ctx) {
+			p.greet(ctx)
+		}
 	case *train.Gradient:
 		p.gradient = m.Values
 		p.local.Done(m)

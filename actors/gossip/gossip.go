@@ -13,9 +13,10 @@
 // to that. So a computing peer answers at once and no arrival waits for a step. The price is a
 // gradient that is a few merges old.
 //
-// A message that its link drops for good is not sent again: a peer that waits for it, because of
-// Wait or after joining, waits until the sender has gone. Links that lose messages need
-// retransmission, or an architecture that does not wait.
+// A message that its link drops for good is not sent again, but for a wish to join: a peer that
+// waits for it because of Wait waits until the sender has gone, and one that the lead holds until
+// somebody tells it of the others again. Links that lose messages need retransmission, or an
+// architecture that does not wait.
 package gossip
 
 import (

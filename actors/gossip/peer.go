@@ -73,6 +73,11 @@ func (p *peer) Receive(ctx actor.Context) {
 		m.Release()
 	case *train.Gradient:
 		p.step(ctx, m)
+	case peers.AskAgain:
+		if p.joining.AskAgain(ctx) {
+			p.announce(ctx)
+			p.enter(ctx)
+		}
 	case tick:
 		p.trade(ctx)
 		p.env.After(p.rules.Period, tick{})

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"slices"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
@@ -21,6 +22,10 @@ import (
 // them in the order of the plan. So peers that join together never all wait for each other: of
 // those that wait, the first in the plan need not.
 //
+// Over links that lose messages for good a peer that has no model yet asks again, each time after
+// twice as long: the neighbours that have not said that they are unready, or all of them if they
+// all have. Elsewhere it asks each of them once.
+//
 // A peer goes on after as many steps as its source has finished, or as the others know of an
 // earlier life of its node, whichever is more, because clocks do not go back. With the initial
 // model it goes on after none.
@@ -35,7 +40,16 @@ type Joining struct {
 	source  int    // the neighbour that it asked; nobody if that is unready or has gone
 	unready map[int]bool
 	waiting []join // that came before there was a model, or before the view that explains them
+
+	patience time.Duration // before the peer asks again
+	again    actors.Timer
 }
+
+// AskAgain is the timer at which a peer asks again; its actor hands it to [Joining.AskAgain].
+type AskAgain struct{}
+
+// The first and the longest wait for an answer are TCP's (RFC 6298, section 2).
+const firstPatience, mostPatience = time.Second, time.Minute
 
 // join is a Join to be answered.
 type join struct {
@@ -48,7 +62,8 @@ const nobody = -1
 // NewJoining returns the joining of the peer that lives in env. Local, replica and lead are the
 // peer's; they are set to the step that the peer goes on with.
 func NewJoining(env actors.Env, local *train.Local, replica *Replica, lead *Lead) Joining {
-	return Joining{env: env, local: local, replica: replica, lead: lead, source: nobody, unready: map[int]bool{}}
+	return Joining{env: env, local: local, replica: replica, lead: lead, source: nobody, unready: map[int]bool{},
+		patience: firstPatience}
 }
 
 // Life is the number of the view in which this life of the node has started, and 0 before that.
@@ -71,10 +86,32 @@ func (j *Joining) Start(ctx actor.Context, head *protos.Start) (ready bool) {
 		return false
 	}
 	j.life = head.View
-	if head.Joins {
-		return j.ask(ctx)
+	if !head.Joins {
+		return j.welcomeAll(ctx)
 	}
-	return j.welcomeAll(ctx)
+	j.wait()
+	return j.ask(ctx)
+}
+
+// wait lets the peer ask again in time, if messages can be lost.
+func (j *Joining) wait() {
+	if j.env.Lossy() {
+		j.again = j.env.After(j.patience, AskAgain{})
+		j.patience = min(2*j.patience, mostPatience)
+	}
+}
+
+// AskAgain asks again, because what was asked or answered may be lost. It reports whether the peer
+// has a model with that.
+func (j *Joining) AskAgain(ctx actor.Context) (ready bool) {
+	if !j.joins() {
+		return false
+	}
+	if j.source == nobody {
+		clear(j.unready)
+	}
+	j.wait()
+	return j.ask(ctx)
 }
 
 // Receive takes in a Join, an Unready or a Welcome. It reports whether the peer has got its first
@@ -148,7 +185,9 @@ func (j *Joining) ask(ctx actor.Context) (ready bool) {
 func (j *Joining) answer(ctx actor.Context, to join) {
 	self := int32(j.env.Node())
 	if !j.ready {
-		j.waiting = append(j.waiting, to)
+		if !slices.Contains(j.waiting, to) {
+			j.waiting = append(j.waiting, to)
+		}
 		j.send(ctx, int(to.node), &protos.Unready{Node: self, Life: to.life})
 		return
 	}
@@ -195,6 +234,7 @@ func (j *Joining) Resume(steps uint64) bool {
 // welcomeAll notes that there is a model, and sends it to the peers that wait for it.
 func (j *Joining) welcomeAll(ctx actor.Context) (ready bool) {
 	j.ready, j.source, j.unready = true, nobody, nil
+	j.again.Cancel()
 	j.answerWaiting(ctx)
 	return true
 }

@@ -57,12 +57,17 @@ type joiner struct {
 }
 
 func (j *joiner) Receive(ctx actor.Context) {
+	ready := false
 	m, ok := ctx.Message().(*protos.Message)
 	if !ok {
-		j.env.After(simtest.StepTime, "the run goes on")
+		if _, again := ctx.Message().(peer.AskAgain); again {
+			ready = j.AskAgain(ctx)
+		} else {
+			j.env.After(time.Minute, "the run goes on")
+		}
+		j.note(ready)
 		return
 	}
-	ready := false
 	switch head := m.Head.(type) {
 	case *protos.Start:
 		j.founder = !head.Joins
@@ -74,17 +79,32 @@ func (j *joiner) Receive(ctx actor.Context) {
 	default:
 		ready = j.Joining.Receive(ctx, m)
 	}
+	j.note(ready)
+	m.Release()
+}
+
+func (j *joiner) note(ready bool) {
 	if ready {
 		j.log.begun = append(j.log.begun, beginning{j.env.Node(), j.replica.Steps, j.replica.Version,
 			j.replica.Version == j.number && !j.founder, j.env.View().Neighbours(j.env.Node())})
 	}
-	m.Release()
 }
 
 // Peers come and go over slow links that reorder messages. In the end every present peer has a
 // whole model: another peer's with that peer's steps, or the initial one if no neighbour comes
 // first.
 func TestEveryPeerThatJoinsGetsAModel(t *testing.T) {
+	everyPeerGetsAModel(t, time.Minute, func(*rand.Rand) link.Loss { return link.Loss{} })
+}
+
+// At the highest loss one try in four succeeds, and the peers try once a minute.
+func TestEveryPeerThatJoinsGetsAModelThoughMessagesAreLost(t *testing.T) {
+	everyPeerGetsAModel(t, 4*time.Hour, func(random *rand.Rand) link.Loss {
+		return link.Loss{Probability: 0.2 + 0.3*random.Float64(), Drop: true}
+	})
+}
+
+func everyPeerGetsAModel(t *testing.T, end time.Duration, loss func(*rand.Rand) link.Loss) {
 	adopted, first := 0, 0
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 7))
@@ -97,7 +117,7 @@ func TestEveryPeerThatJoinsGetsAModel(t *testing.T) {
 		s.Task.Seed = seed
 		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
 		s.Shake(random, 4*n, time.Duration(50+random.IntN(2000))*time.Millisecond)
-		s.Looks = []time.Duration{time.Minute}
+		s.Looks, s.Loss = []time.Duration{end}, loss(random)
 		look := s.Run(t)[0]
 		last := make([]*beginning, n)
 		for i := range kind.begun {

@@ -29,6 +29,8 @@ type Deployment struct {
 	// Bounded says that the coordinator ends the run by itself at some instant. A run that
 	// is not bounded fails when nothing but the coordinator's timers is left to happen.
 	Bounded bool
+	// Lossy says that links may lose messages for good; see [actors.Env].
+	Lossy bool
 	// Observer is told of every event.
 	Observer Observer
 	// Strict checks every message on its way: frames are encoded and decoded,

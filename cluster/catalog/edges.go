@@ -99,6 +99,11 @@ func (l *Links) differ() bool {
 	})
 }
 
+// Drop reports whether any edge may lose messages for good at some time of a run.
+func (l *Links) Drop() bool {
+	return l.base.Loss.Drop || slices.ContainsFunc(l.entries, func(e entry) bool { return e.config.Loss.Drop })
+}
+
 // class finds the lists that are about a pair. Nodes beyond the plan's are in none.
 func (l *Links) class(from, to int32) (c class, found bool) {
 	if int(max(from, to)) >= len(l.called) {

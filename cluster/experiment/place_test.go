@@ -82,6 +82,23 @@ func TestDeploymentSaysWhatTheScheduleDoes(t *testing.T) {
 	}
 }
 
+func TestDeploymentIsLossyWhereALinkDropsMessages(t *testing.T) {
+	for set, want := range map[string]bool{
+		"network.default={delay: 1ms}":                                                 false,
+		"network.default={loss: {probability: 1%}}":                                    false,
+		"network.default={loss: {probability: 1%, kind: drop}}":                        true,
+		"network.links=[{between: [s, w], loss: {probability: 1%, kind: drop}}]":       true,
+		"network.links=[{between: [s, w], loss: {probability: 1%}}]":                   false,
+		"schedule=[{at: 1s, from: s, to: w, loss: {probability: 1%, kind: drop}}]":     true,
+		"schedule=[{at: 1s, from: s, to: w, loss: {probability: 1%}}]":                 false,
+		"schedule=[{at: 1s, from: s, to: w, do: down}, {at: 2s, node: w1, do: leave}]": false,
+	} {
+		if got := placed(t, moving, 1, set).Lossy; got != want {
+			t.Errorf("%s: lossy is %v", set, got)
+		}
+	}
+}
+
 // TestRandomTopologyDependsOnSeedAndInstant draws four graphs of the same kind: of two seeds and
 // two instants.
 func TestRandomTopologyDependsOnSeedAndInstant(t *testing.T) {

@@ -66,6 +66,8 @@ func (e *env) Latency(node int) (d time.Duration) {
 	return d
 }
 
+func (e *env) Lossy() bool { return e.node.world.config.Deployment.Lossy }
+
 func (e *env) After(d time.Duration, msg any) actors.Timer {
 	c, due := e.node.world.clock, e.life.now()+max(d, 0)
 	if e.life.over() {

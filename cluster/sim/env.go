@@ -85,6 +85,8 @@ func (e *env) Latency(node int) time.Duration {
 	return w.config.Network.Delay(e.node, int32(node), e.Now())
 }
 
+func (e *env) Lossy() bool { return e.world.config.Deployment.Lossy }
+
 func (e *env) Record(event actors.Event) {
 	w := e.world
 	if o := w.config.Deployment.Observer; o != nil {
