@@ -412,8 +412,11 @@ type Model struct {
 	Wanted bool `protobuf:"varint,5,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	// This is what was asked for.
 	Answer bool `protobuf:"varint,6,opt,name=answer,proto3" json:"answer,omitempty"`
-	// Finished steps of every node, by its position, as far as the sender knows.
-	Clock         []uint64 `protobuf:"varint,7,rep,packed,name=clock,proto3" json:"clock,omitempty"`
+	// Finished steps of every node as far as the sender knows: of most nodes this many,
+	Floor uint64 `protobuf:"varint,7,opt,name=floor,proto3" json:"floor,omitempty"`
+	// and of the others, in ascending order, so many more or less than the floor. An entry is (nodes skipped since the
+	// one before)·8 + min(z − 1, 7), where z ≥ 1 is the difference as ZigZag of 64 bits; with 7, z − 8 follows.
+	Others        []uint64 `protobuf:"varint,8,rep,packed,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -490,9 +493,16 @@ func (x *Model) GetAnswer() bool {
 	return false
 }
 
-func (x *Model) GetClock() []uint64 {
+func (x *Model) GetFloor() uint64 {
 	if x != nil {
-		return x.Clock
+		return x.Floor
+	}
+	return 0
+}
+
+func (x *Model) GetOthers() []uint64 {
+	if x != nil {
+		return x.Others
 	}
 	return nil
 }
@@ -730,7 +740,9 @@ type Welcome struct {
 	// As in Model.
 	Age uint64 `protobuf:"varint,4,opt,name=age,proto3" json:"age,omitempty"`
 	// As in Model.
-	Clock         []uint64 `protobuf:"varint,5,rep,packed,name=clock,proto3" json:"clock,omitempty"`
+	Floor uint64 `protobuf:"varint,5,opt,name=floor,proto3" json:"floor,omitempty"`
+	// As in Model.
+	Others        []uint64 `protobuf:"varint,6,rep,packed,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -793,9 +805,16 @@ func (x *Welcome) GetAge() uint64 {
 	return 0
 }
 
-func (x *Welcome) GetClock() []uint64 {
+func (x *Welcome) GetFloor() uint64 {
 	if x != nil {
-		return x.Clock
+		return x.Floor
+	}
+	return 0
+}
+
+func (x *Welcome) GetOthers() []uint64 {
+	if x != nil {
+		return x.Others
 	}
 	return nil
 }
@@ -812,7 +831,9 @@ type Meet struct {
 	// This answers the neighbour's Meet.
 	Answer bool `protobuf:"varint,4,opt,name=answer,proto3" json:"answer,omitempty"`
 	// As in Model.
-	Clock         []uint64 `protobuf:"varint,5,rep,packed,name=clock,proto3" json:"clock,omitempty"`
+	Floor uint64 `protobuf:"varint,5,opt,name=floor,proto3" json:"floor,omitempty"`
+	// As in Model.
+	Others        []uint64 `protobuf:"varint,6,rep,packed,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -875,9 +896,16 @@ func (x *Meet) GetAnswer() bool {
 	return false
 }
 
-func (x *Meet) GetClock() []uint64 {
+func (x *Meet) GetFloor() uint64 {
 	if x != nil {
-		return x.Clock
+		return x.Floor
+	}
+	return 0
+}
+
+func (x *Meet) GetOthers() []uint64 {
+	if x != nil {
+		return x.Others
 	}
 	return nil
 }
@@ -888,7 +916,9 @@ type Clock struct {
 	// Position of the sender's node in the view.
 	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
 	// As in Model.
-	Clock         []uint64 `protobuf:"varint,2,rep,packed,name=clock,proto3" json:"clock,omitempty"`
+	Floor uint64 `protobuf:"varint,2,opt,name=floor,proto3" json:"floor,omitempty"`
+	// As in Model.
+	Others        []uint64 `protobuf:"varint,3,rep,packed,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -930,9 +960,16 @@ func (x *Clock) GetNode() int32 {
 	return 0
 }
 
-func (x *Clock) GetClock() []uint64 {
+func (x *Clock) GetFloor() uint64 {
 	if x != nil {
-		return x.Clock
+		return x.Floor
+	}
+	return 0
+}
+
+func (x *Clock) GetOthers() []uint64 {
+	if x != nil {
+		return x.Others
 	}
 	return nil
 }
@@ -1317,7 +1354,7 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x1a\n" +
 	"\bfinished\x18\x02 \x01(\x04R\bfinished\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x14\n" +
-	"\x05steps\x18\x04 \x01(\x04R\x05steps\"\xa3\x01\n" +
+	"\x05steps\x18\x04 \x01(\x04R\x05steps\"\xbb\x01\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x10\n" +
@@ -1325,7 +1362,8 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\bexchange\x18\x04 \x01(\x04R\bexchange\x12\x16\n" +
 	"\x06wanted\x18\x05 \x01(\bR\x06wanted\x12\x16\n" +
 	"\x06answer\x18\x06 \x01(\bR\x06answer\x12\x14\n" +
-	"\x05clock\x18\a \x03(\x04R\x05clock\";\n" +
+	"\x05floor\x18\a \x01(\x04R\x05floor\x12\x16\n" +
+	"\x06others\x18\b \x03(\x04R\x06others\";\n" +
 	"\tPullModel\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
 	"\bexchange\x18\x02 \x01(\x04R\bexchange\"6\n" +
@@ -1337,22 +1375,25 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\"1\n" +
 	"\aUnready\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
-	"\x04life\x18\x02 \x01(\x04R\x04life\"m\n" +
+	"\x04life\x18\x02 \x01(\x04R\x04life\"\x85\x01\n" +
 	"\aWelcome\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\x04R\x04step\x12\x10\n" +
 	"\x03age\x18\x04 \x01(\x04R\x03age\x12\x14\n" +
-	"\x05clock\x18\x05 \x03(\x04R\x05clock\"r\n" +
+	"\x05floor\x18\x05 \x01(\x04R\x05floor\x12\x16\n" +
+	"\x06others\x18\x06 \x03(\x04R\x06others\"\x8a\x01\n" +
 	"\x04Meet\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\x04R\x04step\x12\x16\n" +
 	"\x06answer\x18\x04 \x01(\bR\x06answer\x12\x14\n" +
-	"\x05clock\x18\x05 \x03(\x04R\x05clock\"1\n" +
+	"\x05floor\x18\x05 \x01(\x04R\x05floor\x12\x16\n" +
+	"\x06others\x18\x06 \x03(\x04R\x06others\"I\n" +
 	"\x05Clock\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
-	"\x05clock\x18\x02 \x03(\x04R\x05clock\"9\n" +
+	"\x05floor\x18\x02 \x01(\x04R\x05floor\x12\x16\n" +
+	"\x06others\x18\x03 \x03(\x04R\x06others\"9\n" +
 	"\aArrived\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
 	"\bexchange\x18\x02 \x01(\x04R\bexchange\"1\n" +

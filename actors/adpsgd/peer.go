@@ -109,7 +109,7 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Busy:
 		p.refused(ctx, head)
 	case *protos.Clock:
-		p.merge(head.Clock)
+		p.merge(head.Node, head.Floor, head.Others)
 		p.advance(ctx)
 	case *protos.TakeSnapshot:
 		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
@@ -230,7 +230,8 @@ func (p *peer) propose(ctx actor.Context) {
 func (p *peer) send(ctx actor.Context, node int, exchange uint64, wanted bool) {
 	m, head := p.models.Get(p.replica.Params.Retain())
 	head.Node, head.Step, head.Age, head.Exchange = int32(p.env.Node()), p.replica.Steps, p.replica.Version, exchange
-	head.Wanted, head.Answer, head.Clock = wanted, !wanted, p.lead.Append(head.Clock[:0])
+	head.Wanted, head.Answer = wanted, !wanted
+	head.Floor, head.Others = p.lead.Append(head.Others[:0])
 	ctx.Send(p.member(node).PID, m)
 }
 
@@ -256,7 +257,7 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 		actors.Fail(p.env, "model of node %d that is not one vector of %d", head.Node, len(p.replica.Params.Data))
 		return
 	}
-	p.merge(head.Clock)
+	p.merge(head.Node, head.Floor, head.Others)
 	switch {
 	case head.Wanted && p.phase == entering:
 		busy := &protos.Busy{Node: int32(p.env.Node()), Exchange: head.Exchange}
@@ -282,8 +283,8 @@ func (p *peer) average(other []float32) {
 }
 
 // merge takes in what another peer knows of how far all are.
-func (p *peer) merge(clock []uint64) {
-	if p.lead.Merge(clock) {
+func (p *peer) merge(node int32, floor uint64, others []uint64) {
+	if p.lead.Merge(node, floor, others) {
 		p.news = true
 	}
 }

@@ -68,7 +68,7 @@ func (p *peer) next() uint64 {
 
 // model takes in a neighbour's model of a step.
 func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
-	p.merge(head.Clock)
+	p.merge(head.Node, head.Floor, head.Others)
 	switch x := p.pair(head.Node); {
 	case x == nil:
 		actors.Fail(p.env, "model of node %d, which is no neighbour", head.Node)
@@ -100,14 +100,15 @@ func (p *peer) greet(ctx actor.Context) {
 
 // wish asks a neighbour to average from a step on, or tells it the step that it has to be.
 func (p *peer) wish(ctx actor.Context, x *pair, step uint64, answer bool) {
-	ctx.Send(p.pid(x), protos.NewMessage(&protos.Meet{Node: int32(p.env.Node()), Since: p.token(x), Step: step,
-		Answer: answer, Clock: p.lead.Append(nil)}))
+	head := &protos.Meet{Node: int32(p.env.Node()), Since: p.token(x), Step: step, Answer: answer}
+	head.Floor, head.Others = p.lead.Append(nil)
+	ctx.Send(p.pid(x), protos.NewMessage(head))
 }
 
 // agree takes in a neighbour's wish or its answer. Two wishes that cross are each other's
 // answer. A wish that outruns the view that explains it waits for that.
 func (p *peer) agree(ctx actor.Context, head *protos.Meet) {
-	p.merge(head.Clock)
+	p.merge(head.Node, head.Floor, head.Others)
 	x := p.pair(head.Node)
 	if x == nil {
 		actors.Fail(p.env, "node %d, which is no neighbour, asks to average", head.Node)

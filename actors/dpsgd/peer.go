@@ -100,7 +100,7 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Model:
 		p.model(ctx, head, m)
 	case *protos.Clock:
-		p.merge(head.Clock)
+		p.merge(head.Node, head.Floor, head.Others)
 		p.advance(ctx)
 	case *protos.TakeSnapshot:
 		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
@@ -249,7 +249,8 @@ func (p *peer) send(ctx actor.Context, x *pair, far bool) {
 		m, head = p.models.Get()
 	}
 	head.Node, head.Step, head.Age = int32(p.env.Node()), p.replica.Steps, p.replica.Version
-	head.Exchange, head.Clock = p.token(x), p.lead.Append(head.Clock[:0])
+	head.Exchange = p.token(x)
+	head.Floor, head.Others = p.lead.Append(head.Others[:0])
 	ctx.Send(p.pid(x), m)
 }
 
@@ -317,8 +318,8 @@ func (p *peer) addOwn(out []float32, self float32) {
 }
 
 // merge takes in what another peer knows of how far all are.
-func (p *peer) merge(clock []uint64) {
-	if p.lead.Merge(clock) {
+func (p *peer) merge(node int32, floor uint64, others []uint64) {
+	if p.lead.Merge(node, floor, others) {
 		p.news = true
 	}
 }

@@ -102,7 +102,8 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Arrived:
 		p.arrived(ctx, head)
 	case *protos.Clock:
-		p.clock(ctx, head)
+		p.hear(head.Node, head.Floor, head.Others)
+		p.proceed(ctx)
 	case *protos.TakeSnapshot:
 		train.AnswerSnapshot(ctx, p.env, head, p.replica.Params, p.replica.Version)
 	default:
@@ -243,7 +244,7 @@ func (p *peer) own() (*protos.Message, *protos.Model) {
 	m, head := p.models.Get(p.replica.Params.Retain())
 	head.Node, head.Step, head.Age = int32(p.env.Node()), p.replica.Steps, p.replica.Version
 	head.Exchange, head.Wanted, head.Answer = 0, false, false
-	head.Clock = p.lead.Append(head.Clock[:0])
+	head.Floor, head.Others = p.lead.Append(head.Others[:0])
 	return m, head
 }
 
@@ -275,7 +276,7 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, tensors []*protos.Te
 			p.rules.Exchange)
 		return
 	}
-	p.hear(head.Clock)
+	p.hear(head.Node, head.Floor, head.Others)
 	if head.Answer {
 		p.answered(head, tensors[0])
 	} else {
@@ -337,19 +338,9 @@ func (p *peer) arrived(ctx actor.Context, head *protos.Arrived) {
 	p.proceed(ctx)
 }
 
-// clock takes in how far others are.
-func (p *peer) clock(ctx actor.Context, head *protos.Clock) {
-	if !p.lead.Bounded() || len(head.Clock) != len(p.env.View().Members) {
-		actors.Fail(p.env, "a clock of %d nodes from node %d; the lead is bounded: %v", len(head.Clock), head.Node,
-			p.lead.Bounded())
-		return
-	}
-	p.hear(head.Clock)
-	p.proceed(ctx)
-}
-
-func (p *peer) hear(clock []uint64) {
-	if p.lead.Bounded() && p.lead.Merge(clock) {
+// hear takes in how far others are.
+func (p *peer) hear(node int32, floor uint64, others []uint64) {
+	if p.lead.Merge(node, floor, others) {
 		p.news = true
 	}
 }

@@ -191,8 +191,9 @@ func (j *Joining) answer(ctx actor.Context, to join) {
 		j.send(ctx, int(to.node), &protos.Unready{Node: self, Life: to.life})
 		return
 	}
-	j.send(ctx, int(to.node), &protos.Welcome{Node: self, Life: to.life, Step: j.replica.Steps, Age: j.replica.Version,
-		Clock: j.lead.Append(nil)}, j.replica.Params.Retain())
+	head := &protos.Welcome{Node: self, Life: to.life, Step: j.replica.Steps, Age: j.replica.Version}
+	head.Floor, head.Others = j.lead.Append(nil)
+	j.send(ctx, int(to.node), head, j.replica.Params.Retain())
 }
 
 func (j *Joining) send(ctx actor.Context, node int, head proto.Message, tensors ...*protos.Tensor) {
@@ -207,12 +208,7 @@ func (j *Joining) adopt(ctx actor.Context, head *protos.Welcome, m *protos.Messa
 	}
 	j.replica.Replace(m.Tensors[0].Retain())
 	j.replica.Version = head.Age
-	steps := head.Step
-	if self := j.env.Node(); self < len(head.Clock) {
-		steps = max(steps, head.Clock[self])
-	}
-	j.lead.Merge(head.Clock)
-	if !j.Resume(steps) {
+	if !j.Resume(max(head.Step, j.lead.MergeEarlier(head.Node, head.Floor, head.Others))) {
 		return false
 	}
 	return j.welcomeAll(ctx)

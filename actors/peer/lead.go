@@ -17,6 +17,10 @@ import (
 // "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS
 // 2013, section 3).
 //
+// A message holds a clock as the number of steps that most nodes have finished, and those nodes
+// that are ahead of it or behind it, with the difference: all of them, the absent ones too, so that
+// nothing is lost. A node that comes again keeps its number until somebody knows a larger one.
+//
 // Peers with a bound announce their clock after every step, and what they learn while they wait: so
 // everybody who waits hears in the end that it need not. On a complete topology each tells only the
 // hub, which is the first node that is present, and the hub tells all others when the least that
@@ -33,6 +37,10 @@ type Lead struct {
 	// What was announced last on a complete topology: by the hub the least, by the others what they
 	// had finished themselves; and the number of the view.
 	told, since uint64
+
+	// The node that was furthest behind in the view of this number, and its steps then.
+	slowest       int
+	looked, least uint64
 }
 
 // NewLead returns the clock of a peer. A negative bound is none.
@@ -56,37 +64,156 @@ func (l *Lead) Finish(steps uint64) {
 	}
 }
 
-// Merge takes in another peer's clock and reports whether it said anything new. A clock of
-// another length says nothing.
-func (l *Lead) Merge(clock []uint64) (news bool) {
-	if len(clock) != len(l.clock) {
+// Merge takes in what another peer knows of all nodes' steps, in the form of Append, and reports
+// whether it is new. What that says of this node itself is left out. The run fails if it is in no
+// proper form.
+func (l *Lead) Merge(from int32, floor uint64, others []uint64) (news bool) {
+	if l.clock == nil {
+		if floor > 0 || len(others) > 0 {
+			actors.Fail(l.env, "node %d tells of finished steps, here the lead has no bound", from)
+		}
 		return false
 	}
-	for i, steps := range clock {
-		if steps > l.clock[i] && i != l.env.Node() {
-			l.clock[i] = steps
+	self := &l.clock[l.env.Node()]
+	own := *self
+	*self = math.MaxUint64
+	news = l.merge(from, floor, others)
+	*self = own
+	return news
+}
+
+// MergeEarlier is Merge for a peer that has made no step yet. It returns how many steps an earlier
+// life of its node had finished, as far as the other peer knows.
+func (l *Lead) MergeEarlier(from int32, floor uint64, others []uint64) (steps uint64) {
+	if l.clock == nil {
+		l.Merge(from, floor, others)
+		return 0
+	}
+	l.merge(from, floor, others)
+	return l.clock[l.env.Node()]
+}
+
+// merge makes every number the larger of the two that are known.
+func (l *Lead) merge(from int32, floor uint64, others []uint64) (news bool) {
+	next := 0 // node
+	sound := floor <= mostSteps
+	for sound && len(others) > 0 {
+		skipped, difference, length := parse(others)
+		steps := floor + difference
+		if sound = length > 0 && skipped < uint64(len(l.clock)-next) && steps <= mostSteps; sound {
+			node := next + int(skipped)
+			news = raise(l.clock[next:node], floor) || news
+			news = raise(l.clock[node:node+1], steps) || news
+			next, others = node+1, others[length:]
+		}
+	}
+	if !sound {
+		actors.Fail(l.env, "node %d tells of finished steps in no proper form; accepted are up to %d steps, of %d "+
+			"nodes", from, uint64(mostSteps), len(l.clock))
+		return false
+	}
+	return raise(l.clock[next:], floor) || news
+}
+
+// raise makes numbers no less than steps, and reports whether any of them was.
+func raise(clock []uint64, steps uint64) (news bool) {
+	for i := range clock {
+		if clock[i] < steps {
+			clock[i] = steps
 			news = true
 		}
 	}
 	return news
 }
 
-// Slowest returns the position of a present node of this peer's role for which the next
-// step must wait, the first of those furthest behind; ok is false if none need be
-// waited for.
+// mostSteps bounds what others can say that a node has finished, so that no count wraps around.
+const mostSteps = math.MaxInt64
+
+// Append appends what a head holds of the steps that are known of all nodes, and returns the floor
+// that it is told against: most nodes have finished as many steps. The form, which loses nothing,
+// is that of protos.Model.
+func (l *Lead) Append(others []uint64) (floor uint64, list []uint64) {
+	floor = l.common()
+	next := 0
+	for node, steps := range l.clock {
+		if steps != floor {
+			others = appendEntry(others, uint64(node-next), steps-floor)
+			next = node + 1
+		}
+	}
+	return floor, others
+}
+
+// common is how many steps most nodes have finished, or many of them: it is the commonest number
+// among a few nodes, where numbers whose last bits are the same count as the largest of them.
+func (l *Lead) common() uint64 {
+	const few = 64
+	var nodes [few]int
+	var largest [few]uint64
+	most := uint64(0)
+	for i := 0; i < len(l.clock); i += 1 + len(l.clock)/few {
+		k := l.clock[i] % few
+		largest[k] = max(largest[k], l.clock[i])
+		if nodes[k]++; nodes[k] > nodes[most] {
+			most = k
+		}
+	}
+	return largest[most]
+}
+
+// An entry is one number, or two if the difference, as ZigZag, is larger than wide.
+const wide = 7
+
+// appendEntry appends an entry: a number of nodes is skipped, and the next one is off the floor by
+// a difference, which is not 0 and may be negative, modulo 2⁶⁴.
+func appendEntry(others []uint64, skipped, difference uint64) []uint64 {
+	zigzag := difference<<1 ^ uint64(int64(difference)>>63)
+	if zigzag <= wide {
+		return append(others, skipped<<3|(zigzag-1))
+	}
+	return append(others, skipped<<3|wide, zigzag-wide-1)
+}
+
+// parse takes the first entry apart. It is length numbers long, 0 if the list is cut short or a
+// number is too large.
+func parse(others []uint64) (skipped, difference uint64, length int) {
+	zigzag := others[0]&wide + 1
+	length = 1
+	if zigzag > wide {
+		if len(others) < 2 || others[1] > math.MaxUint64-zigzag {
+			return 0, 0, 0
+		}
+		zigzag += others[1]
+		length = 2
+	}
+	return others[0] >> 3, zigzag>>1 ^ -(zigzag & 1), length
+}
+
+// Slowest returns the position of a present node of this peer's role for which the next step must
+// wait, the first of those furthest behind; ok is false if none need be waited for.
 func (l *Lead) Slowest() (node int, ok bool) {
 	if l.clock == nil {
 		return 0, false
 	}
-	members := l.env.View().Members
-	self := l.env.Node()
-	slowest := self
-	for i := range members {
-		if members[i].Present && members[i].Role == members[self].Role && l.clock[i] < l.clock[slowest] {
-			slowest = i
+	slowest := l.furthestBehind()
+	return slowest, l.clock[l.env.Node()]-l.clock[slowest] > l.bound
+}
+
+// furthestBehind is this peer, or the first present node of its role that has finished the least
+// steps. As counts only rise, it is the one found last until its own has risen.
+func (l *Lead) furthestBehind() int {
+	view := l.env.View()
+	if l.looked == view.Number && l.clock[l.slowest] == l.least {
+		return l.slowest
+	}
+	l.looked, l.slowest = view.Number, l.env.Node()
+	for _, i := range view.Role(view.Members[l.slowest].Role) {
+		if l.clock[i] < l.clock[l.slowest] {
+			l.slowest = i
 		}
 	}
-	return slowest, l.clock[self]-l.clock[slowest] > l.bound
+	l.least = l.clock[l.slowest]
+	return l.slowest
 }
 
 // Waiting says whom the bound makes this peer wait for, and how far both are as far as it
@@ -99,9 +226,6 @@ func (l *Lead) Waiting() string {
 	return fmt.Sprintf("%s because of lead: %d (it has finished %d steps and knows of %d there)",
 		l.env.View().Members[node].Name, l.bound, l.clock[l.env.Node()], l.clock[node])
 }
-
-// Append appends the clock to what a head holds.
-func (l *Lead) Append(clock []uint64) []uint64 { return append(clock, l.clock...) }
 
 // Announce tells the clock to those who pass it on: to all present neighbours, or to the hub where
 // the topology is complete. What the hub knows already is not repeated.
@@ -133,7 +257,7 @@ func (l *Lead) Relay(ctx actor.Context) {
 		}
 		return
 	}
-	if least := l.least(); least > l.told || l.since != view.Number {
+	if least := l.clock[l.furthestBehind()]; least > l.told || l.since != view.Number {
 		l.told, l.since = least, view.Number
 		l.tell(ctx, view.Neighbours(self)...)
 	}
@@ -142,21 +266,11 @@ func (l *Lead) Relay(ctx actor.Context) {
 // hub is the first present node of a complete topology.
 func (l *Lead) hub() int { return min(l.env.Node(), l.env.View().Neighbour(l.env.Node(), 0)) }
 
-// least is how many steps all present nodes have finished, as far as this peer knows.
-func (l *Lead) least() uint64 {
-	least := uint64(math.MaxUint64)
-	for i, steps := range l.clock {
-		if l.env.View().Members[i].Present {
-			least = min(least, steps)
-		}
-	}
-	return least
-}
-
 // tell tells nodes the clock.
 func (l *Lead) tell(ctx actor.Context, nodes ...int) {
 	m, head := l.clocks.Get()
-	head.Node, head.Clock = int32(l.env.Node()), l.Append(head.Clock[:0])
+	head.Node = int32(l.env.Node())
+	head.Floor, head.Others = l.Append(head.Others[:0])
 	m.Retain(len(nodes) - 1)
 	for _, node := range nodes {
 		ctx.Send(l.env.View().Members[node].PID, m)
