@@ -414,9 +414,10 @@ type Model struct {
 	Answer bool `protobuf:"varint,6,opt,name=answer,proto3" json:"answer,omitempty"`
 	// Finished steps of every node as far as the sender knows: of most nodes this many,
 	Floor uint64 `protobuf:"varint,7,opt,name=floor,proto3" json:"floor,omitempty"`
-	// and of the others, in ascending order, so many more or less than the floor. An entry is (nodes skipped since the
-	// one before)·8 + min(z − 1, 7), where z ≥ 1 is the difference as ZigZag of 64 bits; with 7, z − 8 follows.
-	Others        []uint64 `protobuf:"varint,8,rep,packed,name=others,proto3" json:"others,omitempty"`
+	// and of the others, in ascending order, so many more or less. The bytes are varints. An entry is one of them,
+	// (nodes skipped since the one before)·8 + min(z − 1, 7), where z ≥ 1 is the difference from the floor as ZigZag of
+	// 64 bits; with 7, another one follows, z − 8.
+	Others        []byte `protobuf:"bytes,8,opt,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,7 +501,7 @@ func (x *Model) GetFloor() uint64 {
 	return 0
 }
 
-func (x *Model) GetOthers() []uint64 {
+func (x *Model) GetOthers() []byte {
 	if x != nil {
 		return x.Others
 	}
@@ -742,7 +743,7 @@ type Welcome struct {
 	// As in Model.
 	Floor uint64 `protobuf:"varint,5,opt,name=floor,proto3" json:"floor,omitempty"`
 	// As in Model.
-	Others        []uint64 `protobuf:"varint,6,rep,packed,name=others,proto3" json:"others,omitempty"`
+	Others        []byte `protobuf:"bytes,6,opt,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -812,7 +813,7 @@ func (x *Welcome) GetFloor() uint64 {
 	return 0
 }
 
-func (x *Welcome) GetOthers() []uint64 {
+func (x *Welcome) GetOthers() []byte {
 	if x != nil {
 		return x.Others
 	}
@@ -833,7 +834,7 @@ type Meet struct {
 	// As in Model.
 	Floor uint64 `protobuf:"varint,5,opt,name=floor,proto3" json:"floor,omitempty"`
 	// As in Model.
-	Others        []uint64 `protobuf:"varint,6,rep,packed,name=others,proto3" json:"others,omitempty"`
+	Others        []byte `protobuf:"bytes,6,opt,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -903,7 +904,7 @@ func (x *Meet) GetFloor() uint64 {
 	return 0
 }
 
-func (x *Meet) GetOthers() []uint64 {
+func (x *Meet) GetOthers() []byte {
 	if x != nil {
 		return x.Others
 	}
@@ -918,7 +919,7 @@ type Clock struct {
 	// As in Model.
 	Floor uint64 `protobuf:"varint,2,opt,name=floor,proto3" json:"floor,omitempty"`
 	// As in Model.
-	Others        []uint64 `protobuf:"varint,3,rep,packed,name=others,proto3" json:"others,omitempty"`
+	Others        []byte `protobuf:"bytes,3,opt,name=others,proto3" json:"others,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -967,7 +968,7 @@ func (x *Clock) GetFloor() uint64 {
 	return 0
 }
 
-func (x *Clock) GetOthers() []uint64 {
+func (x *Clock) GetOthers() []byte {
 	if x != nil {
 		return x.Others
 	}
@@ -1363,7 +1364,7 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x06wanted\x18\x05 \x01(\bR\x06wanted\x12\x16\n" +
 	"\x06answer\x18\x06 \x01(\bR\x06answer\x12\x14\n" +
 	"\x05floor\x18\a \x01(\x04R\x05floor\x12\x16\n" +
-	"\x06others\x18\b \x03(\x04R\x06others\";\n" +
+	"\x06others\x18\b \x01(\fR\x06others\";\n" +
 	"\tPullModel\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
 	"\bexchange\x18\x02 \x01(\x04R\bexchange\"6\n" +
@@ -1382,18 +1383,18 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04step\x18\x03 \x01(\x04R\x04step\x12\x10\n" +
 	"\x03age\x18\x04 \x01(\x04R\x03age\x12\x14\n" +
 	"\x05floor\x18\x05 \x01(\x04R\x05floor\x12\x16\n" +
-	"\x06others\x18\x06 \x03(\x04R\x06others\"\x8a\x01\n" +
+	"\x06others\x18\x06 \x01(\fR\x06others\"\x8a\x01\n" +
 	"\x04Meet\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x04R\x05since\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\x04R\x04step\x12\x16\n" +
 	"\x06answer\x18\x04 \x01(\bR\x06answer\x12\x14\n" +
 	"\x05floor\x18\x05 \x01(\x04R\x05floor\x12\x16\n" +
-	"\x06others\x18\x06 \x03(\x04R\x06others\"I\n" +
+	"\x06others\x18\x06 \x01(\fR\x06others\"I\n" +
 	"\x05Clock\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
 	"\x05floor\x18\x02 \x01(\x04R\x05floor\x12\x16\n" +
-	"\x06others\x18\x03 \x03(\x04R\x06others\"9\n" +
+	"\x06others\x18\x03 \x01(\fR\x06others\"9\n" +
 	"\aArrived\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
 	"\bexchange\x18\x02 \x01(\x04R\bexchange\"1\n" +

@@ -318,7 +318,7 @@ func (p *peer) addOwn(out []float32, self float32) {
 }
 
 // merge takes in what another peer knows of how far all are.
-func (p *peer) merge(node int32, floor uint64, others []uint64) {
+func (p *peer) merge(node int32, floor uint64, others []byte) {
 	if p.lead.Merge(node, floor, others) {
 		p.news = true
 	}

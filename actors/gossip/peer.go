@@ -339,7 +339,7 @@ func (p *peer) arrived(ctx actor.Context, head *protos.Arrived) {
 }
 
 // hear takes in how far others are.
-func (p *peer) hear(node int32, floor uint64, others []uint64) {
+func (p *peer) hear(node int32, floor uint64, others []byte) {
 	if p.lead.Merge(node, floor, others) {
 		p.news = true
 	}

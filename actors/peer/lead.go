@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 
@@ -67,7 +68,7 @@ func (l *Lead) Finish(steps uint64) {
 // Merge takes in what another peer knows of all nodes' steps, in the form of Append, and reports
 // whether it is new. What that says of this node itself is left out. The run fails if it is in no
 // proper form.
-func (l *Lead) Merge(from int32, floor uint64, others []uint64) (news bool) {
+func (l *Lead) Merge(from int32, floor uint64, others []byte) (news bool) {
 	if l.clock == nil {
 		if floor > 0 || len(others) > 0 {
 			actors.Fail(l.env, "node %d tells of finished steps, here the lead has no bound", from)
@@ -84,7 +85,7 @@ func (l *Lead) Merge(from int32, floor uint64, others []uint64) (news bool) {
 
 // MergeEarlier is Merge for a peer that has made no step yet. It returns how many steps an earlier
 // life of its node had finished, as far as the other peer knows.
-func (l *Lead) MergeEarlier(from int32, floor uint64, others []uint64) (steps uint64) {
+func (l *Lead) MergeEarlier(from int32, floor uint64, others []byte) (steps uint64) {
 	if l.clock == nil {
 		l.Merge(from, floor, others)
 		return 0
@@ -94,34 +95,26 @@ func (l *Lead) MergeEarlier(from int32, floor uint64, others []uint64) (steps ui
 }
 
 // merge makes every number the larger of the two that are known.
-func (l *Lead) merge(from int32, floor uint64, others []uint64) (news bool) {
-	next := 0 // node
+func (l *Lead) merge(from int32, floor uint64, others []byte) (news bool) {
+	const heard = 1 << 63 // marks numbers that the floor is not about; no other number has this bit
 	sound := floor <= mostSteps
-	for sound && len(others) > 0 {
+	for next := 0; sound && len(others) > 0; next++ {
 		skipped, difference, length := parse(others)
 		steps := floor + difference
 		if sound = length > 0 && skipped < uint64(len(l.clock)-next) && steps <= mostSteps; sound {
-			node := next + int(skipped)
-			news = raise(l.clock[next:node], floor) || news
-			news = raise(l.clock[node:node+1], steps) || news
-			next, others = node+1, others[length:]
+			next += int(skipped)
+			news = news || steps > l.clock[next]
+			l.clock[next] = max(steps, l.clock[next]) | heard
+			others = others[length:]
 		}
 	}
 	if !sound {
 		actors.Fail(l.env, "node %d tells of finished steps in no proper form; accepted are up to %d steps, of %d "+
 			"nodes", from, uint64(mostSteps), len(l.clock))
-		return false
 	}
-	return raise(l.clock[next:], floor) || news
-}
-
-// raise makes numbers no less than steps, and reports whether any of them was.
-func raise(clock []uint64, steps uint64) (news bool) {
-	for i := range clock {
-		if clock[i] < steps {
-			clock[i] = steps
-			news = true
-		}
+	for i, known := range l.clock {
+		news = news || known < floor
+		l.clock[i] = max(known, floor) &^ heard
 	}
 	return news
 }
@@ -132,7 +125,7 @@ const mostSteps = math.MaxInt64
 // Append appends what a head holds of the steps that are known of all nodes, and returns the floor
 // that it is told against: most nodes have finished as many steps. The form, which loses nothing,
 // is that of protos.Model.
-func (l *Lead) Append(others []uint64) (floor uint64, list []uint64) {
+func (l *Lead) Append(others []byte) (floor uint64, list []byte) {
 	floor = l.common()
 	next := 0
 	for node, steps := range l.clock {
@@ -161,32 +154,33 @@ func (l *Lead) common() uint64 {
 	return largest[most]
 }
 
-// An entry is one number, or two if the difference, as ZigZag, is larger than wide.
+// An entry is one varint, or two if the difference, as ZigZag, is larger than wide.
 const wide = 7
 
 // appendEntry appends an entry: a number of nodes is skipped, and the next one is off the floor by
 // a difference, which is not 0 and may be negative, modulo 2⁶⁴.
-func appendEntry(others []uint64, skipped, difference uint64) []uint64 {
+func appendEntry(others []byte, skipped, difference uint64) []byte {
 	zigzag := difference<<1 ^ uint64(int64(difference)>>63)
 	if zigzag <= wide {
-		return append(others, skipped<<3|(zigzag-1))
+		return binary.AppendUvarint(others, skipped<<3|(zigzag-1))
 	}
-	return append(others, skipped<<3|wide, zigzag-wide-1)
+	return binary.AppendUvarint(binary.AppendUvarint(others, skipped<<3|wide), zigzag-wide-1)
 }
 
-// parse takes the first entry apart. It is length numbers long, 0 if the list is cut short or a
+// parse takes the first entry apart. Its length in bytes is 0 or less if it is cut short or a
 // number is too large.
-func parse(others []uint64) (skipped, difference uint64, length int) {
-	zigzag := others[0]&wide + 1
-	length = 1
+func parse(others []byte) (skipped, difference uint64, length int) {
+	entry, length := binary.Uvarint(others)
+	zigzag := entry&wide + 1
 	if zigzag > wide {
-		if len(others) < 2 || others[1] > math.MaxUint64-zigzag {
+		more, n := binary.Uvarint(others[length:])
+		if n <= 0 || more > math.MaxUint64-zigzag {
 			return 0, 0, 0
 		}
-		zigzag += others[1]
-		length = 2
+		zigzag += more
+		length += n
 	}
-	return others[0] >> 3, zigzag>>1 ^ -(zigzag & 1), length
+	return entry >> 3, zigzag>>1 ^ -(zigzag & 1), length
 }
 
 // Slowest returns the position of a present node of this peer's role for which the next step must
