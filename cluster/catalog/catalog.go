@@ -90,7 +90,7 @@ type Spec struct {
 	Added []string
 	// Default is what edges are like that Links does not name.
 	Default link.Config
-	// Access is what the uplinks and downlinks of the plan's nodes are like, in their order.
+	// Access is what the plan's nodes are linked by, in their order.
 	Access []Access
 	// Links say what the others are like, and what the schedule does to all of them.
 	Links *Links

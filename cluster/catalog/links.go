@@ -162,38 +162,62 @@ func (c *Catalog) linkRate(n *syntax.Node) (r rate.Rate, resolved *syntax.Node, 
 	return r, n, err
 }
 
-// Access is what all edges of a node share; nil is unlimited.
+// Access is what all edges of a node share: rates, nil is unlimited, and what is added to their
+// delays, nil is nothing.
 type Access struct {
 	Uplink, Downlink rate.Rate
+	Delay            link.Delay
 }
 
-// access reads the rates of the nodes' uplinks and downlinks, those of a group once.
+// access reads the rates of the nodes' uplinks and downlinks and their delays, those of a group
+// once.
 func (c *Catalog) access(s *Spec) error {
-	type read struct {
-		rate.Rate
-		resolved *syntax.Node
-	}
-	known := map[*syntax.Node]read{}
-	one := func(n *plan.Rate, r *rate.Rate) error {
-		of, already := known[n.Node]
-		if !already {
-			var err error
-			if of.Rate, of.resolved, err = c.linkRate(n.Node); err != nil {
-				return err
-			}
-			known[n.Node] = of
-		}
-		n.Node, *r = of.resolved, of.Rate
-		return nil
-	}
+	rates, delays := shared[rate.Rate]{}, shared[link.Delay]{}
 	s.Access = make([]Access, len(s.Plan.Nodes))
 	for i := range s.Plan.Nodes {
-		n := &s.Plan.Nodes[i]
-		if err := cmp.Or(one(&n.Uplink, &s.Access[i].Uplink), one(&n.Downlink, &s.Access[i].Downlink)); err != nil {
+		n, a := &s.Plan.Nodes[i], &s.Access[i]
+		if err := cmp.Or(rates.read(&n.Uplink.Node, &a.Uplink, c.linkRate),
+			rates.read(&n.Downlink.Node, &a.Downlink, c.linkRate),
+			delays.read(&n.Delay, &a.Delay, c.accessDelay)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// shared is what was read of the nodes of a plan, those of a group having the same syntax.
+type shared[T any] map[*syntax.Node]struct {
+	value    T
+	resolved *syntax.Node
+}
+
+// read reads a setting of a node unless it is left out, and spells it out.
+func (s shared[T]) read(n **syntax.Node, value *T, one func(*syntax.Node) (T, *syntax.Node, error)) error {
+	if *n == nil {
+		return nil
+	}
+	of, already := s[*n]
+	if !already {
+		var err error
+		if of.value, of.resolved, err = one(*n); err != nil {
+			return err
+		}
+		s[*n] = of
+	}
+	*n, *value = of.resolved, of.value
+	return nil
+}
+
+// accessDelay reads the delay of a node's own line.
+func (c *Catalog) accessDelay(n *syntax.Node) (link.Delay, *syntax.Node, error) {
+	d, resolved, err := c.delay(n)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := link.CheckAccess(d); err != nil {
+		return nil, nil, syntax.Errorf(n, "the delay cannot be a node's own: %w", err)
+	}
+	return d, resolved, nil
 }
 
 // network resolves the plan's links and what its schedule does to them.

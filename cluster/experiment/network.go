@@ -112,8 +112,9 @@ func (l *lines) consider(from, to int, visit func(from, to int)) {
 func (l *lines) line(from, to int) link.Line {
 	a, b := &l.spec.Plan.Nodes[from], &l.spec.Plan.Nodes[to]
 	course := l.spec.Links.Between(int32(from), int32(to))
+	near, far := &l.spec.Access[from], &l.spec.Access[to]
 	return link.Line{
 		From: a.Name, To: b.Name, Config: course.Config, Changes: course.Changes,
-		Uplink: l.spec.Access[from].Uplink, Downlink: l.spec.Access[to].Downlink,
+		Uplink: near.Uplink, Downlink: far.Downlink, Leaving: near.Delay, Reaching: far.Delay,
 	}
 }

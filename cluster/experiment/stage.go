@@ -123,9 +123,11 @@ func (p *Point) network(seed uint64) (n *link.Network, names []string, changes [
 		n.SetConfigs(current.Config)
 		changes = current.Changes(n)
 	}
-	for i := range p.Spec.Plan.Nodes {
-		n.SetUplink(int32(i), p.Spec.Access[i].Uplink)
-		n.SetDownlink(int32(i), p.Spec.Access[i].Downlink)
+	for i := range p.Spec.Access {
+		a := &p.Spec.Access[i]
+		n.SetUplink(int32(i), a.Uplink)
+		n.SetDownlink(int32(i), a.Downlink)
+		n.SetAccess(int32(i), a.Delay)
 	}
 	return n, names, changes
 }

@@ -12,6 +12,9 @@ const (
 	rates
 	uplinks
 	downlinks
+	accesses // the delay of a node's access that is drawn once
+	leaving  // what the sender's access adds
+	reaching // what the receiver's does
 )
 
 // counter is a counter-based generator: what it draws is a function of the edge, the number of the

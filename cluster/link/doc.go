@@ -7,8 +7,9 @@
 //	sender's uplink → edge → receiver's downlink
 //
 //	departure = max(sent, queue free) + size/rate
-//	arrival   = departure from the edge + the drawn delay,
-//	            not before the previous arrival unless the edge may reorder
+//	arrival   = departure from the edge + the delays drawn for the edge and for
+//	            the accesses of its two nodes ([Network.SetAccess]), not before
+//	            the previous arrival unless the edge may reorder
 //
 // A message whose departure falls into an outage, a listed or a random one ([Intermittent]),
 // waits for the end of the outage. An attempt that fails ([Loss], [Bursts]) is repeated after a

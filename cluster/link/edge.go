@@ -18,6 +18,7 @@ type Edge struct {
 	underway            int32 // messages that were neither delivered nor dropped, control messages among them
 	channel             channel
 	used                bool // it has carried a message that was not one of control
+	far                 bool // the access of one of its ends adds to its delays
 }
 
 // Transit is what becomes of one message put on an edge at an instant.
@@ -25,7 +26,7 @@ type Transit struct {
 	// Arrival is the instant at the receiver's end of the edge, before the downlink; Forever if the
 	// message is lost.
 	Arrival time.Duration
-	// Delay is what was drawn for this message, lost or not.
+	// Delay is what was drawn for this message, lost or not, with what its ends' accesses add.
 	Delay time.Duration
 	// Tries is how often the message was put on the edge: 1, and one for each retransmission.
 	Tries int
@@ -90,6 +91,9 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 		e.network.draws.seek(e.key, number, delays)
 		delay = bounded(e.process.Next(departure))
 	}
+	if e.far {
+		delay = bounded(delay + e.reach(departure, number))
+	}
 	arrival := departure + delay
 	if lost || arrival > Horizon {
 		e.stats.Dropped++
@@ -105,6 +109,15 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 	e.underway++
 	e.stats.addDelay(delay)
 	return Transit{Arrival: arrival, Delay: delay, Tries: tries}
+}
+
+// reach draws what the accesses of the two ends add to the delay of a message.
+func (e *Edge) reach(departure time.Duration, number uint64) time.Duration {
+	draws := &e.network.draws
+	draws.seek(e.key, number, leaving)
+	sum := e.from.access.next(departure)
+	draws.seek(e.key, number, reaching)
+	return sum + e.to.access.next(departure)
 }
 
 func (s *Stats) addDelay(delay time.Duration) {
@@ -210,9 +223,9 @@ func (e *Edge) EndControl() { e.underway-- }
 
 // Delay returns the edge's present delay at the instant now, without drawing: a
 // constant's value, the mean of a (truncated) distribution, a random walk's next value, a trace's
-// value at now. Queues and loss are not in it.
+// value at now, and those of its ends' accesses. Queues and loss are not in it.
 func (e *Edge) Delay(now time.Duration) time.Duration {
-	return e.law.present(e.process, now)
+	return bounded(e.law.present(e.process, now) + e.from.access.present(now) + e.to.access.present(now))
 }
 
 // Stats returns what the edge has carried so far; what all edges of its source have, if the network

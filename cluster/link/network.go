@@ -36,6 +36,7 @@ type Network struct {
 // node is a node's side of the network: its shared queues and the edges that lead out of it.
 type node struct {
 	uplink, downlink queue
+	access           access
 	out              table
 	key              uint64
 }
@@ -159,6 +160,16 @@ func (n *Network) SetDownlink(node int32, r rate.Rate) {
 	n.limit(&at.downlink, r, at.key, downlinks)
 }
 
+// SetAccess adds a delay to that of every message that a node sends or receives; nil adds none. It
+// panics if CheckAccess reports an error, and is called before the first edge is used.
+func (n *Network) SetAccess(node int32, d Delay) {
+	if d != nil && CheckAccess(d) != nil {
+		panic(invalidSetup)
+	}
+	at := n.at(node)
+	at.access = n.newAccess(d, at.key)
+}
+
 func (n *Network) at(index int32) *node {
 	if index < 0 || int(index) >= len(n.nodes) {
 		panic(nodeRange)
@@ -211,6 +222,7 @@ func (n *Network) create(src, dst int32) *Edge {
 	}
 	e.network, e.from, e.to, e.source, e.destination = n, from, to, src, dst
 	e.key = edgeKey(from.key, to.key)
+	e.far = from.access != access{} || to.access != access{}
 	n.configure(e, n.lawOf(src, dst))
 	from.out.add(e)
 	return e
@@ -269,7 +281,7 @@ func (n *Network) Delay(src, dst int32, now time.Duration) time.Duration {
 	if law.remembers {
 		process = n.begin(law, from, to, nil)
 	}
-	return law.present(process, now)
+	return bounded(law.present(process, now) + from.access.present(now) + to.access.present(now))
 }
 
 // Anyone stands for all nodes as the destination of a Count.

@@ -17,6 +17,8 @@ type Line struct {
 	Config   Config
 	Uplink   rate.Rate // of From; nil is unlimited
 	Downlink rate.Rate // of To, likewise
+	// Leaving and Reaching are what the accesses of From and To add to the delay; nil adds none.
+	Leaving, Reaching Delay
 	// Changes are what happens to the edge during the run, in the order of time.
 	Changes []LineChange
 }
@@ -41,6 +43,8 @@ type Probe struct {
 // network returns a network of the line alone.
 func (l *Line) network(seed uint64) *Network {
 	n := New(seed, []string{l.From, l.To})
+	n.SetAccess(0, l.Leaving)
+	n.SetAccess(1, l.Reaching)
 	n.Set(0, 1, l.Config)
 	n.SetUplink(0, l.Uplink)
 	n.SetDownlink(1, l.Downlink)

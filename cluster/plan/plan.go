@@ -103,6 +103,8 @@ type NodeSpec struct {
 	// reads, such as {kind: mobile, line: lte-driving-up}. Default unlimited.
 	Uplink   Rate `plan:"uplink" doc:"what all that the node sends has to share: a rate, or a process with its kind"`
 	Downlink Rate `plan:"downlink" doc:"what all that the node receives has to share, likewise"`
+	// Delay is of the node's own line: a duration, or a map that the catalog reads; nil is none.
+	Delay *syntax.Node `plan:"delay,omitzero" names:"delay" doc:"what its own line adds to the delay of each message that the node sends or receives: a duration, or a model with its kind"`
 	// Group is the name that the node's group has in the plan, empty for a node that was named by
 	// itself. Links and the schedule may name it.
 	Group string

@@ -196,6 +196,9 @@ func (c *check) bare(p *Plan) {
 		if !n.Downlink.Equal(Unlimited().Node) {
 			c.errorf(n.Source.At("downlink"), without, "this limits what reaches a node")
 		}
+		if n.Delay != nil {
+			c.errorf(n.Source.At("delay"), without, "this delays what a node sends and receives")
+		}
 	}
 	for _, change := range p.Schedule {
 		if change.OfLinks() {
