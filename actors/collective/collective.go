@@ -56,7 +56,7 @@ const (
 type Architecture struct {
 	// Algorithm says how the vectors are summed; it decides messages, bytes, who does the
 	// arithmetic and the last bit of sums, nothing else.
-	Algorithm Algorithm `plan:"algorithm" words:"all-to-all|ring|butterfly|tree" doc:"the way that vectors take among the workers"`
+	Algorithm Algorithm `plan:"algorithm" words:"all-to-all|ring|butterfly|tree|hierarchical|auto" doc:"the way that vectors take among the workers: hierarchical goes by the network's sites, auto is the one of least time by the plan's links"`
 	// Segment, if not 0, is how many values a message has at most: pieces of more travel as
 	// several, so that a rank adds and sends on the first while the next is under way. It goes with
 	// Ring only, and changes no bit of the sum.
@@ -95,11 +95,18 @@ func (a Architecture) Roles() []train.Role {
 		Trains: true, Holds: true, Min: 1}}
 }
 
-// Kind makes a worker. It fails for an Architecture that is not valid.
+// Kind makes a worker. It fails for an Architecture that is not valid, or leaves its Algorithm to
+// be chosen, or is Hierarchical where the task has no sites.
 func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {
 		if err := a.Validate(); err != nil {
 			return nil, err
+		}
+		if a.Algorithm == Auto {
+			return nil, field.Errorf(a, "Algorithm", "chosen before the run, by Choose")
+		}
+		if a.Algorithm == Hierarchical && task.Sites == nil {
+			return nil, a.lacksSites()
 		}
 		return newWorker(env, task, a)
 	}

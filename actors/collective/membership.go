@@ -139,13 +139,26 @@ func (w *worker) enter() bool {
 		w.env.Fail(err)
 		return false
 	}
-	n := len(w.nodes)
-	w.models = newReduction(&w.architecture, n, w.rank, w.params)
+	p, sites := part{n: len(w.nodes), rank: w.rank, values: w.params}, w.sites()
+	w.models = newReduction(&w.architecture, p, sites)
 	if w.architecture.Moved > 0 {
-		w.votes = newReduction(&w.architecture, n, w.rank, 1)
+		p.values = 1
+		w.votes = newReduction(&w.architecture, p, sites)
 	}
 	w.posts = w.models.posts(w.view, w.before())
 	return true
+}
+
+// sites are those of the ranks; nil where they are not needed.
+func (w *worker) sites() (sites []int32) {
+	if w.architecture.Algorithm != Hierarchical {
+		return nil
+	}
+	for _, node := range w.nodes {
+		shard, _ := w.task.Worker(w.env.View(), node) // newBatches has found all of them
+		sites = append(sites, w.task.Sites[shard])
+	}
+	return sites
 }
 
 // peer is the address of a rank.

@@ -17,7 +17,7 @@ func (a Architecture) Messages(_, workers int) (messages, models float64) {
 		messages, models = n-1, n-1
 	case Butterfly:
 		messages = 2 * float64(bits.Len(uint(max(workers-1, 0))))
-	case Tree:
+	case Tree, Hierarchical: // of a few sites
 		messages = models
 	}
 	return messages / every, models / every

@@ -54,7 +54,8 @@ func last(t *testing.T, clock driver.Clock, set ...string) []float32 {
 // equal in any.
 func TestBothWorldsEndWithTheSameModel(t *testing.T) {
 	for i, a := range algorithms {
-		set := []string{fmt.Sprintf("architecture.algorithm=%s", a)}
+		set := []string{fmt.Sprintf("architecture.algorithm=%s", a), "network.preset=regions-aws-2024",
+			"network.sites={first: fra, \"*\": lhr}"}
 		if i%2 == 1 {
 			set = append(set, "architecture.reduce=models", "architecture.every=2")
 		}
@@ -71,12 +72,15 @@ func TestBothWorldsEndWithTheSameModel(t *testing.T) {
 
 func TestPlanErrorsSayWhereTheyAre(t *testing.T) {
 	for set, want := range map[string]string{
-		"architecture.algorithm=star": `unknown algorithm "star" (accepted: all-to-all, ring, butterfly, tree)`,
-		"architecture.every=0":        "every: 0 is out of range; accepted is 1 to 1048576",
-		"architecture.reduce=losses":  `unknown reduce "losses" (accepted: gradients, models)`,
-		"architecture.ranks=3":        "ranks",
-		"architecture.moved=0.1":      "architecture.moved: moved goes with reduce: models only",
-		"nodes.peer.role=server":      "worker",
+		"architecture.algorithm=star": `unknown algorithm "star" (accepted: all-to-all, ring, butterfly, tree, ` +
+			"hierarchical, auto)",
+		"architecture.algorithm=hierarchical": "architecture.algorithm: algorithm is hierarchical: must be another " +
+			"one where the network has no sites, as a preset or a matrix gives it",
+		"architecture.every=0":       "every: 0 is out of range; accepted is 1 to 1048576",
+		"architecture.reduce=losses": `unknown reduce "losses" (accepted: gradients, models)`,
+		"architecture.ranks=3":       "ranks",
+		"architecture.moved=0.1":     "architecture.moved: moved goes with reduce: models only",
+		"nodes.peer.role=server":     "worker",
 	} {
 		p, err := driver.Parse("small.yaml", []byte(small), set)
 		if err == nil {

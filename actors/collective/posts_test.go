@@ -17,7 +17,7 @@ const (
 // posting is a rank that has begun a round of 9 values, and its output.
 func posting(a Algorithm, n, rank int) (*reduction, *world.Posts, *protos.Tensor) {
 	var pool protos.TensorPool
-	r := newReduction(&Architecture{Algorithm: a}, n, rank, 9)
+	r := newReduction(&Architecture{Algorithm: a}, part{n, rank, 9}, grouping(n))
 	r.round = postedRound
 	output := pool.Get(9)
 	r.begin(pool.Get(9), output, 1)

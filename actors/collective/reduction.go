@@ -40,9 +40,9 @@ type reduction struct {
 	work     float64 // FLOPs of sums and quotients since spent was last called
 }
 
-func newReduction(a *Architecture, n, rank, values int) *reduction {
-	r := &reduction{rank: rank, schedule: newSchedule(a.Algorithm, n, rank, values, a.Segment)}
-	if n > 1 {
+func newReduction(a *Architecture, p part, sites []int32) *reduction {
+	r := &reduction{rank: p.rank, schedule: newSchedule(a, p, sites)}
+	if p.n > 1 {
 		r.size = r.schedule.size()
 	}
 	r.stand(0)

@@ -15,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-var algorithms = []Algorithm{AllToAll, Ring, Butterfly, Tree}
+var algorithms = []Algorithm{AllToAll, Ring, Butterfly, Tree, Hierarchical}
 
 // packet is a chunk between two ranks.
 type packet struct {
@@ -57,8 +57,8 @@ func newRehearsal(a Algorithm, segment, n, rounds int, overtaking bool,
 		r.means[i] = make([][]float32, n)
 	}
 	for rank := range n {
-		r.ranks = append(r.ranks, newReduction(&Architecture{Algorithm: a, Segment: segment}, n, rank,
-			len(vector(rank, 0))))
+		r.ranks = append(r.ranks, newReduction(&Architecture{Algorithm: a, Segment: segment},
+			part{n, rank, len(vector(rank, 0))}, grouping(n)))
 		r.inputs, r.outputs, r.posts = append(r.inputs, nil), append(r.outputs, nil), append(r.posts, &world.Posts{})
 	}
 	return r
@@ -227,6 +227,16 @@ func differ(a, b []float32) (at int, ok bool) {
 	return 0, false
 }
 
+// sizes is how many sites a grouping has, and how many ranks the largest.
+func sizes(n int) (sites, largest int) {
+	counts := map[int32]int{}
+	for _, site := range grouping(n) {
+		counts[site]++
+		largest = max(largest, counts[site])
+	}
+	return len(counts), largest
+}
+
 // cost is the number of messages and of values sent by all ranks in a round, from the formulas.
 func cost(a Algorithm, n, values int) (messages, sent int) {
 	participants, levels := 1, 0
@@ -241,6 +251,9 @@ func cost(a Algorithm, n, values int) (messages, sent int) {
 		return 2 * n * (n - 1), 2 * (n - 1) * values
 	case Butterfly:
 		return 2*participants*levels + 2*(n-participants), 2 * (n - 1) * values
+	case Hierarchical:
+		k, _ := sizes(n)
+		return 2*(n-k) + 2*k*(k-1), 2 * (n - 1) * values
 	}
 	return 2 * (n - 1), 2 * (n - 1) * values
 }
@@ -457,6 +470,14 @@ func TestRoundTakesTheStepsOfItsCostRow(t *testing.T) {
 					chain, want)
 			}
 		}
+		sites, largest := sizes(n)
+		want := 2 * int(math.Ceil(math.Log2(float64(largest))))
+		if sites > 1 {
+			want += 2
+		}
+		if steps, chain := length(t, Hierarchical, n); steps != want || chain > want {
+			t.Errorf("%d ranks in %d sites: %d steps and a chain of %d messages, want %d", n, sites, steps, chain, want)
+		}
 	}
 }
 
@@ -537,7 +558,7 @@ func TestMeanHasTheBitsOfADivision(t *testing.T) {
 }
 
 func TestChunkThatNobodyWaitsForIsAnError(t *testing.T) {
-	r := newReduction(&Architecture{Algorithm: Ring}, 3, 1, 9)
+	r := newReduction(&Architecture{Algorithm: Ring}, part{3, 1, 9}, nil)
 	r.begin(protos.NewTensor(make([]float32, 9)), protos.NewTensor(make([]float32, 9)), 1)
 	chunk := func(n int) *protos.Tensor { return protos.NewTensor(make([]float32, n)) }
 	if err := r.take(1, tag{0, 0, 0}, chunk(3)); err != nil {
@@ -572,10 +593,14 @@ func TestChunkThatNobodyWaitsForIsAnError(t *testing.T) {
 
 func TestScheduleRefusesWhatDoesNotExist(t *testing.T) {
 	for name, call := range map[string]func(){
-		"rank beyond":     func() { newSchedule(Ring, 3, 3, 1, 0) },
-		"negative rank":   func() { newSchedule(Ring, 3, -1, 1, 0) },
-		"negative values": func() { newSchedule(Ring, 3, 0, -1, 0) },
-		"no algorithm":    func() { newSchedule("star", 3, 0, 1, 0) },
+		"rank beyond":     func() { newSchedule(&Architecture{Algorithm: Ring}, part{3, 3, 1}, nil) },
+		"negative rank":   func() { newSchedule(&Architecture{Algorithm: Ring}, part{3, -1, 1}, nil) },
+		"negative values": func() { newSchedule(&Architecture{Algorithm: Ring}, part{3, 0, -1}, nil) },
+		"no algorithm":    func() { newSchedule(&Architecture{Algorithm: "star"}, part{3, 0, 1}, nil) },
+		"not chosen":      func() { newSchedule(&Architecture{Algorithm: Auto}, part{3, 0, 1}, nil) },
+		"few sites": func() {
+			newSchedule(&Architecture{Algorithm: Hierarchical}, part{3, 0, 1}, []int32{0, 0})
+		},
 	} {
 		func() {
 			defer func() {

@@ -11,6 +11,10 @@ const (
 	Ring      Algorithm = "ring"
 	Butterfly Algorithm = "butterfly"
 	Tree      Algorithm = "tree"
+	// Hierarchical goes by the sites of the workers.
+	Hierarchical Algorithm = "hierarchical"
+	// Auto is one of the others, see [Architecture.Choose].
+	Auto Algorithm = "auto"
 )
 
 // action is what a move does.
@@ -64,7 +68,8 @@ func (m *move) waits() bool { return m.action == add || m.action == replace }
 
 // schedule is what a rank does in a round, in order, to sum the vectors of all ranks. Each rank
 // walks through its own schedule and holds the sum at the end. Moves are computed when they are
-// needed, so a schedule takes the same memory for any number of ranks.
+// needed, so a schedule takes the same memory for any number of ranks, but for the lists of
+// a hierarchical one.
 type schedule interface {
 	// size is the number of positions.
 	size() int
@@ -75,23 +80,27 @@ type schedule interface {
 	find(t tag) int
 }
 
-// newSchedule returns what a rank of n does to sum vectors of the given number of values. segment
-// is the number of values of the largest message of a ring; 0 for no bound. It panics for an
-// unknown algorithm, a rank outside [0, n) and a negative number of values.
-func newSchedule(a Algorithm, n, rank, values, segment int) schedule {
-	if rank < 0 || rank >= n || values < 0 {
+// newSchedule returns what a rank of n does to sum vectors of the given number of values. sites are
+// those of the ranks, which Hierarchical needs. It panics for an algorithm that is unknown or Auto,
+// a rank outside [0, n), a negative number of values and missing sites.
+func newSchedule(a *Architecture, p part, sites []int32) schedule {
+	if p.rank < 0 || p.rank >= p.n || p.values < 0 {
 		panic("collective: rank outside of the number of ranks, or a negative number of values")
 	}
-	p := part{n: n, rank: rank, values: values}
-	switch a {
+	switch a.Algorithm {
 	case AllToAll:
 		return &allToAll{p}
 	case Ring:
-		return newRing(p, segment)
+		return newRing(p, a.Segment)
 	case Butterfly:
 		return newButterfly(p)
 	case Tree:
 		return newTree(p)
+	case Hierarchical:
+		if len(sites) != p.n {
+			panic("collective: a rank without a site")
+		}
+		return newHierarchical(p, sites)
 	}
 	panic("collective: algorithm does not exist")
 }

@@ -10,7 +10,7 @@ import (
 
 // walk is what a rank does, in order.
 func walk(a Algorithm, n, rank, values, segment int) []move {
-	r := newReduction(&Architecture{Algorithm: a, Segment: segment}, n, rank, values)
+	r := newReduction(&Architecture{Algorithm: a, Segment: segment}, part{n, rank, values}, grouping(n))
 	var moves []move
 	for position := range r.size {
 		if m := r.schedule.move(position); m.action != nothing {
@@ -26,7 +26,7 @@ func settled(a Algorithm, n, values int, m move) move {
 	if m.low == m.high {
 		m.first, m.last, m.onward, m.brief = false, false, false, false
 	}
-	if a == Butterfly && values < n {
+	if (a == Butterfly || a == Hierarchical) && values < n {
 		m.onward, m.brief = false, false
 	}
 	return m
@@ -47,6 +47,17 @@ func each(check func(a Algorithm, n, values, segment int)) {
 			}
 		}
 	}
+}
+
+// grouping puts n ranks into up to six sites: unequal ones, of one rank too, in no order.
+func grouping(n int) []int32 {
+	random := rand.New(rand.NewPCG(uint64(n), 7))
+	sites := make([]int32, n)
+	several := 1 + random.IntN(min(n, 6))
+	for rank := range sites {
+		sites[rank] = 100 - int32(random.IntN(several))
+	}
+	return sites
 }
 
 func upTo(last int) (numbers []int) {
@@ -87,8 +98,8 @@ func TestChunkIsFoundWhereATableHasIt(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	each(func(a Algorithm, n, values, segment int) {
 		rank := random.IntN(n)
-		s := newSchedule(a, n, rank, values, segment)
-		size := newReduction(&Architecture{Algorithm: a, Segment: segment}, n, rank, values).size
+		r := newReduction(&Architecture{Algorithm: a, Segment: segment}, part{n, rank, values}, grouping(n))
+		s, size := r.schedule, r.size
 		waits := map[tag]bool{}
 		for position := range size {
 			m := s.move(position)
@@ -226,13 +237,13 @@ func TestEachRankTakesInEachValueOfEachRankOnce(t *testing.T) {
 
 func TestScheduleTakesNoMoreMemoryForMoreRanks(t *testing.T) {
 	const times = 100
-	for _, a := range algorithms {
+	for _, a := range []Algorithm{AllToAll, Ring, Butterfly, Tree} {
 		for _, n := range []int{2, 1 << 20} {
 			kept := make([]*reduction, times)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			for i := range kept {
-				kept[i] = newReduction(&Architecture{Algorithm: a, Segment: 0}, n, n/2, 1000)
+				kept[i] = newReduction(&Architecture{Algorithm: a, Segment: 0}, part{n, n / 2, 1000}, nil)
 			}
 			runtime.ReadMemStats(&after)
 			if each := (after.TotalAlloc - before.TotalAlloc) / times; each > 1000 {

@@ -27,6 +27,8 @@ func newTable(a Algorithm, n, rank, values, segment int) *table {
 		s.butterfly()
 	case a == Tree:
 		s.tree()
+	case a == Hierarchical:
+		s.hierarchical(grouping(n))
 	}
 	first, last := firsts(s.moves), lasts(s.moves)
 	onward, brief := passing(s.moves, first)
@@ -160,6 +162,68 @@ func (s *table) tree() {
 	for level := own - 1; level >= 0; level-- {
 		if child := s.rank + 1<<level; child < s.n {
 			s.whole(send, child, 2*levels-1-level)
+		}
+	}
+}
+
+func (s *table) hierarchical(sites []int32) {
+	members := map[int32][]int{}
+	var leaders []int
+	up := 0 // levels of the largest tree
+	for rank, site := range sites {
+		if members[site] = append(members[site], rank); len(members[site]) == 1 {
+			leaders = append(leaders, rank)
+		}
+		up = max(up, bits.Len(uint(len(members[site])-1)))
+	}
+	down := up
+	if len(leaders) > 1 {
+		down += 2
+	}
+	own := members[sites[s.rank]]
+	at := &table{n: len(own), rank: slices.Index(own, s.rank), values: s.values}
+	at.tree()
+	for _, m := range at.moves {
+		if levels := bits.Len(uint(len(own) - 1)); m.step >= levels {
+			m.step += down + up - 2*levels
+		}
+		m.peer = own[m.peer]
+		if at.rank == 0 && m.action == send && len(s.moves) == countAdds(s.moves) {
+			s.leaders(leaders, up)
+		}
+		s.moves = append(s.moves, m)
+	}
+	if len(own) == 1 {
+		s.leaders(leaders, up)
+	}
+}
+
+// countAdds counts the additions among moves.
+func countAdds(moves []move) (n int) {
+	for _, m := range moves {
+		if m.action == add {
+			n++
+		}
+	}
+	return n
+}
+
+// leaders adds the exchange of pieces between the leaders of sites.
+func (s *table) leaders(leaders []int, step int) {
+	k := len(leaders)
+	own := slices.Index(leaders, s.rank)
+	for _, part := range []struct {
+		action action
+		step   int
+		own    bool
+	}{{send, step, false}, {add, step, true}, {send, step + 1, true}, {replace, step + 1, false}} {
+		for distance := 1; distance < k; distance++ {
+			other := (own + distance) % k
+			piece := other
+			if part.own {
+				piece = own
+			}
+			s.pieces(part.action, leaders[other], part.step, k, piece, piece+1)
 		}
 	}
 }

@@ -25,7 +25,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-var algorithms = []collective.Algorithm{collective.AllToAll, collective.Ring, collective.Butterfly, collective.Tree}
+var algorithms = []collective.Algorithm{collective.AllToAll, collective.Ring, collective.Butterfly, collective.Tree,
+	collective.Hierarchical}
 
 // trial lets the workers of an architecture train in virtual time.
 type trial struct {
@@ -431,7 +432,7 @@ func TestArchitectureSaysWhatIsWrongWithIt(t *testing.T) {
 		want   string
 	}{
 		{func(a *collective.Architecture) { a.Algorithm = "star" },
-			`Algorithm is "star": must be all-to-all, ring, butterfly or tree`},
+			`Algorithm is "star": must be all-to-all, ring, butterfly, tree, hierarchical or auto`},
 		{func(a *collective.Architecture) { a.Every = 0 }, "Every is 0: must be 1 to 1048576"},
 		{func(a *collective.Architecture) { a.Reduce = "losses" }, `Reduce is "losses": must be gradients or models`},
 		{func(a *collective.Architecture) { a.Moved = -1 }, "Moved is -1: must be 0 or more"},

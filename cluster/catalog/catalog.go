@@ -3,6 +3,7 @@ package catalog
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
@@ -88,6 +89,12 @@ type Spec struct {
 	Roles []train.Role
 	// Added are the roles for which the architecture has added a node, called like the role.
 	Added []string
+	// Sites are numbers for where the plan's nodes are, in their order; nil where the plan has no
+	// sites.
+	Sites []int32
+	// Choice is how a setting of the architecture was chosen by the network; nil for none. It is
+	// left to who asks for the spec.
+	Choice *train.Choice
 	// Default is what edges are like that Links does not name.
 	Default link.Config
 	// Access is what the plan's nodes are linked by, in their order.
@@ -192,11 +199,17 @@ func (s *Spec) held() bool {
 	}
 	for i := range s.Plan.Nodes {
 		node := &s.Plan.Nodes[i]
-		if !s.Roles[i].Trains && (node.Compute.Step == nil || *node.Compute.Step > 0) || s.Access[i] != (Access{}) {
+		if !s.Roles[i].Trains && (node.Compute.Step == nil || *node.Compute.Step > 0) {
 			return true
 		}
 	}
-	return s.Default.Delay != link.Delay(link.Constant{}) || s.Default.Rate != nil || s.Links.differ()
+	return s.Delays()
+}
+
+// Delays reports whether any message takes time in the network that the plan emulates.
+func (s *Spec) Delays() bool {
+	limited := slices.ContainsFunc(s.Access, func(a Access) bool { return a != (Access{}) })
+	return limited || s.Default.Delay != link.Delay(link.Constant{}) || s.Default.Rate != nil || s.Links.differ()
 }
 
 func (c *Catalog) training(s *Spec) error {

@@ -237,7 +237,7 @@ func (c *Catalog) network(s *Spec) error {
 		}
 		return Located(p.Network.Source.At("default"), err)
 	}
-	if err := c.sites(p); err != nil {
+	if err := c.sites(s); err != nil {
 		return err
 	}
 	n := &p.Network

@@ -22,8 +22,10 @@ type sited struct {
 	degree int // how special the name is: everyone's, a group's, a node's
 }
 
-// sites gives the network the links that its preset or its matrix says it has.
-func (c *Catalog) sites(p *plan.Plan) error {
+// sites gives the network the links that its preset or its matrix says it has, and the nodes their
+// sites.
+func (c *Catalog) sites(s *Spec) error {
+	p := s.Plan
 	n := &p.Network
 	n.Implied = nil
 	var m *link.Matrix
@@ -43,7 +45,11 @@ func (c *Catalog) sites(p *plan.Plan) error {
 		return err
 	}
 	all := p.Names()
+	s.Sites = make([]int32, len(p.Nodes))
 	for i, a := range names {
+		for _, node := range all[a.name] {
+			s.Sites[node] = int32(a.site) // the most special name counts
+		}
 		for _, b := range names[:i+1] {
 			n.Implied = append(n.Implied, implied(all, m, a, b)...)
 		}

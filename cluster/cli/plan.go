@@ -33,7 +33,9 @@ func checkCommand(c *catalog.Catalog, con *console) *cobra.Command {
 		Short: "Say what is wrong with a plan, if anything",
 		Long: `Read a plan, resolve every name at every point of its sweep, and say what is wrong, with file,
 line and column. Data is not read. Say about what a run takes: an estimate from what its steps and
-messages take in runs of known shapes, good to a factor of three or so.`,
+messages take in runs of known shapes, good to a factor of three or so. Say what an architecture
+chooses by the network where a setting is auto, and warn of a word that costs more than twice as
+much as another would.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,15 +47,28 @@ messages take in runs of known shapes, good to a factor of three or so.`,
 			if err != nil {
 				return err
 			}
+			weighed, err := p.Weigh(c)
+			if err != nil {
+				return err
+			}
 			warning := e.Warning()
 			if warning != "" {
 				fmt.Fprintln(con.notes(), "warning: "+warning)
 			}
+			chosen := ""
+			for _, w := range weighed {
+				if w.Warning != "" {
+					fmt.Fprintln(con.notes(), "warning: "+w.Warning)
+				}
+				if w.Auto {
+					chosen += w.String() + "\n"
+				}
+			}
 			about := facts{
 				"plan": args[0], "memory_bytes": e.Memory, "max_core_seconds_per_virtual_second": e.Second.Seconds(),
-				"warning": warning,
+				"warning": warning, "choices": weighed,
 			}
-			return con.say(about, "%s is in order\n%s\n", args[0], e)
+			return con.say(about, "%s is in order\n%s\n%s", args[0], e, chosen)
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, setUsage)
@@ -65,7 +80,8 @@ func showCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show FILE",
 		Short: "Show a plan with every default spelled out",
-		Long: `Show a plan with every default spelled out, and which node has which role. What has other
+		Long: `Show a plan with every default spelled out, which node has which role, and what an
+architecture chooses by the network where a setting is auto. What has other
 defaults at other points of a sweep stays as it was written. As JSON it is a plan too.`,
 		Example: "  gradwire plan show examples/quickstart.yaml --set stop.epochs=2",
 		Args:    onePlan,
@@ -74,16 +90,21 @@ defaults at other points of a sweep stays as it was written. As JSON it is a pla
 			if err != nil {
 				return err
 			}
-			casts, err := p.Casts(c)
+			comments, err := p.Casts(c)
 			if err != nil {
 				return err
 			}
+			chosen, err := p.Chosen(c)
+			if err != nil {
+				return err
+			}
+			comments = append(comments, chosen...)
 			text, err := p.Resolved(c)
 			if err != nil {
 				return err
 			}
-			for i := len(casts) - 1; i >= 0; i-- {
-				text = "# " + casts[i] + "\n" + text
+			for i := len(comments) - 1; i >= 0; i-- {
+				text = "# " + comments[i] + "\n" + text
 			}
 			return con.plan(text)
 		},

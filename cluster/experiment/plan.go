@@ -151,6 +151,9 @@ func read(c *catalog.Catalog, root *syntax.Node, anyRole bool) (*catalog.Spec, e
 	if err != nil {
 		return nil, err
 	}
+	if s.Choice, err = choose(s, false); err != nil {
+		return nil, err
+	}
 	return s, sendable(s)
 }
 
@@ -324,13 +327,19 @@ func takeFiles(written, read *syntax.Node) {
 	}
 }
 
-// Text is the plan of the point alone, for one run with a seed.
+// Text is the plan of the point alone, for one run with a seed. It states what was chosen by the
+// network, so that every process runs the same.
 func (p *Point) Text(seed uint64) (string, error) {
 	one := *p.Spec.Plan
 	one.Seed, one.Repeats, one.Sweep = seed, 1, nil
 	node, err := one.Node()
 	if err != nil {
 		return "", err
+	}
+	if c := p.Spec.Choice; c != nil {
+		if err := node.Set(settingOf(c), syntax.NewScalar(c.Word)); err != nil {
+			return "", err
+		}
 	}
 	return node.YAML(), nil
 }

@@ -118,6 +118,7 @@ func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall ti
 		Unmeasured: data.Unmeasured,
 		Clock:      string(traits.Clock), Insecure: traits.Insecure, Wall: wall.Seconds(), Lateness: out.Lateness,
 		DeadLetters: out.DeadLetters, Stalled: out.Stalled.Seconds(),
+		Choice: recordedChoice(next.point.Spec, next.point.Spec.Choice),
 	}
 	row.FinalAccuracy, row.BestAccuracy = data.Accuracies()
 	row.Duration = cmp.Or(s.result.End, out.End).Seconds()

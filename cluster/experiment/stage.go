@@ -22,6 +22,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -64,6 +65,7 @@ func (p *Point) taskOf(data *samples, seed uint64, split func(t *train.Task) ([]
 			t.Cores = append(t.Cores, max(p.Spec.Plan.Nodes[i].Compute.Cores, 1))
 		}
 	}
+	t.Sites = p.sites()
 	if t.Shards, err = split(t); err != nil {
 		return nil, err
 	}
@@ -101,14 +103,14 @@ func (p *Point) SentTask(m *protos.SampleSet, seed uint64) (*train.Task, error) 
 
 // profile is the emulated speed of a node. The speed of one whose steps take a given
 // time is that at which a full batch takes it.
-func profile(c plan.Compute, task *train.Task) world.Profile {
+func profile(c plan.Compute, model nn.Model, batch int) world.Profile {
 	p := world.Profile{Cores: max(c.Cores, 1), Speed: float64(c.Speed)}
 	switch {
 	case c.Native:
 		p.Speed = world.Unlimited.Speed
 	case c.Step != nil:
 		p.Step = time.Duration(*c.Step)
-		p.Speed = task.Model.Work(task.Batch) / p.Step.Seconds()
+		p.Speed = model.Work(batch) / p.Step.Seconds()
 	}
 	return p
 }
@@ -233,7 +235,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 			s.holders = append(s.holders, i)
 		}
 		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
-			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task), Absent: absent[i],
+			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task.Model, task.Batch), Absent: absent[i],
 			Kind: p.Spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
 	}

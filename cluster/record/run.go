@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/record/choosing"
 )
 
 // Setting is the value that a key of the plan has at a point of its sweep.
@@ -234,6 +235,8 @@ type Run struct {
 	Wall     float64 `json:"wall_s"`
 	// Epochs are those up to the record's end. SaveRun fills them in.
 	Epochs float64 `json:"run_epochs,omitempty"`
+	// Choice is how a setting was chosen that the plan leaves to the program; nil for none.
+	Choice *choosing.Choice `json:"choice,omitempty"`
 	// Digest is the hash of the run's messages and final parameters, in hexadecimal.
 	Digest string `json:"digest"`
 	// DeadLetters counts messages that found no receiver.

@@ -95,8 +95,9 @@ var table = map[string]string{
 	"cluster/catalog":       "cluster/plan/... cluster/link cluster/link/rate actors/... nn/... datasets/..." + message,
 	"cluster/record/stats":  gonum,
 
-	"cluster/record": "actors actors/world cluster/record/lockfile cluster/record/safetensors " +
-		"cluster/record/stats",
+	"cluster/record": "actors actors/world cluster/record/choosing cluster/record/lockfile " +
+		"cluster/record/safetensors cluster/record/stats",
+	"cluster/record/choosing":    "",
 	"cluster/record/lockfile":    "",
 	"cluster/record/safetensors": "",
 	"cluster/report":             "cluster/record cluster/record/stats",
@@ -109,8 +110,9 @@ var table = map[string]string{
 
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
 	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
-		"cluster/record/safetensors cluster/link cluster/wire cluster/refusal actors actors/world actors/train " +
-		"actors/coordinator nn nn/kernel datasets" + mailbox + " protos" + xxhash,
+		"cluster/record/choosing cluster/record/safetensors cluster/link cluster/link/rate cluster/wire " +
+		"cluster/refusal actors actors/world actors/train actors/coordinator nn nn/kernel datasets" + mailbox +
+		" protos" + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
 		message,
 	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity " +

@@ -287,6 +287,7 @@ func Notes(s record.Summary) []string {
 		lines = append(lines, estimates)
 	}
 	lines = append(lines, tuningNotes(s)...)
+	lines = append(lines, choiceNotes(s)...)
 	lines = append(lines, verdictNotes(s)...)
 	lines = append(lines, intervalNotes(s)...)
 	lines = append(lines, outcomeNotes(s)...)

@@ -207,6 +207,24 @@ func stoodStill(n record.Incident) int {
 // incident says what happened where and when.
 func incident(n record.Incident) string { return fmt.Sprintf("%s at %.4g s: %s", n.Node, n.At, n.What) }
 
+// choiceNotes say which settings were chosen that the plan leaves to the program, and what the
+// other words would have cost.
+func choiceNotes(s record.Summary) (lines []string) {
+	for _, r := range s.Runs {
+		if r.Choice == nil {
+			continue
+		}
+		line := r.Choice.String() + "."
+		if len(r.Point) > 0 {
+			line = pointName(r.Point) + ": " + line
+		}
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
 // tuningNotes say what was chosen for each point before its runs, and what that has cost.
 func tuningNotes(s record.Summary) []string {
 	if len(s.Tunings) == 0 {

@@ -48,6 +48,7 @@ func Task(model nn.Model, shards []int, batch int, method optim.Method) *train.T
 		}
 		task.Shards = append(task.Shards, rows)
 		task.Workers = append(task.Workers, fmt.Sprintf("n%d", node))
+		task.Sites = append(task.Sites, int32(node*node%3)) // site 0 has the first, the fourth, …; site 1 the others
 	}
 	return task
 }

@@ -1,0 +1,231 @@
+package collective
+
+import (
+	"container/heap"
+	"time"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan/field"
+)
+
+// MaxWeighed is the most workers whose algorithms are weighed: a ring of as many sends half a
+// million messages a round.
+const MaxWeighed = 512
+
+var _ train.Chooser = Architecture{}
+
+// Choose chooses the algorithm that takes the least time for one reduction of a model over the
+// layout's links, if it is Auto. Hierarchical is among them where there are sites. Of equal ones it
+// takes the first in the order of the setting's words.
+func (a Architecture) Choose(l train.Layout, weigh bool) (train.Architecture, *train.Choice, error) {
+	if a.Algorithm == Hierarchical && !l.Sites {
+		return nil, nil, a.lacksSites()
+	}
+	auto := a.Algorithm == Auto
+	if many := len(l.Workers) > MaxWeighed; !auto && (!weigh || many) {
+		return a, nil, nil
+	} else if many {
+		return nil, nil, field.Errorf(a, "Algorithm", "one by name for %d workers: %s weighs up to %d", len(l.Workers),
+			Auto, MaxWeighed)
+	}
+	c := &train.Choice{Key: "algorithm", Word: string(a.Algorithm)}
+	for _, algorithm := range []Algorithm{AllToAll, Ring, Butterfly, Tree, Hierarchical} {
+		if algorithm == Hierarchical && !l.Sites {
+			continue
+		}
+		as := a
+		as.Algorithm = algorithm
+		c.Options = append(c.Options, train.Option{Word: string(algorithm), Time: as.cost(&l)})
+	}
+	if auto {
+		c.Word = c.Cheapest().Word
+		a.Algorithm = Algorithm(c.Word)
+	}
+	return a, c, nil
+}
+
+// lacksSites is the error of Hierarchical where it is not known who is where.
+func (a Architecture) lacksSites() error {
+	return field.Errorf(a, "Algorithm", "another one where the network has no sites, as a preset or a matrix gives it")
+}
+
+// headBytes is what a chunk's message has beside its values, about.
+const headBytes = 72
+
+// The rounds that a cost is the mean of: the first ones are unlike the others, because all ranks
+// begin them at once.
+const (
+	firstRounds = 2
+	allRounds   = 6
+)
+
+// cost is the time that a reduction of a model adds to a round, beside the steps of the slowest
+// worker: the longest chain of steps, messages and sums through some rounds of the schedule. A
+// message of b bytes takes b ÷ rate of the uplink, of the link and of the downlink, each of which
+// serves one after the other, and the link's delay (R. Hockney, "The communication challenge for
+// MPP", Parallel Computing 20(3), 1994, with α the delay and β the inverse of the rates; the queues
+// are those of an emulated network). A rank adds and sends in the order of its schedule. Losses,
+// outages and changes of the links are not counted, and what is drawn counts as its mean.
+func (a *Architecture) cost(l *train.Layout) time.Duration {
+	n := len(l.Workers)
+	if n == 1 {
+		return 0
+	}
+	c := &costing{layout: l, every: a.Every, ranks: make([]costed, n), lines: map[int]time.Duration{}}
+	var sites []int32
+	slowest := time.Duration(0)
+	for _, w := range l.Workers {
+		sites = append(sites, w.Site)
+		slowest = max(slowest, time.Duration(a.Every)*w.Step)
+	}
+	for rank := range c.ranks {
+		r := &c.ranks[rank]
+		r.schedule = newSchedule(a, part{n: n, rank: rank, values: l.Params}, sites)
+		r.size = r.schedule.size()
+		r.come = make([]uint64, 2*r.size/64+1)
+	}
+	for rank := range c.ranks {
+		c.begin(rank)
+		c.advance(rank)
+	}
+	for len(c.flying) > 0 {
+		c.land(heap.Pop(&c.flying).(flight))
+	}
+	return (c.over[allRounds-1]-c.over[firstRounds-1])/(allRounds-firstRounds) - slowest
+}
+
+// costing is some rounds of which only the times are known.
+type costing struct {
+	layout *train.Layout
+	every  int
+	ranks  []costed
+	lines  map[int]time.Duration // when the links that have a rate are free
+	flying flights
+	sent   int
+	over   [allRounds]time.Duration // when the last rank ended each round
+}
+
+// costed is one rank.
+type costed struct {
+	schedule         schedule
+	size, at, round  int
+	come             []uint64 // a bit for each position of this round and the next: its chunk is there
+	free             time.Duration
+	uplink, downlink time.Duration // free from then on
+}
+
+// bit is the place of a position's bit in come, which is one of two rounds'.
+func (r *costed) bit(round, position int) (word *uint64, mask uint64) {
+	place := round%2*r.size + position
+	return &r.come[place/64], 1 << (place % 64)
+}
+
+// begin lets a rank make the steps of its round.
+func (c *costing) begin(rank int) {
+	c.ranks[rank].free += time.Duration(c.every) * c.layout.Workers[rank].Step
+}
+
+// land brings a message through the downlink, or to its rank.
+func (c *costing) land(f flight) {
+	r := &c.ranks[f.to]
+	if down := c.layout.Workers[f.to].Downlink; !f.received && down > 0 {
+		r.downlink = after(max(f.at, r.downlink), f.bytes, down)
+		f.at, f.received = r.downlink, true
+		heap.Push(&c.flying, f)
+		return
+	}
+	word, mask := r.bit(f.round, f.position)
+	*word |= mask
+	if f.round == r.round && f.position == r.at {
+		r.free = max(r.free, f.at)
+		c.advance(f.to)
+	}
+}
+
+// advance lets a rank make its moves until it waits for a chunk, or all rounds are over.
+func (c *costing) advance(rank int) {
+	for r := &c.ranks[rank]; r.round < allRounds; r.at++ {
+		if r.at == r.size {
+			c.over[r.round] = max(c.over[r.round], r.free)
+			r.round, r.at = r.round+1, -1
+			c.begin(rank)
+			continue
+		}
+		m := r.schedule.move(r.at)
+		if m.action == send {
+			c.send(rank, &m)
+			continue
+		}
+		if m.waits() {
+			word, mask := r.bit(r.round, r.at)
+			if *word&mask == 0 {
+				return
+			}
+			*word &^= mask
+		}
+		if m.action == add {
+			r.free = after(r.free, m.high-m.low, c.layout.Workers[rank].Speed)
+		}
+		if m.last { // the sum is divided
+			r.free = after(r.free, m.high-m.low, c.layout.Workers[rank].Speed)
+		}
+	}
+}
+
+func (c *costing) send(rank int, m *move) {
+	r, to := &c.ranks[rank], &c.ranks[m.peer]
+	position := to.schedule.find(tag{rank, m.step, m.index})
+	if m.peer == rank {
+		word, mask := r.bit(r.round, position)
+		*word |= mask
+		return
+	}
+	line := c.layout.Line(rank, m.peer)
+	bytes := headBytes + int(line.Overhead) + 4*(m.high-m.low)
+	at := r.free
+	if up := c.layout.Workers[rank].Uplink; up > 0 {
+		r.uplink = after(max(at, r.uplink), bytes, up)
+		at = r.uplink
+	}
+	if line.Rate > 0 {
+		key := rank*len(c.ranks) + m.peer
+		at = after(max(at, c.lines[key]), bytes, line.Rate)
+		c.lines[key] = at
+	}
+	c.sent++
+	heap.Push(&c.flying, flight{at: at + line.Delay, number: c.sent, to: m.peer, round: r.round, position: position,
+		bytes: bytes})
+}
+
+// after is when an amount has passed at a rate; the conversion keeps the processor from rounding
+// once where others round twice.
+func after(begin time.Duration, amount int, rate float64) time.Duration {
+	return begin + time.Duration(float64(float64(amount)/rate)*1e9)
+}
+
+// flight is a message on its way: to the receiver's downlink, then through it.
+type flight struct {
+	at       time.Duration
+	number   int // in the order of sending
+	to       int
+	round    int
+	position int
+	bytes    int
+	received bool
+}
+
+// flights is a heap of them, the earliest first.
+type flights []flight
+
+func (f flights) Len() int { return len(f) }
+func (f flights) Less(i, j int) bool {
+	return f[i].at < f[j].at || f[i].at == f[j].at && f[i].number < f[j].number
+}
+func (f flights) Swap(i, j int) { f[i], f[j] = f[j], f[i] }
+func (f *flights) Push(x any)   { *f = append(*f, x.(flight)) }
+func (f *flights) Pop() any {
+	last := len(*f) - 1
+	x := (*f)[last]
+	*f = (*f)[:last]
+	return x
+}
