@@ -23,7 +23,7 @@ func (a Architecture) Choose(l train.Layout, weigh bool) (train.Architecture, *t
 	}
 	auto := a.Algorithm == Auto
 	if many := len(l.Workers) > MaxWeighed; !auto && (!weigh || many) {
-		return a, nil, nil
+		return nil, nil, nil
 	} else if many {
 		return nil, nil, field.Errorf(a, "Algorithm", "one by name for %d workers: %s weighs up to %d", len(l.Workers),
 			Auto, MaxWeighed)
@@ -37,10 +37,11 @@ func (a Architecture) Choose(l train.Layout, weigh bool) (train.Architecture, *t
 		as.Algorithm = algorithm
 		c.Options = append(c.Options, train.Option{Word: string(algorithm), Time: as.cost(&l)})
 	}
-	if auto {
-		c.Word = c.Cheapest().Word
-		a.Algorithm = Algorithm(c.Word)
+	if !auto {
+		return nil, c, nil
 	}
+	c.Word = c.Cheapest().Word
+	a.Algorithm = Algorithm(c.Word)
 	return a, c, nil
 }
 

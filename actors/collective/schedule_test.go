@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // walk is what a rank does, in order.
@@ -252,4 +254,37 @@ func TestScheduleTakesNoMoreMemoryForMoreRanks(t *testing.T) {
 			runtime.KeepAlive(kept)
 		}
 	}
+}
+
+func TestValuesCrossToAnotherSiteAndBackWhateverTheGrouping(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 24).Draw(t, "ranks")
+		values := rapid.IntRange(0, 90).Draw(t, "values")
+		sites := rapid.SliceOfN(rapid.Int32Range(0, 5), n, n).Draw(t, "sites")
+		distinct := map[int32]bool{}
+		r := newRehearsal(Hierarchical, 0, n, 2, true, whole(values))
+		messages, sent := 0, 0
+		for rank := range n {
+			distinct[sites[rank]] = true
+			x := newReduction(&Architecture{Algorithm: Hierarchical}, part{n, rank, values}, sites)
+			r.ranks[rank] = x
+			for position := range x.size {
+				if m := x.schedule.move(position); m.action == send && sites[m.peer] != sites[rank] {
+					messages, sent = messages+1, sent+m.high-m.low
+				}
+			}
+		}
+		if err := r.check(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "order"), 1)), true); err != nil {
+			t.Fatal(err)
+		}
+		k := len(distinct)
+		if messages != 2*k*(k-1) || sent != 2*(k-1)*values {
+			t.Fatalf("%d messages with %d values cross between %d sites, want %d with %d", messages, sent, k, 2*k*(k-1),
+				2*(k-1)*values)
+		}
+		if want := 2 * (2*(n-k) + 2*k*(k-1)); r.messages != want || r.values != 2*2*(n-1)*values {
+			t.Fatalf("%d messages with %d values in two rounds, want %d with %d", r.messages, r.values, want,
+				4*(n-1)*values)
+		}
+	})
 }

@@ -4,9 +4,10 @@ import "time"
 
 // Chooser is an Architecture with a setting that it can choose by what the network is like.
 type Chooser interface {
-	// Choose returns the architecture as it runs, with everything chosen, and what was chosen, or
-	// nil if nothing was to be. If weigh is set, it weighs also what the plan states. An error says
-	// what the network lacks, as a *field.Error about the setting.
+	// Choose returns the architecture as it runs, with everything chosen, and what was chosen; nil
+	// and nil if nothing was left to be. If weigh is set, it returns also what the setting costs
+	// where it is stated. An error says what the network lacks, as a *field.Error about the
+	// setting.
 	Choose(l Layout, weigh bool) (Architecture, *Choice, error)
 }
 

@@ -165,6 +165,37 @@ func TestPlanCheckSaysThatAPlanIsInOrder(t *testing.T) {
 	}
 }
 
+func TestPlanCheckAndShowSayWhatIsChosenByTheNetwork(t *testing.T) {
+	enter(t, `name: far
+data: {set: synthetic-traffic}
+model: {kind: mlp, layers: [93, 5]}
+architecture: {kind: all-reduce, algorithm: auto}
+nodes: [{name: peer, count: 4}]
+network: {default: {delay: 10ms}}
+stop: {epochs: 1}
+`)
+	_, out, _ := gradwire(t, "plan", "check", "plan.yaml")
+	const chosen = "architecture.algorithm is all-to-all; by formula an exchange takes "
+	if lines := strings.Split(out, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[2], chosen) {
+		t.Error(out)
+	}
+	_, out, _ = gradwire(t, "plan", "show", "plan.yaml")
+	if !strings.HasPrefix(out, "# "+chosen) || !strings.Contains(out, "algorithm: auto") {
+		t.Error(out)
+	}
+	_, out, errs := gradwire(t, "plan", "check", "plan.yaml", "--set", "architecture.algorithm=ring", "--format",
+		"json")
+	for _, want := range []string{`"chosen": "ring"`, `"auto": false`, `"word": "all-to-all"`,
+		`"warning": "--set arch`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if !strings.HasPrefix(errs, "warning: --set architecture.algorithm=ring: architecture.algorithm: by formula") {
+		t.Error(errs)
+	}
+}
+
 func TestPlanCheckFindsAFaultAtAnyPointOfTheSweep(t *testing.T) {
 	enter(t, small+"sweep: {train.batch: [8, 16, 0]}\n")
 	code, _, errs := gradwire(t, "plan", "check", "plan.yaml")

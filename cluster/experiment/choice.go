@@ -2,7 +2,6 @@ package experiment
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -101,9 +100,7 @@ func tooDear(s *catalog.Spec, c *choosing.Choice) string {
 		return ""
 	}
 	_, key, _ := strings.Cut(c.Setting, ".")
-	text := fmt.Sprintf("an exchange takes %s with %s and %s with %s, by formula", used.Time(), used.Word, best.Time(),
-		best.Word)
-	return syntax.Errorf(s.ArchitectureSection.At(key), "%s", text).Error()
+	return syntax.Errorf(s.ArchitectureSection.At(key), "by formula an exchange takes %s, and %s", used, best).Error()
 }
 
 // choose completes the architecture of a point, if it chooses one of its settings by the network,
@@ -118,7 +115,9 @@ func choose(s *catalog.Spec, weigh bool) (*train.Choice, error) {
 	if err != nil {
 		return nil, catalog.Located(s.ArchitectureSection, err)
 	}
-	s.Architecture = a
+	if a != nil {
+		s.Architecture = a
+	}
 	return c, nil
 }
 

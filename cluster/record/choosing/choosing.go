@@ -42,15 +42,15 @@ func (c *Choice) String() string {
 	for i, o := range c.Costs {
 		texts[i] = o.String()
 	}
-	text := fmt.Sprintf("%s is %s; an exchange takes, by formula: %s", c.Setting, c.Chosen, strings.Join(texts, ", "))
+	text := fmt.Sprintf("%s is %s; by formula an exchange takes %s", c.Setting, c.Chosen, strings.Join(texts, ", "))
 	if c.Assumed != "" {
 		text += " (" + c.Assumed + ")"
 	}
 	return text
 }
 
-// String is the word and its time, such as "ring 1.25s".
-func (o Cost) String() string { return o.Word + " " + o.Time() }
+// String is the time and the word, such as "1.25s with ring".
+func (o Cost) String() string { return o.Time() + " with " + o.Word }
 
 // Time is the time of an exchange in three digits.
 func (o Cost) Time() string {

@@ -209,20 +209,24 @@ func incident(n record.Incident) string { return fmt.Sprintf("%s at %.4g s: %s",
 
 // choiceNotes say which settings were chosen that the plan leaves to the program, and what the
 // other words would have cost.
-func choiceNotes(s record.Summary) (lines []string) {
+func choiceNotes(s record.Summary) []string {
+	var made []string
 	for _, r := range s.Runs {
 		if r.Choice == nil {
 			continue
 		}
-		line := r.Choice.String() + "."
-		if len(r.Point) > 0 {
-			line = pointName(r.Point) + ": " + line
+		text := r.Choice.String()
+		if len(s.Groups) > 1 {
+			text = pointName(r.Point) + ": " + text
 		}
-		if !slices.Contains(lines, line) {
-			lines = append(lines, line)
+		if !slices.Contains(made, text) {
+			made = append(made, text)
 		}
 	}
-	return lines
+	if len(made) == 0 {
+		return nil
+	}
+	return []string{"Chosen by the network: " + report.ListSome(made) + "."}
 }
 
 // tuningNotes say what was chosen for each point before its runs, and what that has cost.

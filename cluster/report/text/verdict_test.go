@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/choosing"
 )
 
 func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
@@ -93,6 +94,22 @@ func TestTableNamesASampleOfTheModelsAndWhatWasChosen(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
+	}
+}
+
+func TestTableTellsWhatWasChosenByTheNetwork(t *testing.T) {
+	s := joined(0.9, arrivals("a", 10, 1, 2, record.Mean), arrivals("b", 20, 1, 1, record.Mean))
+	made := &choosing.Choice{Setting: "architecture.algorithm", Chosen: "tree",
+		Costs: []choosing.Cost{{Word: "tree", Seconds: 0.01234567}, {Word: "ring", Seconds: 2}}}
+	for i := range s.Runs {
+		if s.Runs[i].Point[0].Value == "b" {
+			s.Runs[i].Choice = made
+		}
+	}
+	const want = "Chosen by the network: b: architecture.algorithm is tree; by formula an exchange takes 12.3ms with " +
+		"tree, 2s with ring.\n"
+	if text := tableOf(t, s); !strings.Contains(text, want) {
+		t.Errorf("%q is not in\n%s", want, text)
 	}
 }
 
