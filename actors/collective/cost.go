@@ -47,11 +47,11 @@ func (a Architecture) Choose(l train.Layout, weigh bool) (train.Architecture, *t
 
 // lacksSites is the error of Hierarchical where it is not known who is where.
 func (a Architecture) lacksSites() error {
-	return field.Errorf(a, "Algorithm", "another one where the network has no sites, as a preset or a matrix gives it")
+	return field.Errorf(a, "Algorithm", "another one, because the network has no sites; a preset or a matrix has them")
 }
 
 // headBytes is what a chunk's message has beside its values, about.
-const headBytes = 72
+const headBytes = 62
 
 // The rounds that a cost is the mean of: the first ones are unlike the others, because all ranks
 // begin them at once.
@@ -77,7 +77,7 @@ func (a *Architecture) cost(l *train.Layout) time.Duration {
 	slowest := time.Duration(0)
 	for _, w := range l.Workers {
 		sites = append(sites, w.Site)
-		slowest = max(slowest, time.Duration(a.Every)*w.Step)
+		slowest = max(slowest, after(0, float64(a.Every)*float64(w.Step)))
 	}
 	for rank := range c.ranks {
 		r := &c.ranks[rank]
@@ -92,7 +92,11 @@ func (a *Architecture) cost(l *train.Layout) time.Duration {
 	for len(c.flying) > 0 {
 		c.land(heap.Pop(&c.flying).(flight))
 	}
-	return (c.over[allRounds-1]-c.over[firstRounds-1])/(allRounds-firstRounds) - slowest
+	first, last := c.over[firstRounds-1], c.over[allRounds-1]
+	if last == century {
+		return century
+	}
+	return max(0, (last-first)/(allRounds-firstRounds)-slowest)
 }
 
 // costing is some rounds of which only the times are known.
@@ -123,14 +127,15 @@ func (r *costed) bit(round, position int) (word *uint64, mask uint64) {
 
 // begin lets a rank make the steps of its round.
 func (c *costing) begin(rank int) {
-	c.ranks[rank].free += time.Duration(c.every) * c.layout.Workers[rank].Step
+	r := &c.ranks[rank]
+	r.free = after(r.free, float64(c.every)*float64(c.layout.Workers[rank].Step))
 }
 
 // land brings a message through the downlink, or to its rank.
 func (c *costing) land(f flight) {
 	r := &c.ranks[f.to]
 	if down := c.layout.Workers[f.to].Downlink; !f.received && down > 0 {
-		r.downlink = after(max(f.at, r.downlink), f.bytes, down)
+		r.downlink = after(max(f.at, r.downlink), nanoseconds(f.bytes, down))
 		f.at, f.received = r.downlink, true
 		heap.Push(&c.flying, f)
 		return
@@ -165,10 +170,11 @@ func (c *costing) advance(rank int) {
 			*word &^= mask
 		}
 		if m.action == add {
-			r.free = after(r.free, m.high-m.low, c.layout.Workers[rank].Speed)
-		}
-		if m.last { // the sum is divided
-			r.free = after(r.free, m.high-m.low, c.layout.Workers[rank].Speed)
+			work := m.high - m.low
+			if m.last { // the sum is divided
+				work *= 2
+			}
+			r.free = after(r.free, nanoseconds(work, c.layout.Workers[rank].Speed))
 		}
 	}
 }
@@ -185,23 +191,28 @@ func (c *costing) send(rank int, m *move) {
 	bytes := headBytes + int(line.Overhead) + 4*(m.high-m.low)
 	at := r.free
 	if up := c.layout.Workers[rank].Uplink; up > 0 {
-		r.uplink = after(max(at, r.uplink), bytes, up)
+		r.uplink = after(max(at, r.uplink), nanoseconds(bytes, up))
 		at = r.uplink
 	}
 	if line.Rate > 0 {
 		key := rank*len(c.ranks) + m.peer
-		at = after(max(at, c.lines[key]), bytes, line.Rate)
+		at = after(max(at, c.lines[key]), nanoseconds(bytes, line.Rate))
 		c.lines[key] = at
 	}
 	c.sent++
-	heap.Push(&c.flying, flight{at: at + line.Delay, number: c.sent, to: m.peer, round: r.round, position: position,
-		bytes: bytes})
+	heap.Push(&c.flying, flight{at: after(at, float64(line.Delay)), number: c.sent, to: m.peer, round: r.round,
+		position: position, bytes: bytes})
 }
 
-// after is when an amount has passed at a rate; the conversion keeps the processor from rounding
-// once where others round twice.
-func after(begin time.Duration, amount int, rate float64) time.Duration {
-	return begin + time.Duration(float64(float64(amount)/rate)*1e9)
+// nanoseconds is how many an amount takes at a rate a second.
+func nanoseconds(amount int, rate float64) float64 { return float64(amount) / rate * 1e9 }
+
+// century is longer than any run.
+const century = 100 * 365 * 24 * time.Hour
+
+// after is so many nanoseconds later, at most a century.
+func after(begin time.Duration, nanoseconds float64) time.Duration {
+	return min(begin+time.Duration(min(nanoseconds, float64(century))), century)
 }
 
 // flight is a message on its way: to the receiver's downlink, then through it.

@@ -240,3 +240,25 @@ func TestAutoTakesTheFastestOrOneThatIsNearlyAsFast(t *testing.T) {
 			fastest, worst)
 	}
 }
+
+func TestLinksThatTakeForEverCostMoreThanOthers(t *testing.T) {
+	g := newTerrain(4, 5000, 2).each(func(from, to int) train.Line {
+		if from == 0 && to == 2 { // which is on the way of all-to-all and hierarchical alone
+			return train.Line{Rate: 1e-9}
+		}
+		return train.Line{Delay: time.Millisecond}
+	})
+	for i := range g.workers {
+		g.workers[i].Step = math.MaxInt64
+	}
+	costs, _ := g.weigh(t)
+	if year := 365 * 24 * time.Hour; slices.Min(costs) < year {
+		t.Errorf("of steps that take for ever: %v", costs)
+	}
+	for i := range g.workers {
+		g.workers[i].Step = 0
+	}
+	if _, chosen := g.weigh(t); chosen != collective.Ring {
+		t.Errorf("%s goes by a link that takes for ever", chosen)
+	}
+}

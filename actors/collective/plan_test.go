@@ -75,7 +75,7 @@ func TestPlanErrorsSayWhereTheyAre(t *testing.T) {
 		"architecture.algorithm=star": `unknown algorithm "star" (accepted: all-to-all, ring, butterfly, tree, ` +
 			"hierarchical, auto)",
 		"architecture.algorithm=hierarchical": "architecture.algorithm: algorithm is hierarchical: must be another " +
-			"one where the network has no sites, as a preset or a matrix gives it",
+			"one, because the network has no sites; a preset or a matrix has them",
 		"architecture.every=0":       "every: 0 is out of range; accepted is 1 to 1048576",
 		"architecture.reduce=losses": `unknown reduce "losses" (accepted: gradients, models)`,
 		"architecture.ranks=3":       "ranks",

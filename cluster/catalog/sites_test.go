@@ -35,8 +35,15 @@ network:
 	at := map[string]string{"s": "fra", "w1": "lhr", "w2": "syd", "w3": "lhr", "x": "iad"}
 	trips := map[[2]string]float64{{"fra", "lhr"}: 18, {"fra", "syd"}: 251, {"fra", "iad"}: 93, {"lhr", "syd"}: 268,
 		{"lhr", "lhr"}: 3, {"lhr", "iad"}: 78, {"syd", "iad"}: 198}
+	place := map[string]int32{}
+	for i := range s.Plan.Nodes {
+		place[s.Plan.Nodes[i].Name] = s.Sites[i]
+	}
 	for from, a := range at {
 		for to, b := range at {
+			if (place[from] == place[to]) != (a == b) {
+				t.Errorf("%s in %s is at site %d, %s in %s at %d", from, a, place[from], to, b, place[to])
+			}
 			if from == to {
 				continue
 			}

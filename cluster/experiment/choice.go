@@ -36,7 +36,8 @@ type Weighed struct {
 	Auto bool `json:"auto"`
 	// Point names the point of the sweep, the first of those that agree; empty without one.
 	Point string `json:"point,omitempty"`
-	// Warning says where the plan states what costs more than twice the least; empty elsewhere.
+	// Warning says where the plan states what costs more than twice the least by its own links;
+	// empty elsewhere.
 	Warning string `json:"warning,omitempty"`
 }
 
@@ -93,10 +94,11 @@ func (w *Weighed) String() string {
 	return w.Point + ": " + w.Choice.String()
 }
 
-// tooDear warns of a word that costs more than twice the least, and says where it stands.
+// tooDear warns of a word that costs more than twice the least by the plan's own links, and says
+// where it stands.
 func tooDear(s *catalog.Spec, c *choosing.Choice) string {
 	used, best := c.Of(c.Chosen), c.Costs[0]
-	if used.Seconds <= dear*best.Seconds {
+	if c.Assumed != "" || used.Seconds <= dear*best.Seconds {
 		return ""
 	}
 	_, key, _ := strings.Cut(c.Setting, ".")

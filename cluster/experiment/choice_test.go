@@ -133,6 +133,10 @@ func TestChoiceSaysWhatItAssumes(t *testing.T) {
 		if len(all) != 1 || all[0].Assumed != want || len(all[0].Costs) != 4 {
 			t.Errorf("%s: %+v, want %q, and no sites", network, all, want)
 		}
+		all, err = regionsWith(t, "network="+network, "architecture.algorithm=ring", "nodes.a.count=60").Weigh(nil)
+		if err != nil || (all[0].Warning == "") != (want != "") {
+			t.Errorf("%s: %+v, %v; want a warning where nothing is assumed", network, all, err)
+		}
 	}
 }
 
