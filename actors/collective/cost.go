@@ -8,9 +8,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
-// MaxWeighed is the most workers whose algorithms are weighed: a ring of as many sends half a
-// million messages a round.
-const MaxWeighed = 512
+// MaxWeighed is the most workers whose algorithms are weighed: a ring of as many sends 130,560
+// messages a round.
+const MaxWeighed = 256
 
 var _ train.Chooser = Architecture{}
 
@@ -53,11 +53,11 @@ func (a Architecture) lacksSites() error {
 // headBytes is what a chunk's message has beside its values, about.
 const headBytes = 62
 
-// The rounds that a cost is the mean of: the first ones are unlike the others, because all ranks
-// begin them at once.
+// A cost is the mean of the rounds after the first ones, which are unlike the others because all
+// ranks begin at once.
 const (
-	firstRounds = 2
-	allRounds   = 6
+	firstRounds = 4
+	allRounds   = 12
 )
 
 // cost is the time that a reduction of a model adds to a round, beside the steps of the slowest

@@ -136,10 +136,10 @@ func (g *terrain) run(t testing.TB, a collective.Algorithm, rounds int) []time.D
 	return seen.over
 }
 
-// apiece is what a round adds to its step, after the first two.
+// apiece is what a round adds to its step, after the first four.
 func apiece(over []time.Duration) time.Duration {
 	last := len(over) - 1
-	return (over[last]-over[1])/time.Duration(last-1) - stepTime
+	return (over[last]-over[3])/time.Duration(last-3) - stepTime
 }
 
 // The heads of messages are what the formula does not know exactly: some bytes, but also which of
@@ -170,7 +170,7 @@ func TestCostIsWhatARoundTakesInVirtualTime(t *testing.T) {
 			update := time.Duration(2 * 5000 / g.workers[0].Speed * 1e9) // of the model, by the mean of the gradients
 			costs, _ := g.weigh(t)
 			for i, a := range algorithms {
-				took := apiece(g.run(t, a, 6)) - update
+				took := apiece(g.run(t, a, 8)) - update
 				if off := math.Abs(float64(costs[i] - took)); off > c.within*float64(took) {
 					t.Errorf("%s over %d ranks, %s: %v by formula, %v in virtual time", a, n, name, costs[i], took)
 				}
@@ -213,17 +213,16 @@ func region(random *rand.Rand) *terrain {
 }
 
 func TestAutoTakesTheFastestOrOneThatIsNearlyAsFast(t *testing.T) {
-	const networks, rounds = 60, 20
+	const networks, rounds = 60, 30
 	random := rand.New(rand.NewPCG(20, 33))
-	fastest, worst, off := 0, 1.0, 0.0
+	fastest, worst := 0, 1.0
 	chosen := map[collective.Algorithm]int{}
 	for range networks {
 		g := region(random)
-		costs, auto := g.weigh(t)
+		_, auto := g.weigh(t)
 		took := make([]float64, len(algorithms))
 		for i, a := range algorithms {
 			over := g.run(t, a, rounds)
-			off = max(off, math.Abs(float64(costs[i])/float64(apiece(over))-1))
 			took[i] = float64(over[rounds-1] - rounds*stepTime)
 		}
 		regret := took[slices.Index(algorithms, auto)] / slices.Min(took)
@@ -233,9 +232,8 @@ func TestAutoTakesTheFastestOrOneThatIsNearlyAsFast(t *testing.T) {
 		worst = max(worst, regret)
 		chosen[auto]++
 	}
-	t.Logf("%d of %d networks: the fastest; worst %.3f times the fastest; costs off by up to %.4f; chosen %v",
-		fastest, networks, worst, off, chosen)
-	if fastest < networks*9/10 || worst > 1.05 {
+	t.Logf("%d of %d networks: the fastest; worst %.3f times the fastest; chosen %v", fastest, networks, worst, chosen)
+	if fastest < networks*19/20 || worst > 1.02 {
 		t.Errorf("of %d networks auto takes the fastest %d times, at worst one of %.3f times its time", networks,
 			fastest, worst)
 	}
