@@ -43,6 +43,20 @@ func FitFiller(set *Set, rows []int32) (*Filler, error) {
 	return f, nil
 }
 
+// NewFiller returns the filler of sets with a number of inputs that a fitted one describes by
+// Columns. A column that is not among the inputs, or has no value, is an error.
+func NewFiller(inputs int, columns []int, values []float64) (*Filler, error) {
+	if len(columns) != len(values) {
+		return nil, fmt.Errorf("%d columns are filled with %d values", len(columns), len(values))
+	}
+	for _, c := range columns {
+		if c < 0 || c >= inputs {
+			return nil, fmt.Errorf("filled column %d is none of the %d inputs", c, inputs)
+		}
+	}
+	return &Filler{columns: columns, means: values}, nil
+}
+
 // Apply fills the gaps of set in place; it has none afterwards. The set has the columns of the one
 // that was fitted.
 func (f *Filler) Apply(set *Set) {

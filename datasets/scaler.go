@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -69,6 +70,33 @@ func FitScaler(s Scaling, set *Set, rows []int32) *Scaler {
 		sc.fitRange(set, rows)
 	}
 	return sc
+}
+
+// NewScaler returns the scaler of sets with these numeric columns that a fitted one describes by
+// Scaling and by Columns or, where the columns are nil, by Alike; see [Scaler.Apply]. Columns that
+// do not ascend or are not among the inputs, and offsets or widths that are not as many, are
+// errors.
+func NewScaler(s Scaling, inputs int, columns []int, offset, width []float64) (*Scaler, error) {
+	sc := &Scaler{scaling: s, inputs: inputs, columns: columns, offset: offset, width: width}
+	if !slices.Contains([]Scaling{MinMax, Standard, LogMinMax}, s) {
+		return nil, fmt.Errorf("scaling %q; accepted are min-max, standard and log-min-max", s)
+	}
+	k := len(columns)
+	if columns == nil {
+		k = 1
+	}
+	if len(offset) != k || len(width) != k {
+		return nil, fmt.Errorf("scaling %s has %d offsets and %d widths; %d of each are needed", s, len(offset),
+			len(width), k)
+	}
+	last := -1
+	for _, c := range sc.columns {
+		if c <= last || c >= inputs {
+			return nil, fmt.Errorf("scaled column %d after %d; columns must ascend and be below %d", c, last, inputs)
+		}
+		last = c
+	}
+	return sc, nil
 }
 
 // fitRangeOfAll is fitRange for inputs that are one column.

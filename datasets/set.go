@@ -36,6 +36,8 @@ type Set struct {
 	Gaps bool
 	// Columns are the names of the inputs, in their order; nil where they have none.
 	Columns []string
+	// Layout says how the columns of a table became the inputs; nil for what was no table.
+	Layout *Layout
 	// Groups are the samples' values of the column that the set is split by, n of them, each an
 	// index into GroupNames; nil where it is split otherwise.
 	Groups     []int32
@@ -79,6 +81,7 @@ func (s *Set) Subset(rows []int32) *Set {
 		Numeric: s.Numeric,
 		Gaps:    s.Gaps,
 		Columns: s.Columns,
+		Layout:  s.Layout,
 		Shape:   s.Shape,
 
 		GroupNames: s.GroupNames,

@@ -18,6 +18,7 @@ import (
 	"github.com/gradwire/gradwire/datasets/partition"
 	sets "github.com/gradwire/gradwire/datasets/published"
 	"github.com/gradwire/gradwire/datasets/synthetic"
+	"github.com/gradwire/gradwire/nn"
 )
 
 // Loader loads a data set.
@@ -28,6 +29,9 @@ type Loader struct {
 	// By makes Load keep the values of a column of the table as the groups of its samples; nil for
 	// data sets that are no tables.
 	By func(column string)
+	// Other reads a file of other samples in the format of the data set, for a model that was
+	// trained on it; nil if there is none.
+	Other func(o datasets.Other) (*datasets.Others, error)
 	// Test is the share that is held out by default; 0 stands for the published test set.
 	Test float64
 	// Scaling is the default.
@@ -202,6 +206,7 @@ func addDatasets(c *Catalog) {
 				Load: verified("nsl-kdd", func(folder string, published bool) (*datasets.Source, error) {
 					return nslkdd.Load(folder, nslkdd.Options{Encoding: o.Encoding, TestFile: published})
 				}),
+				Other: func(f datasets.Other) (*datasets.Others, error) { return nslkdd.ReadOther(f, o.Encoding) },
 			}, nil
 		}))
 	d.Declare("mnist", images("mnist"), "handwritten digits, 28 × 28 (LeCun et al. 1998)")
@@ -213,9 +218,11 @@ func addDatasets(c *Catalog) {
 		Load: verified("spambase", func(folder string, _ bool) (*datasets.Source, error) {
 			return csv.LoadSpambase(folder)
 		}),
+		Other: csv.ReadOtherSpambase,
 	}, "words and characters of e-mails, 57 inputs, spam or not (Hopkins et al. 1999)")
 	d.Declare("a9a", Loader{
 		Inputs: 123, Classes: 2, ClassNames: []string{"-1", "+1"}, Load: verified("a9a", libsvm.LoadA9A),
+		Other: libsvm.ReadOther,
 	}, "census records, 123 binary inputs, income in two classes (Platt 1998)")
 	addFiles(c)
 	addGenerated(c)
@@ -225,7 +232,8 @@ func addDatasets(c *Catalog) {
 func images(set string) Loader {
 	return Loader{
 		Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames(set),
-		Load: verified(set, func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set) }),
+		Load:  verified(set, func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set) }),
+		Other: idx.ReadOther,
 	}
 }
 
@@ -258,7 +266,8 @@ func addGenerated(c *Catalog) {
 				Test:    0.25,
 				Scaling: nslkdd.DefaultScaling(s.Encoding),
 				Inputs:  s.Encoding, Classes: 5, ClassNames: nslkdd.ClassNames(),
-				Load: generated(func() *datasets.Set { return synthetic.Traffic(s.Seed, s.Samples, s.Encoding) }),
+				Load:  generated(func() *datasets.Set { return synthetic.Traffic(s.Seed, s.Samples, s.Encoding) }),
+				Other: func(f datasets.Other) (*datasets.Others, error) { return nslkdd.ReadOther(f, s.Encoding) },
 			}, nil
 		}))
 	type digits struct {
@@ -271,7 +280,8 @@ func addGenerated(c *Catalog) {
 			return Loader{
 				Test:   0.25,
 				Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames("mnist"),
-				Load: generated(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }),
+				Load:  generated(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }),
+				Other: idx.ReadOther,
 			}, nil
 		}))
 }
@@ -279,6 +289,19 @@ func addGenerated(c *Catalog) {
 // generated loads a set that needs no files.
 func generated(generate func() *datasets.Set) func(string, bool) (*datasets.Source, error) {
 	return func(string, bool) (*datasets.Source, error) { return &datasets.Source{Pool: generate()}, nil }
+}
+
+// Saved returns the model of the sections of a plan that a model's file has, and the loader of the
+// data set that it was trained on, whose files need not be there.
+func (c *Catalog) Saved(model, data *syntax.Node) (nn.Model, Loader, error) {
+	elsewhere := *c
+	elsewhere.SamplesElsewhere = true
+	loader, _, err := elsewhere.Datasets.read(&elsewhere, data, "set", commonKeys()...)
+	if err != nil {
+		return nil, Loader{}, err
+	}
+	network, _, err := elsewhere.Models.read(&elsewhere, model, "kind")
+	return network, loader, err
 }
 
 // Loader returns the loader of a data set with every setting at its default.

@@ -34,9 +34,11 @@ func addTexts(c *Catalog) {
 	c.Datasets.Add(Define("libsvm", "files in LIBSVM's text format, beside the plan",
 		func() libsvmFiles { return libsvmFiles{} },
 		func(c *Catalog, s *libsvmFiles) (Loader, error) {
-			return c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
+			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
 				return libsvm.Load(at["file"], at["test-file"], s.Features)
 			}, file{"file", &s.File}, file{"test-file", &s.TestFile})
+			l.Other = libsvm.ReadOther
+			return l, err
 		}))
 	type table struct {
 		File     string `plan:"file,required" doc:"the table, beside the plan unless its path is absolute"`
@@ -58,6 +60,7 @@ func addTexts(c *Catalog) {
 				return csv.Load(at["file"], at["test-file"], s.Options)
 			}, file{"file", &s.File}, file{"test-file", &s.TestFile})
 			l.Scaling = datasets.Standard
+			l.Other = func(f datasets.Other) (*datasets.Others, error) { return csv.ReadOther(f, s.Options) }
 			l.By = func(column string) { s.By = column }
 			return l, err
 		}))
@@ -72,11 +75,13 @@ func addArrays(c *Catalog) {
 	c.Datasets.Add(Define("idx", "images and labels in MNIST's format, beside the plan",
 		func() idxFiles { return idxFiles{} },
 		func(c *Catalog, s *idxFiles) (Loader, error) {
-			return c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
+			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
 				return idx.LoadFiles(idx.Files{Images: at["images"], Labels: at["labels"],
 					TestImages: at["test-images"], TestLabels: at["test-labels"]})
 			}, file{"images", &s.Images}, file{"labels", &s.Labels}, file{"test-images", &s.TestImages},
 				file{"test-labels", &s.TestLabels})
+			l.Other = idx.ReadOther
+			return l, err
 		}))
 	type npyFiles struct {
 		npy.Pairs
@@ -85,9 +90,11 @@ func addArrays(c *Catalog) {
 	c.Datasets.Add(Define("npy", "arrays of NumPy, a file each, beside the plan",
 		func() npyFiles { return npyFiles{} },
 		func(c *Catalog, s *npyFiles) (Loader, error) {
-			return c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
+			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
 				return npy.Load(npy.Pairs{X: at["x"], Y: at["y"], TestX: at["test-x"], TestY: at["test-y"]})
 			}, file{"x", &s.X}, file{"y", &s.Y}, file{"test-x", &s.TestX}, file{"test-y", &s.TestY})
+			l.Other = func(f datasets.Other) (*datasets.Others, error) { return npy.ReadOther(f, npy.Pairs{}) }
+			return l, err
 		}))
 	type archive struct {
 		File   string       `plan:"file,required" doc:"the archive, beside the plan unless its path is absolute"`
@@ -107,6 +114,9 @@ func addArrays(c *Catalog) {
 				}
 				return npy.LoadArchive(at["file"], arrays)
 			}, file{"file", &s.File})
+			l.Other = func(f datasets.Other) (*datasets.Others, error) {
+				return npy.ReadOther(f, npy.Pairs{X: s.X, Y: s.Y})
+			}
 			if s.TestX != "" {
 				l.Test = 0
 			}

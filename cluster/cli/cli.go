@@ -116,7 +116,8 @@ same bits; in real time the same actors meet the same delays.`,
 	root.SetFlagErrorFunc(flagUsage)
 	con.add(root)
 	root.AddCommand(runCommand(c, con), reportCommand(con), diffCommand(con), replayCommand(c, con),
-		evalCommand(c, con), planCommand(c, con), linksCommand(c, con), listCommand(c, con), dataCommand(c, con))
+		evalCommand(c, con), predictCommand(c, con), planCommand(c, con), linksCommand(c, con), listCommand(c, con),
+		dataCommand(c, con))
 	root.AddCommand(upCommand(con), identityCommand(con), nodeCommand(c, con), submitCommand(con),
 		nodesCommand(con), actorsCommand(con), submissionsCommand(con), statusCommand(con), logsCommand(con),
 		stopCommand(con), fetchCommand(con), removeCommand(con))

@@ -28,6 +28,9 @@ type (
 // folders offers folders.
 var folders = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs)
 
+// anyFile offers all files.
+var anyFile = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+
 // files offers files with these endings.
 func files(endings ...string) completer {
 	return cobra.FixedCompletions(endings, cobra.ShellCompDirectiveFilterFileExt)
@@ -71,7 +74,7 @@ func complete(root *cobra.Command, c *catalog.Catalog, e bundled.Plans) {
 	arguments := map[string]completer{
 		"run": aPlan, "submit": aPlan, "links": aPlan, "plan check": aPlan, "plan show": aPlan,
 		"report": records(""), "diff": upTo(2, records("")), "replay": upTo(1, records("runs")),
-		"eval":     upTo(1, records("runs")),
+		"eval": upTo(1, records("runs")), "predict": upTo(1, records("runs")),
 		"data get": eachOnce(sets...), "data check": eachOnce(sets...),
 		"identity init": upTo(1, folders), "identity issue": upTo(1, folders),
 	}
@@ -80,7 +83,8 @@ func complete(root *cobra.Command, c *catalog.Catalog, e bundled.Plans) {
 		"data": folders, "identity": folders, "out": folders,
 		"continue":        records(""),
 		"plan new --data": offer(c.Datasets.All()), "plan new --architecture": offer(c.Architectures.All()),
-		"plan new --out":    files("yaml", "yml"),
+		"plan new --out": files("yaml", "yml"),
+		"eval --data":    anyFile, "predict --data": anyFile, "eval --labels": anyFile, "predict --out": anyFile,
 		"plan schema --out": files("json"), "report --out": files("html", "htm"),
 	}
 	var visit func(cmd *cobra.Command)

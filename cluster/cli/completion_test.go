@@ -30,7 +30,7 @@ func ways(t testing.TB, line ...string) (all []string, directive string) {
 
 // What shells are told to do with completions, as cobra numbers it.
 const (
-	words, keys, endings, dirs = ":4", ":6", ":8", ":16"
+	anything, words, keys, endings, dirs = ":0", ":4", ":6", ":8", ":16"
 )
 
 // completed are lines, the completions that they have, and what a shell is told to do with them.
@@ -56,6 +56,9 @@ var completed = []struct{ line, want, directive string }{
 	{"diff other results/first ''", "", words},
 	{"replay other/", "other/runs/0000 other/runs/0001", words},
 	{"replay other/runs/0001", "other/runs/0001", words},
+	{"predict other/", "other/runs/0000 other/runs/0001", words},
+	{"predict other/runs/0000 --data ''", "", anything},
+	{"eval other/runs/0000 --data ''", "", anything},
 	{"data get mnist ''", "nsl-kdd fashion-mnist spambase a9a", words},
 	{"data check ''", "nsl-kdd mnist fashion-mnist spambase a9a", words},
 	{"list architectures ''", "parameter-server all-reduce gossip d-psgd ad-psgd local", words},

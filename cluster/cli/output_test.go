@@ -36,6 +36,7 @@ func values(t *testing.T, text string) (all []any) {
 func TestEveryCommandThatPrintsFactsPrintsThemAsJSON(t *testing.T) {
 	enter(t, small)
 	mnist(func(b []byte) []byte { return b })(t)
+	csv(connection)(t)
 	for _, x := range []struct {
 		line string
 		keys string // of the first value, or of its first element
@@ -44,6 +45,9 @@ func TestEveryCommandThatPrintsFactsPrintsThemAsJSON(t *testing.T) {
 		{"run plan.yaml --out same", "runs build"},
 		{"replay out/runs/0000", "equal run"},
 		{"eval out/runs/0000", "run classes test workers"},
+		{"eval out/runs/0000 --data data/nsl-kdd/KDDTrain+.txt", "model data classes test"},
+		{"predict out/runs/0000 --data data/nsl-kdd/KDDTrain+.txt", "model data classes predictions"},
+		{"predict out/runs/0000 --data data/nsl-kdd/KDDTrain+.txt --out classes.json", "predictions"},
 		{"diff out same", "equal"},
 		{"report out", "page folder figures tables"},
 		{"plan check plan.yaml", "plan memory_bytes max_core_seconds_per_virtual_second"},

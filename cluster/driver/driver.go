@@ -21,12 +21,15 @@ package driver
 import (
 	"context"
 
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/client"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/node"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/cluster/saved"
+	"github.com/gradwire/gradwire/datasets"
 )
 
 // Errors that say what a caller can do.
@@ -51,7 +54,13 @@ type (
 	// Evaluated says how well the saved model of a run does, class by class.
 	Evaluated = experiment.Evaluated
 	// Judged is how well a model does on some samples.
-	Judged = experiment.Judged
+	Judged = saved.Judged
+	// JudgedFile says how well a saved model does on the samples of a file.
+	JudgedFile = saved.JudgedFile
+	// Predicted is what a saved model takes the samples of a file for.
+	Predicted = saved.Predicted
+	// OtherFile is a file of samples for a saved model.
+	OtherFile = datasets.Other
 	// Replayed is what came of running a recorded run again.
 	Replayed = experiment.Replayed
 	// Network is what a plan emulates between its nodes at one of its points.
@@ -143,6 +152,27 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) { return expe
 // Evaluate judges the saved model of the run of a folder DIR/runs/NNNN of a record; see
 // [experiment.Evaluate].
 func Evaluate(dir string, o Options) (*Evaluated, error) { return experiment.Evaluate(dir, o) }
+
+// EvaluateOn judges a saved model by a file of labelled samples; see [Predict].
+func EvaluateOn(c *catalog.Catalog, path, node string, o OtherFile) (*JudgedFile, error) {
+	m, err := saved.Open(c, path, node)
+	if err != nil {
+		return nil, err
+	}
+	return m.Judge(o)
+}
+
+// Predict has a saved model say what it takes the samples of a file for. The path is the folder
+// DIR/runs/NNNN of a run, or a model's file, in which node says whose it is if several nodes have
+// theirs there. The file has the format of the data set that the model was trained on. An
+// InputError says what is wrong with the model or the file.
+func Predict(c *catalog.Catalog, path, node string, o OtherFile) (*Predicted, error) {
+	m, err := saved.Open(c, path, node)
+	if err != nil {
+		return nil, err
+	}
+	return m.Predict(o)
+}
 
 // Replay runs the run of a folder DIR/runs/NNNN of a record again, and compares the digests.
 // Nothing is written.

@@ -112,7 +112,7 @@ func TestOnlyARunsFolderIsJudged(t *testing.T) {
 	for dir, want := range map[string]string{
 		r.Dir:                                "is no folder of a run, such as results/first/runs/0003",
 		filepath.Join(r.Dir, "runs", "0009"): "0009",
-		runFolder(r.Dir, 0):                  "the saved tensors are not those of the plan's model",
+		runFolder(r.Dir, 0):                  "the run's figures are of several models, those of the nodes w1, w2",
 	} {
 		_, err := driver.Evaluate(dir, o)
 		expectInput(t, err, want)

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/saved"
 	"github.com/gradwire/gradwire/nn/kernel"
 )
 
@@ -42,11 +42,7 @@ type recorded struct {
 // openRecorded reads the run of a folder DIR/runs/NNNN, and the resolved plan of its record.
 func openRecorded(dir string, o Options) (*recorded, error) {
 	dir = filepath.Clean(dir)
-	number, err := strconv.Atoi(filepath.Base(dir))
-	if err != nil || filepath.Base(filepath.Dir(dir)) != "runs" {
-		return nil, refusal.Input(fmt.Errorf("%s is no folder of a run, such as results/first/runs/0003", dir))
-	}
-	reader, err := record.NewReader(filepath.Dir(filepath.Dir(dir)))
+	reader, number, err := saved.Folder(dir)
 	if err != nil {
 		return nil, refusal.Input(err)
 	}

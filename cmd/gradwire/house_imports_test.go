@@ -108,10 +108,12 @@ var table = map[string]string{
 	"cluster/record/recordtest":  "cluster/record",
 	"cluster/report/text":        "cluster/record cluster/record/stats cluster/report",
 
+	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors cluster/refusal " +
+		"datasets nn",
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
 	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
-		"cluster/record/choosing cluster/record/safetensors cluster/link cluster/link/rate cluster/wire " +
-		"cluster/refusal actors actors/world actors/train actors/coordinator nn nn/kernel datasets" + mailbox +
+		"cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
+		"cluster/wire cluster/refusal actors actors/world actors/train actors/coordinator nn nn/kernel datasets" + mailbox +
 		" protos" + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
 		message,
@@ -124,7 +126,8 @@ var table = map[string]string{
 		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
 		mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
-		"cluster/identity",
+		"cluster/identity cluster/saved cluster/catalog datasets",
+	"cluster/cli/answers": "cluster/driver cluster/record cluster/report/text",
 	"cluster/cli/bundled": "cluster/driver cluster/plan/syntax",
 	"cluster/cli/hint":    "",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag " +

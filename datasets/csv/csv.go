@@ -82,6 +82,7 @@ const Last = "last"
 // column is what a column of the table is for.
 type column struct {
 	name  string // of the header, or its number
+	at    int    // its place in the training file
 	role  role
 	words *vocabulary // of a column of words and of the label
 }
@@ -115,8 +116,10 @@ type table struct {
 	values input.Chunks[float32]
 	labels input.Chunks[int32]
 	kept   int    // number of columns of numbers and words
+	number int    // of the line
 	headed bool   // by a header
-	like   *table // the training file's, for a test file
+	like   *table // the training file's, for a test file or another one
+	other  *other // what is asked of another file than these two; else nil
 	found  input.Missing
 	by     int // the number from 1 of the column of the groups; 0 for none
 	groups input.Chunks[int32]
@@ -169,6 +172,9 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 			o.Header = Absent
 		}
 		t := &table{options: o, separator: separators[o.Separator], text: text, like: like}
+		if like != nil {
+			t.other = like.other
+		}
 		if err := text.Lines(input.MaxLine, t.line); err != nil {
 			return nil, err
 		}
@@ -192,6 +198,7 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 
 // line takes one line.
 func (t *table) line(n int, line []byte) error {
+	t.number = n
 	if n == 1 {
 		if bytes.HasPrefix(line, []byte{0xff, 0xfe}) || bytes.HasPrefix(line, []byte{0xfe, 0xff}) {
 			return errors.New("the text begins with the byte order mark of UTF-16; accepted is UTF-8")
@@ -215,7 +222,7 @@ func (t *table) line(n int, line []byte) error {
 
 // begin takes the first line that is not empty.
 func (t *table) begin() error {
-	if len(t.fields) == 1 {
+	if len(t.fields) == 1 && t.other == nil {
 		return fmt.Errorf("a single field, %s; a label and at least one input are needed, with %q between them, or "+
 			"another separator that the plan names",
 			input.Quote(t.fields[0]), t.separator)
@@ -298,7 +305,7 @@ func (t *table) header(names [][]byte) error {
 	seen := make(map[string]int, len(names))
 	columns := make([]column, len(names))
 	for i, name := range names {
-		columns[i].name = strconv.Itoa(i + 1)
+		columns[i].name, columns[i].at = strconv.Itoa(i+1), i
 		if len(name) == 0 {
 			continue
 		}
@@ -310,7 +317,10 @@ func (t *table) header(names [][]byte) error {
 		}
 		seen[string(name)], columns[i].name = i+1, string(name)
 	}
-	if t.like != nil {
+	switch {
+	case t.other != nil:
+		return t.match(columns)
+	case t.like != nil:
 		return t.sameAs(columns)
 	}
 	if err := assign(columns, seen, t.options.Label, label); err != nil {
@@ -423,6 +433,9 @@ func (t *table) sample() error {
 			t.labels.Append(int32(v))
 		}
 	}
+	if t.other != nil {
+		t.other.take(t)
+	}
 	need := 2*t.labels.Bytes() + 2*t.groups.Bytes() + t.values.Bytes() + 4*int64(t.labels.Len())*int64(t.inputs())
 	if need > t.text.Budget() {
 		return fmt.Errorf("%d samples of %d inputs take %d bytes when every word is written out; accepted are %d and "+
@@ -456,6 +469,9 @@ func (t *table) value(c *column, field []byte) (float32, error) {
 		}
 		return float32(v), nil
 	case word, label:
+		if t.other != nil && c.role == word && t.other.unknown(t, c, field) {
+			return noWord, nil
+		}
 		most := MaxWords
 		if c.role == label {
 			most = MaxClasses

@@ -53,6 +53,11 @@ func TestColumnsAreWhatTheOptionsSay(t *testing.T) {
 				Name: "f", X: []float32{30.5, 0, 1, -40, 1, 0, 0.5, 0, 1}, Y: []int32{1, 0, 0},
 				Inputs: 3, Classes: []string{"high", "low"}, Numeric: []int{0},
 				Columns: []string{"age", `colour=blue, "light"`, "colour=red"},
+				Layout: &datasets.Layout{Header: true, Columns: []datasets.Column{
+					{Name: "id", Use: "ignored"}, {Name: "age", Use: "number"},
+					{Name: "colour", Use: "word", Words: []string{`blue, "light"`, "red"}},
+					{Name: "income", Use: "label", Words: []string{"high", "low"}},
+				}},
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%+v (-want +got):\n%s", o, diff)

@@ -70,6 +70,9 @@ func (t *table) gaps() (leftOut bool) {
 	}
 	t.found.Values += n
 	t.found.Samples++
+	if t.options.Missing == Drop && t.other != nil {
+		t.other.total++
+	}
 	return t.options.Missing == Drop
 }
 

@@ -39,16 +39,31 @@ type place struct {
 	position []int32 // nil for numbers
 }
 
+// places are where the columns of numbers and words begin, in the order of this table, given where
+// those of the training table do.
+func (t *table) places(starts []place) (places []place) {
+	for _, c := range t.columns {
+		if c.role == number || c.role == word {
+			places = append(places, starts[c.at])
+		}
+	}
+	return places
+}
+
 // set writes the samples out, words in their order. It leaves the table empty.
 func (t *table) set(name string) *datasets.Set {
-	var places []place
+	order := t.columns
+	if t.other != nil {
+		order = t.like.columns
+	}
+	starts := make([]place, len(order))
 	s := &datasets.Set{Name: name, Numeric: []int{}, Gaps: t.options.Missing == Mean}
 	var labels []int32
-	for _, c := range t.columns {
+	for i, c := range order {
 		switch c.role {
 		case number:
 			s.Numeric = append(s.Numeric, s.Inputs)
-			places = append(places, place{first: s.Inputs})
+			starts[i] = place{first: s.Inputs}
 			s.Columns = append(s.Columns, c.name)
 			s.Inputs++
 		case word:
@@ -56,14 +71,16 @@ func (t *table) set(name string) *datasets.Set {
 			for _, w := range words {
 				s.Columns = append(s.Columns, c.name+"="+w)
 			}
-			places = append(places, place{s.Inputs, position})
+			starts[i] = place{s.Inputs, position}
 			s.Inputs += len(position)
 		case label:
 			s.Classes, labels = c.words.sorted()
 		}
 	}
+	s.Layout = t.layout()
 	n := t.labels.Len()
 	s.X = make([]float32, n*s.Inputs)
+	places := t.places(starts)
 	i, row := 0, s.X
 	t.values.Each(func(part []float32) {
 		for _, v := range part {

@@ -170,3 +170,29 @@ func join(images *pixels, imagesPath string, labels *Array, labelsPath string, n
 	return &datasets.Set{Name: imagesPath, X: images.x, Y: y, Inputs: len(images.x) / n, Classes: names,
 		Shape: images.dims[1:]}, nil
 }
+
+// ReadOther reads other images, and their labels if they are asked for, for a model of a set in
+// this format.
+func ReadOther(o datasets.Other) (*datasets.Others, error) {
+	if err := o.CheckArrays(); err != nil {
+		return nil, err
+	}
+	var set *datasets.Set
+	var err error
+	if o.Labelled {
+		set, err = loadPair(&datasets.Source{}, o.Path, o.Labels, o.Classes)
+	} else {
+		var images *pixels
+		if images, _, err = input.Open(o.Path, readImages); err == nil {
+			none := &Array{Dims: images.dims[:1], Data: make([]byte, images.dims[0])}
+			set, err = join(images, o.Path, none, "", o.Classes)
+		}
+	}
+	if err == nil {
+		err = o.CheckInputs(set)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return datasets.WholeOthers(set), nil
+}

@@ -68,3 +68,15 @@ func all(n int) []int {
 func readFile(path string, o Options) (*datasets.Set, input.File, error) {
 	return input.Open(path, func(r io.Reader, name string) (*datasets.Set, error) { return Read(r, name, o) })
 }
+
+// ReadOther reads other samples for a model of a set in this format.
+func ReadOther(o datasets.Other) (*datasets.Others, error) {
+	options := Options{Inputs: o.Inputs, Classes: o.Classes, Bare: !o.Labelled}
+	set, err := datasets.ReadOther(o, func(r io.Reader, name string) (*datasets.Set, error) {
+		return Read(r, name, options)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return datasets.WholeOthers(set), nil
+}

@@ -35,6 +35,8 @@ type Options struct {
 	// Classes are the labels that there can be, as they are written or equal in value; nil
 	// stands for those in the file, in ascending order, named as each is first written.
 	Classes []string
+	// Bare says that labels are not looked at, and need not be there.
+	Bare bool
 }
 
 // reader turns lines into samples, which stay sparse until all are there.
@@ -95,6 +97,9 @@ func (d *reader) parse(line []byte) error {
 	if len(text) == 0 {
 		return nil
 	}
+	if d.options.Bare && bytes.IndexByte(text, ':') >= 0 {
+		rest = line
+	}
 	if d.y.Len() == MaxRows {
 		return fmt.Errorf("more than %d samples", MaxRows)
 	}
@@ -134,6 +139,9 @@ func (d *reader) checkBudget() error {
 
 // class returns the position of a label among the classes.
 func (d *reader) class(text []byte) (int32, error) {
+	if d.options.Bare {
+		return 0, nil
+	}
 	v, err := number(text, math.MaxFloat64)
 	if err != nil {
 		return 0, fmt.Errorf("label %w", err)

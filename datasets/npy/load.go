@@ -61,10 +61,13 @@ func LoadArchive(path string, p Pairs) (*datasets.Source, error) {
 }
 
 func (a *archive) load(p Pairs) (*datasets.Source, error) {
-	return p.load(func(name string) (*Array, string, error) {
-		array, err := a.array(name)
-		return array, a.name + ": " + name + ".npy", err
-	}, a.name)
+	return p.load(a.get, a.name)
+}
+
+// get reads an array by its name, and returns also what errors call it.
+func (a *archive) get(name string) (*Array, string, error) {
+	array, err := a.array(name)
+	return array, a.name + ": " + name + ".npy", err
 }
 
 // load reads arrays by their names; get returns also what errors call them.
@@ -90,6 +93,57 @@ func (p Pairs) load(get func(name string) (*Array, string, error), name string) 
 	return source, nil
 }
 
+// ReadOther reads other samples for a model of a set of arrays, their labels if these are asked
+// for: from an NPY file and another one of labels or, with the names of the arrays, from an NPZ
+// file.
+func ReadOther(o datasets.Other, arrays Pairs) (*datasets.Others, error) {
+	if arrays == (Pairs{}) {
+		if err := o.CheckArrays(); err != nil {
+			return nil, err
+		}
+		return joinOther(o, func(path string) (*Array, string, error) {
+			a, _, err := input.Open(path, Read)
+			return a, path, err
+		}, Pairs{X: o.Path, Y: o.Labels})
+	}
+	in := o
+	in.Labels = o.Path
+	if err := in.CheckArrays(); err != nil {
+		return nil, err
+	}
+	return inArchive(o.Path, func(a *archive) (*datasets.Others, error) { return joinOther(o, a.get, arrays) })
+}
+
+func joinOther(o datasets.Other, get func(name string) (*Array, string, error), p Pairs) (*datasets.Others, error) {
+	var known []float32
+	for _, class := range o.Classes {
+		v, err := strconv.ParseFloat(class, 32)
+		if err != nil {
+			return nil, fmt.Errorf("the model's class %q is no number", class)
+		}
+		known = append(known, float32(v))
+	}
+	var set *datasets.Set
+	var err error
+	if o.Labelled {
+		set, _, err = join(get, p.X, p.Y, known)
+	} else {
+		var x *Array
+		var where string
+		if x, where, err = get(p.X); err == nil {
+			set, err = ofInputs(x, where, make([]int32, append(x.Dims, 0)[0]), "")
+		}
+	}
+	if err == nil {
+		err = o.CheckInputs(set)
+	}
+	if err != nil {
+		return nil, err
+	}
+	set.Classes = o.Classes
+	return datasets.WholeOthers(set), nil
+}
+
 // join makes a set of two arrays. The labels can be only those that are known, unless there are
 // none yet.
 func join(get func(name string) (*Array, string, error), inputs, targets string, known []float32) (s *datasets.Set,
@@ -109,38 +163,48 @@ func join(get func(name string) (*Array, string, error), inputs, targets string,
 			return nil, nil, err
 		}
 	}
-	s = &datasets.Set{Y: make([]int32, len(y.Values))}
+	of := make([]int32, len(y.Values))
 	for i, v := range y.Values {
 		k, ok := slices.BinarySearch(labels, v)
 		if !ok {
 			return nil, nil, fmt.Errorf("%s: label %v of sample %d does not occur among those to train on", where, v, i)
 		}
-		s.Y[i] = int32(k)
+		of[i] = int32(k)
 	}
 	x, whereX, err := get(inputs)
-	switch {
-	case err != nil:
+	if err == nil {
+		s, err = ofInputs(x, whereX, of, where)
+	}
+	if err != nil {
 		return nil, nil, err
-	case len(x.Dims) < 2:
-		return nil, nil, fmt.Errorf("%s: shape %v; samples × at least one more dimension are expected", whereX, x.Dims)
-	case x.Dims[0] != len(s.Y):
-		return nil, nil, fmt.Errorf("%s has %d samples, %s has %d labels; as many of each are needed", whereX,
-			x.Dims[0], where, len(s.Y))
-	}
-	s.X, s.Inputs = x.Values, len(x.Values)/x.Dims[0]
-	if len(x.Dims) > 2 {
-		s.Shape = x.Dims[1:]
-	}
-	if s.Inputs > MaxInputs {
-		return nil, nil, fmt.Errorf("%s: %d inputs a sample; at most %d are accepted", whereX, s.Inputs, MaxInputs)
-	}
-	for i := range s.Inputs {
-		s.Numeric = append(s.Numeric, i)
 	}
 	for _, v := range labels {
 		s.Classes = append(s.Classes, strconv.FormatFloat(float64(v), 'f', -1, 32))
 	}
 	return s, labels, nil
+}
+
+// ofInputs makes a set of an array of inputs and labels; errors call the one whereX and the other
+// where.
+func ofInputs(x *Array, whereX string, labels []int32, where string) (*datasets.Set, error) {
+	switch {
+	case len(x.Dims) < 2:
+		return nil, fmt.Errorf("%s: shape %v; samples × at least one more dimension are expected", whereX, x.Dims)
+	case x.Dims[0] != len(labels):
+		return nil, fmt.Errorf("%s has %d samples, %s has %d labels; as many of each are needed", whereX,
+			x.Dims[0], where, len(labels))
+	}
+	s := &datasets.Set{X: x.Values, Y: labels, Inputs: len(x.Values) / x.Dims[0]}
+	if len(x.Dims) > 2 {
+		s.Shape = x.Dims[1:]
+	}
+	if s.Inputs > MaxInputs {
+		return nil, fmt.Errorf("%s: %d inputs a sample; at most %d are accepted", whereX, s.Inputs, MaxInputs)
+	}
+	for i := range s.Inputs {
+		s.Numeric = append(s.Numeric, i)
+	}
+	return s, nil
 }
 
 // distinct returns the labels in ascending order.

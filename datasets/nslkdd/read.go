@@ -34,6 +34,7 @@ type reader struct {
 	row     int64 // bytes that a record becomes
 	numeric []int
 	kept    [fields]bool
+	bare    bool                  // attack and difficulty are not looked at, and need not be there
 	values  input.Chunks[float32] // len(numeric) for each record
 	records input.Chunks[record]
 }
@@ -45,6 +46,22 @@ type reader struct {
 // the range that their column's definition implies; only the words of the published files are
 // accepted.
 func Read(r io.Reader, name string, encoding int) (*datasets.Set, error) {
+	return read(r, name, encoding, false)
+}
+
+// ReadOther reads other samples in the same format, for a model of an encoding. Where labels are
+// not asked for, a line may end before the attack's name or before the difficulty.
+func ReadOther(o datasets.Other, encoding int) (*datasets.Others, error) {
+	set, err := datasets.ReadOther(o, func(r io.Reader, name string) (*datasets.Set, error) {
+		return read(r, name, encoding, !o.Labelled)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return datasets.WholeOthers(set), nil
+}
+
+func read(r io.Reader, name string, encoding int, bare bool) (*datasets.Set, error) {
 	if encoding == 0 {
 		encoding = Encoding93
 	}
@@ -52,7 +69,7 @@ func Read(r io.Reader, name string, encoding int) (*datasets.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &reader{numeric: numeric}
+	d := &reader{numeric: numeric, bare: bare}
 	for _, i := range numeric {
 		d.kept[i] = true
 	}
@@ -75,11 +92,18 @@ func (d *reader) parse(_ int, line []byte) error {
 	if d.records.Len() == MaxRows {
 		return fmt.Errorf("more than %d records", MaxRows)
 	}
-	if n := bytes.Count(line, []byte(",")) + 1; n != fields {
+	n := bytes.Count(line, []byte(",")) + 1
+	switch {
+	case n == fields:
+	case d.bare && n >= fieldAttack && n < fields:
+	case d.bare:
+		return fmt.Errorf("%d comma-separated fields in %s; %d to %d are expected", n, input.Quote(line), fieldAttack,
+			fields)
+	default:
 		return fmt.Errorf("%d comma-separated fields in %s; exactly %d are expected", n, input.Quote(line), fields)
 	}
 	var rec record
-	for i := range fields {
+	for i := range n {
 		text := line
 		if comma := bytes.IndexByte(line, ','); comma >= 0 {
 			text, line = line[:comma], line[comma+1:]
@@ -97,6 +121,9 @@ func (d *reader) parse(_ int, line []byte) error {
 }
 
 func (d *reader) parseField(i int, text []byte, rec *record) (err error) {
+	if d.bare && i >= fieldAttack {
+		return nil
+	}
 	switch i {
 	case fieldProtocol:
 		rec.protocol, err = parseWord(protocols, text)
