@@ -166,6 +166,8 @@ func (s *Spec) shares() error {
 		err = split.Check(s.Data.ClassNames, workers)
 	case partition.Column:
 		err = split.Check(workers)
+	case partition.File:
+		err = split.Check(s.Data.Parts, workers)
 	}
 	if err != nil {
 		return syntax.Errorf(s.Data.Section.At("split"), "%w", err)

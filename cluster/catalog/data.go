@@ -32,6 +32,9 @@ type Loader struct {
 	// Other reads a file of other samples in the format of the data set, for a model that was
 	// trained on it; nil if there is none.
 	Other func(o datasets.Other) (*datasets.Others, error)
+	// Parts are the names of the files that the samples come from, each for the worker of that
+	// name; nil where they are not given by worker.
+	Parts []string
 	// Test is the share that is held out by default; 0 stands for the published test set.
 	Test float64
 	// Scaling is the default.
@@ -171,6 +174,9 @@ func (c *Catalog) data(section *syntax.Node) (Data, *syntax.Node, error) {
 	d.Sent = given.Delivery == sent
 	if given.Split == nil {
 		given.Split = named("kind", "iid")
+		if loader.Parts != nil {
+			given.Split = named("kind", "file")
+		}
 	}
 	if d.Split, given.Split, err = c.Splits.read(c, given.Split, "kind"); err != nil {
 		return Data{}, nil, err
@@ -333,6 +339,8 @@ func addSplits(c *Catalog) {
 			}
 			return split, nil
 		}))
+	c.Splits.Declare("file", partition.File{}, "each worker sees the samples of its own file, as file: {WORKER: FILE} "+
+		"of csv says")
 	c.Splits.Declare("shards", partition.Shards{PerWorker: 2},
 		"samples sorted by label, cut into shards that are dealt out (McMahan et al. 2017)")
 	c.Splits.Declare("dirichlet", partition.Dirichlet{Alpha: 1, Min: 1},

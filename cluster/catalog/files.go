@@ -2,9 +2,11 @@ package catalog
 
 import (
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/csv"
@@ -36,13 +38,13 @@ func addTexts(c *Catalog) {
 		func(c *Catalog, s *libsvmFiles) (Loader, error) {
 			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
 				return libsvm.Load(at["file"], at["test-file"], s.Features)
-			}, file{"file", &s.File}, file{"test-file", &s.TestFile})
+			}, file{"file", "", &s.File}, file{"test-file", "", &s.TestFile})
 			l.Other = libsvm.ReadOther
 			return l, err
 		}))
 	type table struct {
-		File     string `plan:"file,required" doc:"the table, beside the plan unless its path is absolute"`
-		TestFile string `plan:"test-file,omitzero" doc:"a table to test on; default: a share of the first is held out"`
+		File     tableFiles `plan:"file,required" doc:"the table, beside the plan unless its path is absolute, or {WORKER: FILE} with one for each"`
+		TestFile string     `plan:"test-file,omitzero" doc:"a table to test on; default: a share of the first is held out"`
 		csv.Options
 		Source *syntax.Node `plan:",node"`
 	}
@@ -56,10 +58,11 @@ func addTexts(c *Catalog) {
 			}}
 		},
 		func(c *Catalog, s *table) (Loader, error) {
+			files := append(s.File.files(), file{"test-file", "", &s.TestFile})
 			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
-				return csv.Load(at["file"], at["test-file"], s.Options)
-			}, file{"file", &s.File}, file{"test-file", &s.TestFile})
-			l.Scaling = datasets.Standard
+				return csv.LoadParts(s.File.at(at), at["test-file"], s.Options)
+			}, files...)
+			l.Scaling, l.Parts = datasets.Standard, s.File.workers()
 			l.Other = func(f datasets.Other) (*datasets.Others, error) { return csv.ReadOther(f, s.Options) }
 			l.By = func(column string) { s.By = column }
 			return l, err
@@ -78,8 +81,8 @@ func addArrays(c *Catalog) {
 			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
 				return idx.LoadFiles(idx.Files{Images: at["images"], Labels: at["labels"],
 					TestImages: at["test-images"], TestLabels: at["test-labels"]})
-			}, file{"images", &s.Images}, file{"labels", &s.Labels}, file{"test-images", &s.TestImages},
-				file{"test-labels", &s.TestLabels})
+			}, file{"images", "", &s.Images}, file{"labels", "", &s.Labels}, file{"test-images", "", &s.TestImages},
+				file{"test-labels", "", &s.TestLabels})
 			l.Other = idx.ReadOther
 			return l, err
 		}))
@@ -92,7 +95,7 @@ func addArrays(c *Catalog) {
 		func(c *Catalog, s *npyFiles) (Loader, error) {
 			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
 				return npy.Load(npy.Pairs{X: at["x"], Y: at["y"], TestX: at["test-x"], TestY: at["test-y"]})
-			}, file{"x", &s.X}, file{"y", &s.Y}, file{"test-x", &s.TestX}, file{"test-y", &s.TestY})
+			}, file{"x", "", &s.X}, file{"y", "", &s.Y}, file{"test-x", "", &s.TestX}, file{"test-y", "", &s.TestY})
 			l.Other = func(f datasets.Other) (*datasets.Others, error) { return npy.ReadOther(f, npy.Pairs{}) }
 			return l, err
 		}))
@@ -113,7 +116,7 @@ func addArrays(c *Catalog) {
 					arrays.TestX, arrays.TestY = s.TestX, s.TestY
 				}
 				return npy.LoadArchive(at["file"], arrays)
-			}, file{"file", &s.File})
+			}, file{"file", "", &s.File})
 			l.Other = func(f datasets.Other) (*datasets.Others, error) {
 				return npy.ReadOther(f, npy.Pairs{X: s.X, Y: s.Y})
 			}
@@ -124,10 +127,85 @@ func addArrays(c *Catalog) {
 		}))
 }
 
-// file is a key of a section with the name of a file, which may be empty.
+// file is a key of a section with the name of a file, which may be empty, or with the names of
+// those of workers.
 type file struct {
-	key  string
-	path *string
+	key, worker string
+	path        *string
+}
+
+// value is where a section names the file.
+func (f file) value(section *syntax.Node) *syntax.Node {
+	if f.worker == "" {
+		return section.At(f.key)
+	}
+	return section.At(f.key).At(f.worker)
+}
+
+// tableFiles is `file` of a table: a path, which is no worker's, or the path of each worker's.
+type tableFiles []csv.Part
+
+func (p *tableFiles) UnmarshalPlan(n *syntax.Node) error {
+	if n.Kind == syntax.Scalar {
+		*p = tableFiles{{Path: n.Text}}
+		return nil
+	}
+	paths := map[string]string{}
+	if n.Kind != syntax.Map || len(n.Fields) == 0 {
+		return syntax.Errorf(n, "found %s; accepted are a path, or one for each worker, as in {a: a.csv, b: b.csv}",
+			n.Kind)
+	}
+	if err := settings.Decode(n, &paths); err != nil {
+		return err
+	}
+	*p = nil
+	for _, worker := range slices.Sorted(maps.Keys(paths)) {
+		*p = append(*p, csv.Part{Name: worker, Path: paths[worker]})
+	}
+	return nil
+}
+
+func (p tableFiles) MarshalPlan() (*syntax.Node, error) {
+	if p.workers() == nil && len(p) == 1 {
+		return syntax.NewText(p[0].Path), nil
+	}
+	n := syntax.NewMap()
+	for _, part := range p {
+		n.Fields = append(n.Fields, syntax.Entry(part.Name, syntax.NewText(part.Path)))
+	}
+	return n, nil
+}
+
+// PlanSchema is a path, or a map of paths.
+func (*tableFiles) PlanSchema() *settings.Schema {
+	return &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(string)),
+		settings.SchemaOf(new(map[string]string))}}
+}
+
+// workers are those whose files they are; nil for a single one that is nobody's.
+func (p tableFiles) workers() (names []string) {
+	for _, part := range p {
+		if part.Name != "" {
+			names = append(names, part.Name)
+		}
+	}
+	return names
+}
+
+func (p tableFiles) files() (files []file) {
+	for i := range p {
+		files = append(files, file{"file", p[i].Name, &p[i].Path})
+	}
+	return files
+}
+
+// at are the parts where they lie.
+func (p tableFiles) at(places places) []csv.Part {
+	there := slices.Clone(p)
+	for i := range there {
+		there[i].Path = places["file"+there[i].Name]
+	}
+	return there
 }
 
 // test reports whether the file has samples to test on.
@@ -146,7 +224,7 @@ func (c *Catalog) own(section *syntax.Node, load func(at places, test bool) (*da
 			break
 		}
 		// A file is opened to see that it is there; its samples are read when they are needed.
-		if _, err := readBeside(c, section.At(f.key), f.path, "file of samples",
+		if _, err := readBeside(c, f.value(section), f.path, "file of samples",
 			func(io.Reader, string) (struct{}, error) { return struct{}{}, nil }); err != nil {
 			return Loader{}, err
 		}
@@ -155,7 +233,7 @@ func (c *Catalog) own(section *syntax.Node, load func(at places, test bool) (*da
 		at := places{}
 		for _, f := range files {
 			if test || !f.test() {
-				at[f.key] = c.place(*f.path)
+				at[f.key+f.worker] = c.place(*f.path)
 			}
 		}
 		return load(at, test)

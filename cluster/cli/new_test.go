@@ -194,7 +194,7 @@ func TestMistakesInNewPlansAreTold(t *testing.T) {
 		{"--architecture gosip --data csv", `unknown architecture "gosip"; did you mean gossip?`},
 		{"--data mnst", `unknown data set "mnst"; did you mean mnist? (accepted: `},
 		{"--data csv", "data set csv has no default for file (the table, beside the plan unless its path is " +
-			"absolute): give it with --set data.file=…"},
+			"absolute, or {WORKER: FILE} with one for each): give it with --set data.file=…"},
 		{"--set data.samplse=5", `data.samplse: unknown key "samplse"; did you mean samples?`},
 		{"--set nodes.wroker.count=5", `nodes has no item named "wroker"; did you mean worker?`},
 		{"--set stop={}", "a run must end"},

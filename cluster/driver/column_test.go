@@ -78,3 +78,96 @@ func sortedDigests(digests map[string]string) (all []string) {
 	slices.Sort(all)
 	return all
 }
+
+// A file for each worker is the same as one table that is split by a column: the same samples are
+// held out, and inputs are filled, scaled and encoded alike.
+func TestAFileForEachWorkerIsATableSplitByAColumn(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	const head = "x,colour,label\n"
+	var one strings.Builder
+	parts := map[string]string{}
+	one.WriteString("x,colour,label,site\n")
+	for site, colours := range []string{"red blue", "green blue red"} {
+		name := []string{"fra", "lon"}[site]
+		parts[name] = head
+		for i := range 30 + 17*site {
+			of := strings.Fields(colours)
+			line := fmt.Sprintf("%d,%s,%d", i*i%17-5*site, of[i%len(of)], (i*i%17)/9)
+			if i%11 == 3 {
+				line = line[strings.Index(line, ","):]
+			}
+			parts[name] += line + "\n"
+			one.WriteString(line + "," + name + "\n")
+		}
+	}
+	table, fra, lon := write("one.csv", one.String()), write("a.csv", parts["fra"]), write("b.csv", parts["lon"])
+	const rest = "label: label, words: [colour], missing: mean, test: 25%"
+	model := "model={kind: mlp, layers: [4, 2]}"
+	files := "data={set: csv, file: {lon: " + lon + ", fra: " + fra + "}, " + rest
+	want := run(t, load(t, sited, "data={set: csv, file: "+table+", split: {kind: column, column: site}, "+rest+"}",
+		model), driver.Options{})
+	for _, split := range []string{"}", ", split: {kind: file}}"} {
+		got := run(t, load(t, sited, files+split, model), driver.Options{})
+		if !slices.Equal(sortedDigests(digests(got)), sortedDigests(digests(want))) {
+			t.Errorf("%s: digests %v, of one table %v", split, digests(got), digests(want))
+		}
+	}
+	dealt := load(t, sited, files+", split: {kind: iid}}", model)
+	pooled := load(t, sited, "data={set: csv, file: "+table+", ignore: [site], "+rest+"}", model)
+	if got, want := run(t, dealt, driver.Options{}), run(t, pooled, driver.Options{}); !slices.Equal(
+		sortedDigests(digests(got)), sortedDigests(digests(want))) {
+		t.Errorf("dealt out: digests %v, of one table %v", digests(got), digests(want))
+	}
+	real := run(t, load(t, sited, files+"}", model), driver.Options{Clock: driver.Real})
+	if real.Runs[0].FinalAccuracy != want.Runs[0].FinalAccuracy {
+		t.Errorf("in real time an accuracy of %v, in virtual time %v", real.Runs[0].FinalAccuracy,
+			want.Runs[0].FinalAccuracy)
+	}
+	p := predict(t, want, driver.OtherFile{Path: lon})
+	if len(p.Predictions) != 47 || len(p.Unknown) != 0 {
+		t.Errorf("%d predictions, unknown %v", len(p.Predictions), p.Unknown)
+	}
+	wrongFiles(t, files, fra, lon, write, parts["lon"])
+}
+
+// wrongFiles asks for files that are no parts of one table.
+func wrongFiles(t *testing.T, files, fra, lon string, write func(name, text string) string, text string) {
+	t.Helper()
+	lines := strings.SplitAfter(text, "\n")
+	for content, want := range map[string]string{
+		strings.Replace(text, "colour", "tint", 1): `:1: column 2 is named "tint"; the first file names it "colour"`,
+		strings.ReplaceAll(text, ",label", ""):     ":1: 2 columns; the first file has 3",
+		lines[0] + lines[1] + "x,red,1\n":          `:3: column 1 (x): "x" is not a number`,
+		lines[0]:                                   "no samples",
+	} {
+		path := write("wrong.csv", content)
+		_, err := try(t, load(t, sited, strings.Replace(files, lon, path, 1)+"}"), driver.Options{})
+		expectInput(t, err, want)
+		if err != nil && !strings.Contains(err.Error(), path) {
+			t.Errorf("%v does not name %s", err, path)
+		}
+	}
+	for file, want := range map[string]string{
+		"{fra: " + fra + "}": `worker "lon" has no file; there are files for fra`,
+		"{fra: " + fra + ", lon: " + lon + ", par: " + lon + "}": `there is a file for "par", who is no worker; there ` +
+			"are fra, lon",
+		"{}":                                   "found a map; accepted are a path, or one for each worker",
+		"[" + fra + "]":                        "found a list; accepted are a path, or one for each worker",
+		"{fra: " + fra + ", lon: nowhere.csv}": "data.file.lon: the file of samples cannot be read: open nowhere.csv",
+	} {
+		p, err := driver.Parse("sited.yaml", []byte(sited), "data={set: csv, file: "+file+"}")
+		if err == nil {
+			_, err = try(t, p, driver.Options{})
+		}
+		expectInput(t, err, want)
+	}
+	_, err := try(t, load(t, sited, "data={set: csv, file: "+fra+", split: {kind: file}}"), driver.Options{})
+	expectInput(t, err, "data.split: split file: the data set is not of several files")
+}

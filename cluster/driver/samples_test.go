@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 )
 
 // table writes a table of samples, of which the workers of a run have more than go into one
@@ -64,6 +66,22 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 	const model = "runs/0000/model.safetensors"
 	if !bytes.Equal(read(t, dir, model), read(t, virtual.Dir, model)) {
 		t.Error("the models differ")
+	}
+
+	id, err = submit("data={set: csv, file: {worker: table.csv}, header: absent, delivery: sent}", rate, twice)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, dir = c.end(client, id)
+	params := func(dir string) []float32 {
+		params, _, _, err := safetensors.Read(bytes.NewReader(read(t, dir, model)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return params
+	}
+	if !slices.Equal(params(dir), params(virtual.Dir)) {
+		t.Error("the parameters differ where the table is the worker's")
 	}
 
 	_, err = submit(sent, "data.delivery=local")

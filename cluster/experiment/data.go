@@ -158,7 +158,13 @@ func (s *Shelf) files() (files []record.DataFile) {
 func blamed(section *syntax.Node, err error) *syntax.Node {
 	at := section.At("set")
 	longest := 0
-	for _, f := range section.Fields {
+	fields := section.Fields
+	if each := section.At("file"); each.Kind == syntax.Map {
+		for _, f := range each.Fields {
+			fields = append(slices.Clip(fields), syntax.Field{Key: "file", Value: f.Value})
+		}
+	}
+	for _, f := range fields {
 		switch f.Key {
 		case "file", "test-file", "images", "labels", "test-images", "test-labels", "x", "y", "test-x", "test-y":
 			named := f.Value.Kind == syntax.Scalar && filepath.Base(f.Value.Text) != "." &&

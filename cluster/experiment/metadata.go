@@ -40,7 +40,10 @@ func (p *Point) metadata(shelf *Shelf, seed uint64) (map[string]string, error) {
 // alone, wherever they lay.
 func withoutFolders(section *syntax.Node, files []datasets.File) *syntax.Node {
 	section = section.Clone()
-	for _, f := range section.Fields {
+	for i, f := range section.Fields {
+		if f.Value.Kind == syntax.Map {
+			section.Fields[i].Value = withoutFolders(f.Value, files)
+		}
 		name := filepath.Base(f.Value.Text)
 		if f.Value.Kind == syntax.Scalar && slices.ContainsFunc(files,
 			func(file datasets.File) bool { return file.Name == name }) {

@@ -119,11 +119,12 @@ type table struct {
 	number int    // of the line
 	headed bool   // by a header
 	like   *table // the training file's, for a test file or another one
+	joint  bool   // tables that are like this one are parts of the same
 	other  *other // what is asked of another file than these two; else nil
 	found  input.Missing
 	by     int // the number from 1 of the column of the groups; 0 for none
 	groups input.Chunks[int32]
-	group  vocabulary
+	group  *vocabulary
 }
 
 // Load reads the file train into Pool and, unless its name is empty, the file test into Test. The
@@ -131,23 +132,93 @@ type table struct {
 // inputs are in the order of the columns. Labels, and the words of a column, are in ascending
 // order: by value if all are numbers, as text otherwise.
 func Load(train, test string, o Options) (*datasets.Source, error) {
+	return LoadParts([]Part{{Path: train}}, test, o)
+}
+
+// Part is the file of a part of a table.
+type Part struct {
+	// Name is the part's, which its samples have as their group.
+	Name string
+	Path string
+}
+
+// LoadParts is Load of a table in several files, one after the other, with the same columns; labels
+// and words are those of all of them. Unless the options name a column, the parts are the groups.
+func LoadParts(parts []Part, test string, o Options) (*datasets.Source, error) {
 	if separators[o.Separator] == 0 {
 		return nil, fmt.Errorf("separator %q; accepted are comma, semicolon, tab and bar", o.Separator)
 	}
-	first, file, err := o.open(train, nil)
-	if err != nil {
-		return nil, err
+	source := &datasets.Source{}
+	var tables []*table
+	for _, part := range parts {
+		var like *table
+		if len(tables) > 0 {
+			like = tables[0]
+			like.joint = true
+		}
+		t, file, err := o.open(part.Path, like)
+		if err != nil {
+			return nil, err
+		}
+		tables, source.Files = append(tables, t), append(source.Files, file)
 	}
-	source := &datasets.Source{Files: []input.File{file}}
+	first := tables[0]
 	if test != "" {
+		first.joint = false
 		second, file, err := o.open(test, first)
 		if err != nil {
 			return nil, err
 		}
 		source.Test, source.Files = second.set(test), append(source.Files, file)
 	}
-	source.Pool = first.set(train)
+	if err := checkBudget(tables, parts); err != nil {
+		return nil, err
+	}
+	source.Pool = first.set(parts[0].Path)
+	if parts[0].Name != "" {
+		source.Pool = join(source.Pool, tables[1:], parts)
+	}
 	return source, nil
+}
+
+// checkBudget checks that the samples of several files can be written out with the words of all.
+func checkBudget(tables []*table, parts []Part) error {
+	var need, budget int64
+	for i, t := range tables {
+		need += 2*t.labels.Bytes() + 2*t.groups.Bytes() + t.values.Bytes() + 4*int64(t.labels.Len())*int64(t.inputs())
+		if budget += t.text.Budget(); need > budget {
+			return fmt.Errorf("%s: samples of %d inputs, with the words of all files, take %d bytes so far; accepted "+
+				"are %d", parts[i].Path, t.inputs(), need, budget)
+		}
+	}
+	return nil
+}
+
+// join puts the samples of the tables that are the other parts behind those of the first one.
+func join(s *datasets.Set, others []*table, parts []Part) *datasets.Set {
+	byColumn := s.Groups != nil
+	for i, part := range parts {
+		n := s.Len()
+		if i > 0 {
+			n = others[i-1].labels.Len()
+			more := others[i-1].set(part.Path)
+			s.X, s.Y = append(s.X, more.X...), append(s.Y, more.Y...)
+			s.Groups, s.GroupNames = append(s.Groups, more.Groups...), more.GroupNames
+		}
+		if !byColumn {
+			s.Groups = append(s.Groups, slices.Repeat([]int32{int32(i)}, n)...)
+		}
+	}
+	if !byColumn {
+		s.GroupNames = nil
+		for _, part := range parts {
+			s.GroupNames = append(s.GroupNames, part.Name)
+		}
+	}
+	if len(others) > 0 {
+		s.Name = fmt.Sprintf("%s and %d more", s.Name, len(others))
+	}
+	return s
 }
 
 // read returns a function that reads a table, of the columns of another one unless that is nil.
@@ -172,8 +243,12 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 			o.Header = Absent
 		}
 		t := &table{options: o, separator: separators[o.Separator], text: text, like: like}
+		t.group = &vocabulary{index: map[string]int32{}}
 		if like != nil {
 			t.other = like.other
+		}
+		if like != nil && like.joint {
+			t.group = like.group
 		}
 		if err := text.Lines(input.MaxLine, t.line); err != nil {
 			return nil, err
@@ -357,20 +432,28 @@ func (t *table) header(names [][]byte) error {
 // sameAs takes the columns of the table that this one is like.
 func (t *table) sameAs(columns []column) error {
 	if len(columns) != len(t.like.columns) {
-		return fmt.Errorf("%d columns; the training file has %d", len(columns), len(t.like.columns))
+		return fmt.Errorf("%d columns; %s has %d", len(columns), t.like.called(), len(t.like.columns))
 	}
 	for i, c := range t.like.columns {
 		if c.name != columns[i].name {
-			return fmt.Errorf("column %d is named %s; the training file names it %s", i+1, input.Quote(columns[i].name),
-				input.Quote(c.name))
+			return fmt.Errorf("column %d is named %s; %s names it %s", i+1, input.Quote(columns[i].name),
+				t.like.called(), input.Quote(c.name))
 		}
-		if c.words != nil {
+		if c.words != nil && !t.like.joint {
 			c.words = &vocabulary{words: c.words.words, index: c.words.index, fixed: true}
 		}
 		columns[i] = c
 	}
 	t.columns, t.kept, t.by = columns, t.like.kept, t.like.by
 	return nil
+}
+
+// called is what errors of a table that is like this one call it.
+func (t *table) called() string {
+	if t.joint {
+		return "the first file"
+	}
+	return "the training file"
 }
 
 // find returns the number from 1 of the column that is named so, or numbered.

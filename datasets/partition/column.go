@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -120,4 +121,43 @@ func some(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return strings.Join(names, ", ")
+}
+
+// File gives each worker the samples of the file that bears its name, the set's Groups.
+type File struct{}
+
+// Assign implements Split. Errors are also those of Check, and a set that is not of several files.
+func (f File) Assign(set *datasets.Set, workers []string, _ uint64) ([][]int32, error) {
+	if err := checkWorkers(workers); err != nil {
+		return nil, err
+	}
+	if err := f.Check(set.GroupNames, workers); err != nil {
+		return nil, err
+	}
+	assigned := make([][]int32, len(workers))
+	for row, g := range set.Groups {
+		w := slices.Index(workers, set.GroupNames[g])
+		assigned[w] = append(assigned[w], int32(row))
+	}
+	return finish("file", assigned, workers)
+}
+
+// Check finds what Assign would refuse in the names of files and workers, before there are any
+// samples.
+func (File) Check(files, workers []string) error {
+	if len(files) == 0 {
+		return errors.New("split file: the data set is not of several files; file: {WORKER: FILE} of csv names one " +
+			"for each worker")
+	}
+	for _, name := range files {
+		if !slices.Contains(workers, name) {
+			return fmt.Errorf("split file: there is a file for %q, who is no worker; there are %s", name, some(workers))
+		}
+	}
+	for _, w := range workers {
+		if !slices.Contains(files, w) {
+			return fmt.Errorf("split file: worker %q has no file; there are files for %s", w, some(files))
+		}
+	}
+	return nil
 }

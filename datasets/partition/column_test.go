@@ -88,3 +88,25 @@ func TestValuesAndWorkersThatDoNotMatchAreTold(t *testing.T) {
 		}
 	}
 }
+
+func TestEachWorkerSeesTheRowsOfItsFile(t *testing.T) {
+	got, err := File{}.Assign(grouped([]string{"a", "b", "c"}, 2, 0, 1, 0, 2), []string{"c", "a", "b"}, 1)
+	if err != nil || !slices.EqualFunc(got, [][]int32{{0, 4}, {1, 3}, {2}}, slices.Equal) {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, c := range []struct {
+		set     *datasets.Set
+		workers []string
+		want    string
+	}{
+		{grouped([]string{"a"}, 0, 0), []string{"a", "b"}, `worker "b" has no file; there are files for a`},
+		{grouped([]string{"a", "d"}, 0, 1), []string{"a", "b"}, `there is a file for "d", who is no worker`},
+		{grouped(nil), []string{"a"}, "the data set is not of several files"},
+		{grouped([]string{"a", "b"}, 0, 0), []string{"a", "b"}, `leaves worker "b" without samples`},
+		{grouped([]string{"a"}, 0), nil, "no workers"},
+	} {
+		if _, err := (File{}).Assign(c.set, c.workers, 1); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+	}
+}

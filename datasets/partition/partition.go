@@ -28,6 +28,7 @@ var (
 	_ Split = Shards{}
 	_ Split = Dirichlet{}
 	_ Split = Column{}
+	_ Split = File{}
 )
 
 // Streams keep the draws of the splits apart where they use the same seed.
