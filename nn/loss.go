@@ -14,6 +14,7 @@ type lossSum struct {
 	margins  float64 // Σ z_y − m
 	product  float64 // of the sums of exponentials, without its exponent: from 1 to below 2
 	exponent int64   // of the product
+	weighted float64 // losses times their weights, where there are weights
 }
 
 // times takes one more sum of exponentials, at least 1 or NaN.
@@ -28,7 +29,19 @@ func (l *lossSum) times(sum float64) {
 }
 
 func (l *lossSum) total() float64 {
-	return float64(float64(l.exponent)*math.Ln2) + math.Log(l.product) - l.margins
+	return float64(float64(l.exponent)*math.Ln2) + math.Log(l.product) - l.margins + l.weighted
+}
+
+// weight is the sum of the weights of a batch's samples.
+func (b *Batch) weight() float64 {
+	if b.Weights == nil {
+		return float64(len(b.Y))
+	}
+	sum := 0.0
+	for _, label := range b.Y {
+		sum += float64(b.Weights[label])
+	}
+	return sum
 }
 
 // gradient adds the losses of the rows of logits, one after the other, and replaces the logits by
@@ -44,6 +57,22 @@ func (l *lossSum) gradient(logits []float32, classes int, y []int32, scale float
 			e[j] *= q
 		}
 		e[label] -= scale
+	}
+}
+
+// weightedGradient is gradient with weights of the classes.
+func (l *lossSum) weightedGradient(logits []float32, classes int, y []int32, scale float64, weights []float32) {
+	for i := range y {
+		e, weight := logits[i*classes:(i+1)*classes], float64(weights[y[i]])
+		one := lossSum{}
+		one.exponentials(e, classes, y[i:i+1])
+		sum := sumWide(e)
+		l.weighted += float64(weight * (math.Log(sum) - one.margins))
+		q := float32(scale * weight / sum)
+		for j := range e {
+			e[j] *= q
+		}
+		e[y[i]] -= float32(scale * weight)
 	}
 }
 

@@ -333,10 +333,13 @@ func TestMistakesPanicWithAMessage(t *testing.T) {
 		"empty":  func() { w.Gradient(p, g, nn.Batch{}) },
 		"large":  func() { w.Gradient(p, g, nn.Batch{X: make([]float32, 6), Y: make([]int32, 3)}) },
 		"label":  func() { w.Evaluate(p, nn.Batch{X: one.X, Y: []int32{3}}) },
-		"minus":  func() { w.Evaluate(p, nn.Batch{X: one.X, Y: []int32{-1}}) },
-		"init":   func() { m.Init(p[1:], rand.New(rand.NewPCG(1, 1))) },
-		"batch":  func() { m.NewWorkspace(0) },
-		"add":    func() { nn.AddScaled(p, 1, g[1:]) },
+		"weights": func() {
+			w.Gradient(p, g, nn.Batch{X: one.X, Y: one.Y, Weights: []float32{1, 1}})
+		},
+		"minus": func() { w.Evaluate(p, nn.Batch{X: one.X, Y: []int32{-1}}) },
+		"init":  func() { m.Init(p[1:], rand.New(rand.NewPCG(1, 1))) },
+		"batch": func() { m.NewWorkspace(0) },
+		"add":   func() { nn.AddScaled(p, 1, g[1:]) },
 	} {
 		func() {
 			defer func() {

@@ -18,12 +18,16 @@ import "math/rand/v2"
 //
 // Seed chooses what [Dropout] drops in a Gradient and means nothing else. A training loop gives
 // every step another seed; the same seed drops the same units again.
+//
+// Weights, if not nil, holds a positive weight for each class, by which a Gradient weights the
+// losses of its samples.
 type Batch struct {
-	X      []float32
-	Y      []int32
-	Sparse *Sparse
-	Rows   []int32
-	Seed   uint64
+	X       []float32
+	Y       []int32
+	Sparse  *Sparse
+	Rows    []int32
+	Seed    uint64
+	Weights []float32
 }
 
 // Tensor names a piece of the flat parameter vector, in the manner of a safetensors header: the
@@ -64,7 +68,8 @@ type Model interface {
 // allocates after its creation. It remembers nothing between calls.
 type Workspace interface {
 	// Gradient overwrites grad with the gradient, with respect to params, of the mean loss over the
-	// batch, and returns that mean. The batch holds 1 to maxBatch samples.
+	// batch, and returns that mean. The batch holds 1 to maxBatch samples. With weights it is the
+	// weighted mean, Σ w·loss ÷ Σ w, as PyTorch's: a sample of weight 2 is two of weight 1.
 	Gradient(params, grad []float32, b Batch) (loss float64)
 	// Evaluate returns the sum (not the mean) of the losses of all samples of b, and how many of
 	// them are classified correctly, the first of several equal maxima being the prediction. Any
@@ -87,6 +92,7 @@ const (
 	badSparse   = "nn: Batch.Sparse has not the model's Inputs, or Batch.Rows not len(Batch.Y) rows"
 	badBatch    = "nn: batch is empty or larger than the workspace's maxBatch"
 	badMaxBatch = "nn: maxBatch is less than 1"
+	badWeights  = "nn: length of Batch.Weights differs from the model's Classes"
 	badLabel    = "nn: class index out of range"
 	badThreads  = "nn: threads is less than 1"
 	badOrder    = "nn: the order is not a permutation of the samples"

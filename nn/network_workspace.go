@@ -195,17 +195,22 @@ func (w *networkWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 	clear(grad[:w.net.shared]) // the dense layers set theirs in the first block
 	w.params, w.grad, w.batch, w.training = params, grad, b, true
 	w.prepare()
-	scale := 1 / float32(n)
+	weight := b.weight()
+	scale := float32(1 / weight)
 	sum := lossSum{product: 1}
 	for w.first = 0; w.first < n; w.first += w.rows {
 		w.n = min(w.rows, n-w.first)
 		logits, y := w.forward(), b.Y[w.first:w.first+w.n]
 		transpose(w.sorted, logits, w.net.Classes(), w.n)
-		sum.gradient(w.sorted[:len(logits)], w.net.Classes(), y, scale)
+		if b.Weights == nil {
+			sum.gradient(w.sorted[:len(logits)], w.net.Classes(), y, scale)
+		} else {
+			sum.weightedGradient(w.sorted[:len(logits)], w.net.Classes(), y, 1/weight, b.Weights)
+		}
 		w.backward()
 	}
 	w.release()
-	return sum.total() / float64(n)
+	return sum.total() / weight
 }
 
 // Evaluate implements [Workspace].
@@ -247,6 +252,9 @@ func checkBatch(m Model, params []float32, b Batch) {
 		panic(badX)
 	case b.Sparse != nil && (b.Sparse.inputs != m.Inputs() || len(b.Rows) != len(b.Y) || !b.Sparse.has(b.Rows)):
 		panic(badSparse)
+	}
+	if b.Weights != nil && len(b.Weights) != m.Classes() {
+		panic(badWeights)
 	}
 	checkLabels(m, b.Y)
 }

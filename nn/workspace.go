@@ -61,7 +61,8 @@ func (w *mlpWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 	}
 	checkBatch(w.model, params, b)
 	clear(grad)
-	scale := 1 / float32(n)
+	weight := b.weight()
+	scale := float32(1 / weight)
 	sum := lossSum{product: 1}
 	sparse := b.Sparse != nil && n >= b.Sparse.stepRows(w.model.layers[0].out)
 	for i := 0; i < n; i += w.rows {
@@ -70,11 +71,15 @@ func (w *mlpWorkspace) Gradient(params, grad []float32, b Batch) float64 {
 			b.Sparse.fetch(in.rows)
 		}
 		logits := w.forward(params, &in, len(y))
-		sum.gradient(logits, w.model.Classes(), y, scale)
+		if b.Weights == nil {
+			sum.gradient(logits, w.model.Classes(), y, scale)
+		} else {
+			sum.weightedGradient(logits, w.model.Classes(), y, 1/weight, b.Weights)
+		}
 		w.backward(params, grad, &in, len(y))
 		w.release()
 	}
-	return sum.total() / float64(n)
+	return sum.total() / weight
 }
 
 // Evaluate implements [Workspace].

@@ -208,7 +208,9 @@ type SampleSet struct {
 	Classes []string `protobuf:"bytes,3,rep,name=classes,proto3" json:"classes,omitempty"`
 	Length  int32    `protobuf:"varint,4,opt,name=length,proto3" json:"length,omitempty"`
 	// How many samples each worker has, in the order of the plan.
-	Shards        []int32 `protobuf:"varint,5,rep,packed,name=shards,proto3" json:"shards,omitempty"`
+	Shards []int32 `protobuf:"varint,5,rep,packed,name=shards,proto3" json:"shards,omitempty"`
+	// How many samples of each class there are to train on.
+	Counts        []int32 `protobuf:"varint,6,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -274,6 +276,13 @@ func (x *SampleSet) GetLength() int32 {
 func (x *SampleSet) GetShards() []int32 {
 	if x != nil {
 		return x.Shards
+	}
+	return nil
+}
+
+func (x *SampleSet) GetCounts() []int32 {
+	if x != nil {
+		return x.Counts
 	}
 	return nil
 }
@@ -3688,13 +3697,14 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05lives\x18\b \x01(\rR\x05lives\x12-\n" +
 	"\asamples\x18\t \x01(\v2\x13.gradwire.SampleSetR\asamples\x12\x12\n" +
 	"\x04gone\x18\n" +
-	" \x03(\tR\x04gone\"\x81\x01\n" +
+	" \x03(\tR\x04gone\"\x99\x01\n" +
 	"\tSampleSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06inputs\x18\x02 \x01(\x05R\x06inputs\x12\x18\n" +
 	"\aclasses\x18\x03 \x03(\tR\aclasses\x12\x16\n" +
 	"\x06length\x18\x04 \x01(\x05R\x06length\x12\x16\n" +
-	"\x06shards\x18\x05 \x03(\x05R\x06shards\"&\n" +
+	"\x06shards\x18\x05 \x03(\x05R\x06shards\x12\x16\n" +
+	"\x06counts\x18\x06 \x03(\x05R\x06counts\"&\n" +
 	"\n" +
 	"AskSamples\x12\x18\n" +
 	"\aworkers\x18\x01 \x03(\x05R\aworkers\"c\n" +

@@ -24,6 +24,7 @@ type Local struct {
 	x         []float32  // of a batch, if there are no sparse inputs
 	y, rows   []int32
 	step      uint64
+	weights   []float32
 	seed      uint64 // of what a layer draws in step 0; each step has its own
 	params    *protos.Tensor
 	gradient  Gradient
@@ -35,7 +36,7 @@ type Local struct {
 type Gradient struct {
 	// Values is the gradient of the mean loss of the batch; the receiver owns it.
 	Values *protos.Tensor
-	// Loss is the mean loss over the batch.
+	// Loss is the mean loss over the batch, weighted if the classes have weights.
 	Loss float64
 	// Samples is the size of the batch.
 	Samples int
@@ -60,6 +61,7 @@ func (t *Task) NewLocal(env actors.Env) (*Local, error) {
 		sampler: sampler,
 		cores:   t.cores(worker),
 		sparse:  t.Sparse,
+		weights: t.Weights,
 		y:       make([]int32, t.Batch),
 	}
 	if t.Sparse != nil {
@@ -123,7 +125,7 @@ func (l *Local) size() int {
 // gradient and the worker's own buffers.
 func (l *Local) run() any {
 	pass, step := l.position()
-	batch := nn.Batch{Sparse: l.sparse, Seed: l.seed + l.step}
+	batch := nn.Batch{Sparse: l.sparse, Seed: l.seed + l.step, Weights: l.weights}
 	if l.sparse != nil {
 		n := l.sampler.Rows(pass, step, l.rows, l.y)
 		batch.Rows, batch.Y = l.rows[:n], l.y[:n]

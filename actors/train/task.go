@@ -43,6 +43,8 @@ type Task struct {
 	Sites []int32
 	// Batch is the number of samples of a step.
 	Batch int
+	// Weights are those of the classes in the loss, see [nn.Batch]; nil for none.
+	Weights []float32
 	// Method is how a gradient changes parameters.
 	Method optim.Method
 	// Seed is the run's.
@@ -60,6 +62,8 @@ func (t *Task) Validate() error {
 			len(t.Train.Classes))
 	case len(t.Shards) != len(t.Workers):
 		return fmt.Errorf("%d shards for %d workers", len(t.Shards), len(t.Workers))
+	case t.Weights != nil && len(t.Weights) != len(t.Train.Classes):
+		return fmt.Errorf("%d weights for %d classes", len(t.Weights), len(t.Train.Classes))
 	case t.Batch < 1:
 		return fmt.Errorf("a batch of %d samples, at least 1 is needed", t.Batch)
 	case t.Train.Len() == 0 || t.Test != nil && t.Test.Len() == 0:

@@ -12,6 +12,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/weights"
 	"github.com/gradwire/gradwire/datasets/partition"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
@@ -79,6 +80,8 @@ type Spec struct {
 	ModelSection *syntax.Node
 	// Batch is the number of samples of a step.
 	Batch int
+	// Weights are those of the classes in the loss; nil for none.
+	Weights *weights.Classes
 	// Method is the optimiser.
 	Method optim.Method
 	// Architecture says which actor each node runs, and ArchitectureSection where the plan
@@ -109,8 +112,9 @@ type Spec struct {
 // training are the settings of a plan's section train. The bound of a batch is one of a worker's
 // memory.
 type training struct {
-	Batch     int          `plan:"batch" range:"1..65536" doc:"samples of a step"`
-	Optimizer *syntax.Node `plan:"optimizer" names:"optimizer" doc:"how a gradient changes the model"`
+	Batch     int              `plan:"batch" range:"1..65536" doc:"samples of a step"`
+	Optimizer *syntax.Node     `plan:"optimizer" names:"optimizer" doc:"how a gradient changes the model"`
+	Weights   *weights.Classes `plan:"class-weights,omitzero" doc:"how much each class counts in the loss of a step, which is the weighted mean; balanced: samples ÷ (classes × samples of the class); or {CLASS: WEIGHT}, 1 for the others; or a table weights.csv"`
 }
 
 // Read resolves the names of a point of a plan. Its errors say where in the plan
@@ -226,13 +230,33 @@ func (c *Catalog) training(s *Spec) error {
 	if t.Optimizer == nil {
 		t.Optimizer = named("kind", "sgd")
 	}
-	s.Batch = t.Batch
+	if s.Batch, s.Weights = t.Batch, t.Weights; t.Weights != nil {
+		if err := c.weigh(s); err != nil {
+			return err
+		}
+	}
 	var err error
 	if s.Method, t.Optimizer, err = c.Optimizers.read(c, t.Optimizer, "kind"); err != nil {
 		return err
 	}
 	s.Plan.Train, err = settings.Encode(&t)
 	return err
+}
+
+// weigh reads the table of weights, if there is one, and checks its classes, as far as these are
+// known before the data set is loaded.
+func (c *Catalog) weigh(s *Spec) error {
+	w := s.Weights
+	if w.File != "" {
+		var err error
+		if w.Of, err = readBeside(c, w.Source, &w.File, "table of weights", weights.Read); err != nil {
+			return err
+		}
+	}
+	if s.Data.ClassNames == nil {
+		return nil
+	}
+	return w.Check(s.Data.ClassNames)
 }
 
 func wanted(r train.Role) string {

@@ -82,7 +82,8 @@ var completed = []struct{ line, want, directive string }{
 		words},
 	{"run plan.yaml --set data.samples=", "data.samples=40000 data.samples=1500", words},
 	{"run plan.yaml --set data.split.kind=",
-		"data.split.kind=iid data.split.kind=classes data.split.kind=column data.split.kind=file data.split.kind=shards " +
+		"data.split.kind=iid data.split.kind=classes data.split.kind=column data.split.kind=file " +
+			"data.split.kind=shards " +
 			"data.split.kind=dirichlet", words},
 	{"run plan.yaml --set record=", "record=summary record=models record=events", words},
 	{"run plan.yaml --set st", "stop.", keys},

@@ -101,7 +101,7 @@ func TestAFileForEachWorkerIsATableSplitByAColumn(t *testing.T) {
 			of := strings.Fields(colours)
 			line := fmt.Sprintf("%d,%s,%d", i*i%17-5*site, of[i%len(of)], (i*i%17)/9)
 			if i%11 == 3 {
-				line = line[strings.Index(line, ","):]
+				line = "," + strings.SplitN(line, ",", 2)[1]
 			}
 			parts[name] += line + "\n"
 			one.WriteString(line + "," + name + "\n")
@@ -125,9 +125,9 @@ func TestAFileForEachWorkerIsATableSplitByAColumn(t *testing.T) {
 		sortedDigests(digests(got)), sortedDigests(digests(want))) {
 		t.Errorf("dealt out: digests %v, of one table %v", digests(got), digests(want))
 	}
-	real := run(t, load(t, sited, files+"}", model), driver.Options{Clock: driver.Real})
-	if real.Runs[0].FinalAccuracy != want.Runs[0].FinalAccuracy {
-		t.Errorf("in real time an accuracy of %v, in virtual time %v", real.Runs[0].FinalAccuracy,
+	live := run(t, load(t, sited, files+"}", model), driver.Options{Clock: driver.Real})
+	if live.Runs[0].FinalAccuracy != want.Runs[0].FinalAccuracy {
+		t.Errorf("in real time an accuracy of %v, in virtual time %v", live.Runs[0].FinalAccuracy,
 			want.Runs[0].FinalAccuracy)
 	}
 	p := predict(t, want, driver.OtherFile{Path: lon})
@@ -156,8 +156,8 @@ func wrongFiles(t *testing.T, files, fra, lon string, write func(name, text stri
 	}
 	for file, want := range map[string]string{
 		"{fra: " + fra + "}": `worker "lon" has no file; there are files for fra`,
-		"{fra: " + fra + ", lon: " + lon + ", par: " + lon + "}": `there is a file for "par", who is no worker; there ` +
-			"are fra, lon",
+		"{fra: " + fra + ", lon: " + lon + ", par: " + lon + "}": `there is a file for "par", who is no worker; ` +
+			"there are fra, lon",
 		"{}":                                   "found a map; accepted are a path, or one for each worker",
 		"[" + fra + "]":                        "found a list; accepted are a path, or one for each worker",
 		"{fra: " + fra + ", lon: nowhere.csv}": "data.file.lon: the file of samples cannot be read: open nowhere.csv",

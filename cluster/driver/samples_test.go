@@ -12,7 +12,6 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
-	"github.com/gradwire/gradwire/cluster/record/safetensors"
 )
 
 // table writes a table of samples, of which the workers of a run have more than go into one
@@ -68,20 +67,16 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 		t.Error("the models differ")
 	}
 
-	id, err = submit("data={set: csv, file: {worker: table.csv}, header: absent, delivery: sent}", rate, twice)
-	if err != nil {
+	const own = "data={set: csv, file: {worker: table.csv}, header: absent, delivery: sent}"
+	const weights = "train.class-weights=balanced"
+	if id, err = submit(own, rate, twice, weights); err != nil {
 		t.Fatal(err)
 	}
 	_, dir = c.end(client, id)
-	params := func(dir string) []float32 {
-		params, _, _, err := safetensors.Read(bytes.NewReader(read(t, dir, model)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return params
-	}
-	if !slices.Equal(params(dir), params(virtual.Dir)) {
-		t.Error("the parameters differ where the table is the worker's")
+	virtual = run(t, load(t, turns, strings.Replace(own, "table.csv", filepath.Join(data, "table.csv"), 1), rate, twice,
+		weights), driver.Options{})
+	if !slices.Equal(paramsOf(t, dir), paramsOf(t, virtual.Dir)) {
+		t.Error("the parameters differ where the table is the worker's and classes have weights")
 	}
 
 	_, err = submit(sent, "data.delivery=local")

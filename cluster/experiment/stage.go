@@ -42,7 +42,7 @@ func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.taskOf(data, seed, func(t *train.Task) ([][]int32, error) {
+	return p.taskOf(data, data.train.Counts(), seed, func(t *train.Task) ([][]int32, error) {
 		shards, err := d.Split.Assign(t.Train, t.Workers, seed)
 		if err != nil {
 			return nil, syntax.Errorf(d.Section.At("split"), "%w", err)
@@ -51,9 +51,10 @@ func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
 	})
 }
 
-// taskOf puts a task together, of samples of which each worker has a shard.
-func (p *Point) taskOf(data *samples, seed uint64, split func(t *train.Task) ([][]int32, error)) (_ *train.Task,
-	err error) {
+// taskOf puts a task together, of samples of which each worker has a shard, given how many there
+// are of each class.
+func (p *Point) taskOf(data *samples, counts []int, seed uint64,
+	split func(t *train.Task) ([][]int32, error)) (_ *train.Task, err error) {
 	t := &train.Task{
 		Model: p.Spec.Model, Train: data.train, Sparse: data.sparse, Test: data.test,
 		Validation: data.validation,
@@ -66,6 +67,11 @@ func (p *Point) taskOf(data *samples, seed uint64, split func(t *train.Task) ([]
 		}
 	}
 	t.Sites = p.sites()
+	if p.Spec.Weights != nil {
+		if t.Weights, err = p.Spec.Weights.For(data.train.Classes, counts); err != nil {
+			return nil, err
+		}
+	}
 	if t.Shards, err = split(t); err != nil {
 		return nil, err
 	}
@@ -89,7 +95,14 @@ func (p *Point) SentTask(m *protos.SampleSet, seed uint64) (*train.Task, error) 
 		Name: m.Name, Inputs: int(m.Inputs), Classes: m.Classes,
 		X: make([]float32, int(m.Inputs)*int(m.Length)), Y: make([]int32, m.Length),
 	}}
-	return p.taskOf(data, seed, func(t *train.Task) (shards [][]int32, err error) {
+	if len(m.Counts) != len(m.Classes) {
+		return nil, fmt.Errorf("%d counts of %d classes were sent", len(m.Counts), len(m.Classes))
+	}
+	counts := make([]int, len(m.Counts))
+	for i, n := range m.Counts {
+		counts[i] = int(n)
+	}
+	return p.taskOf(data, counts, seed, func(t *train.Task) (shards [][]int32, err error) {
 		total := int64(0)
 		for _, n := range m.Shards {
 			if total += int64(n); n < 0 || total > math.MaxInt32 {

@@ -27,6 +27,9 @@ const (
 func sampleSet(t *train.Task) *protos.SampleSet {
 	m := &protos.SampleSet{Name: t.Train.Name, Inputs: int32(t.Train.Inputs), Classes: t.Train.Classes,
 		Length: int32(t.Train.Len())}
+	for _, n := range t.Train.Counts() {
+		m.Counts = append(m.Counts, int32(n))
+	}
 	for _, shard := range t.Shards {
 		m.Shards = append(m.Shards, int32(len(shard)))
 	}

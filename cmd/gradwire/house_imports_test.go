@@ -92,6 +92,7 @@ var table = map[string]string{
 	"cluster/plan/unit":     "cluster/plan/syntax",
 	"cluster/plan/field":    "",
 	"cluster/plan/settings": "cluster/plan/field cluster/plan/syntax cluster/plan/unit",
+	"cluster/plan/weights":  "cluster/plan/settings cluster/plan/syntax",
 	"cluster/catalog":       "cluster/plan/... cluster/link cluster/link/rate actors/... nn/... datasets/..." + message,
 	"cluster/record/stats":  gonum,
 

@@ -1,0 +1,165 @@
+// Package weights reads how much each class counts in the loss.
+package weights
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+)
+
+const (
+	// Balanced is the word for weights that make all classes count alike; see [Classes.For].
+	Balanced = "balanced"
+	// Least is the smallest weight.
+	Least = 1e-6
+	// Most is the largest weight.
+	Most = 1e6
+	// maxTable bounds a table of weights in bytes.
+	maxTable = 1 << 20
+)
+
+// Classes is `class-weights`: the word balanced, a table's file, or a map.
+type Classes struct {
+	Balanced bool
+	// File is the path of a table, which Of is read from; see [Read].
+	File string
+	Of   map[string]float64
+	// Source is where a plan says so.
+	Source *syntax.Node
+}
+
+// UnmarshalPlan reads the word, a file's name or a map.
+func (c *Classes) UnmarshalPlan(n *syntax.Node) error {
+	*c = Classes{Source: n}
+	switch {
+	case n.Kind == syntax.Scalar && n.Text == Balanced:
+		c.Balanced = true
+		return nil
+	case n.Kind == syntax.Scalar && filepath.Ext(n.Text) == ".csv":
+		c.File = n.Text
+		return nil
+	case n.Kind != syntax.Map || len(n.Fields) == 0:
+		return syntax.Errorf(n, "%s is no weights; accepted are the word %s, a map as in {spam: 2, ham: 0.5}, and a "+
+			"table with a class and its weight on each line, as in weights.csv", n.Flow(), Balanced)
+	}
+	if err := settings.Decode(n, &c.Of); err != nil {
+		return err
+	}
+	for _, f := range n.Fields {
+		if err := check(c.Of[f.Key]); err != nil {
+			return syntax.Errorf(f.Value, "%w", err)
+		}
+	}
+	return nil
+}
+
+// MarshalPlan writes what UnmarshalPlan reads.
+func (c *Classes) MarshalPlan() (*syntax.Node, error) {
+	switch {
+	case c.Balanced:
+		return syntax.NewText(Balanced), nil
+	case c.File != "":
+		return syntax.NewText(c.File), nil
+	}
+	return settings.Encode(&c.Of)
+}
+
+// PlanSchema is the word, a file's name or a map.
+func (*Classes) PlanSchema() *settings.Schema {
+	return &settings.Schema{AnyOf: []*settings.Schema{
+		{Const: Balanced, Description: "samples ÷ (classes × samples of the class), of the training set"},
+		{Type: settings.Types{"string"}, Pattern: `\.csv$`},
+		settings.SchemaOf(new(map[string]float64)),
+	}}
+}
+
+func check(v float64) error {
+	if !(v >= Least && v <= Most) {
+		return fmt.Errorf("weight %v; accepted are numbers from %v to %v", v, Least, Most)
+	}
+	return nil
+}
+
+// Read reads a table: lines of a class and its weight, with a comma between them, after a header
+// "class,weight" if there is one. Errors begin with name and the number of the line.
+func Read(r io.Reader, name string) (map[string]float64, error) {
+	rows := csv.NewReader(io.LimitReader(r, maxTable+1))
+	rows.FieldsPerRecord, rows.TrimLeadingSpace = 2, true
+	of := map[string]float64{}
+	for first := true; ; first = false {
+		row, err := rows.Read()
+		var wrong *csv.ParseError
+		switch {
+		case errors.Is(err, io.EOF) && len(of) == 0:
+			return nil, fmt.Errorf("%s: no weights; accepted are lines of a class and its weight, as in spam,2", name)
+		case errors.Is(err, io.EOF):
+			return of, nil
+		case errors.As(err, &wrong):
+			return nil, fmt.Errorf("%s:%d: %w; accepted are a class and its weight, as in spam,2", name, wrong.Line,
+				wrong.Err)
+		case err != nil:
+			return nil, fmt.Errorf("%s: %w", name, err)
+		case rows.InputOffset() > maxTable:
+			return nil, fmt.Errorf("%s: more than %d bytes", name, maxTable)
+		case first && slices.Equal(row, []string{"class", "weight"}):
+			continue
+		}
+		line, _ := rows.FieldPos(0)
+		if _, twice := of[row[0]]; twice {
+			return nil, fmt.Errorf("%s:%d: the class %q has a weight already", name, line, row[0])
+		}
+		v, err := strconv.ParseFloat(row[1], 64)
+		if err != nil {
+			err = fmt.Errorf("%q is not a number; accepted are weights from %v to %v", row[1], Least, Most)
+		} else {
+			err = check(v)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
+		}
+		of[row[0]] = v
+	}
+}
+
+// Check finds classes that do not exist.
+func (c *Classes) Check(classes []string) error {
+	for _, name := range slices.Sorted(maps.Keys(c.Of)) {
+		if !slices.Contains(classes, name) {
+			return syntax.Errorf(c.Source.At(name), "there is no class %q to weight; accepted are %q", name, classes)
+		}
+	}
+	return nil
+}
+
+// For returns the weights of classes, in their order; classes without one have 1. Balanced ones are
+// samples ÷ (classes × samples of the class), as scikit-learn's are, by counts of the samples to
+// train on and the classes that have any. A class without samples is none of them.
+func (c *Classes) For(classes []string, counts []int) ([]float32, error) {
+	if err := c.Check(classes); err != nil {
+		return nil, err
+	}
+	of := slices.Repeat([]float32{1}, len(classes))
+	n, present := 0, 0
+	for _, count := range counts {
+		if n += count; count > 0 {
+			present++
+		}
+	}
+	for i, name := range classes {
+		if v, given := c.Of[name]; given {
+			of[i] = float32(v)
+		}
+		if c.Balanced && counts[i] > 0 {
+			of[i] = float32(float64(n) / (float64(present) * float64(counts[i])))
+		}
+	}
+	return of, nil
+}
