@@ -58,7 +58,7 @@ type Others struct {
 	// Set has them, not scaled, with labels of 0 where they were not asked for.
 	Set *Set
 	// Rows are their numbers in the file, from 0, where some are left out; else nil.
-	Rows []int
+	Rows []int32
 	// Total is the number of samples of the file.
 	Total int
 	// Unknown are the columns of words in which there are others than the set has.
@@ -68,7 +68,7 @@ type Others struct {
 // Unknown are words of a column that the training set has not. All inputs of the column are 0 then.
 type Unknown struct {
 	Column string `json:"column"`
-	// First is the one that comes first, in Line, and Values counts all.
+	// First is the one that comes first, in Line, up to 200 bytes of it; Values counts all.
 	First  string `json:"first"`
 	Line   int    `json:"line"`
 	Values int    `json:"values"`

@@ -103,7 +103,11 @@ or - for standard input, the model is judged by the labelled samples in it inste
   gradwire eval results/first/runs/0003 --data another-site.csv`,
 		Args: exactly(1, "the folder of one run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if info, err := os.Stat(o.data); o.data == "-" || err == nil && !info.IsDir() {
+			info, err := os.Stat(o.data)
+			if o.data != "" && o.data != "-" && err != nil {
+				return &driver.InputError{Err: err}
+			}
+			if o.data == "-" || err == nil && !info.IsDir() {
 				j, err := driver.EvaluateOn(c, args[0], o.node, o.file(cmd))
 				if err != nil {
 					return err
@@ -111,11 +115,11 @@ or - for standard input, the model is judged by the labelled samples in it inste
 				con.remark(j.Notes())
 				return con.print(j, func(out io.Writer) error { return answers.WriteJudged(asScreen(out), j) })
 			}
-			if o.labels != "" || o.node != "" {
-				return usage(cmd, errors.New("--labels and --node are for a file of samples, which --data names"))
+			if o.labels != "" {
+				return usage(cmd, errors.New("--labels is for a file of samples, which --data names"))
 			}
 			folder := cmp.Or(o.data, os.Getenv("GRADWIRE_DATA"))
-			e, err := driver.Evaluate(args[0], driver.Options{Catalog: c, Data: folder})
+			e, err := driver.Evaluate(args[0], o.node, driver.Options{Catalog: c, Data: folder})
 			if err != nil {
 				return err
 			}

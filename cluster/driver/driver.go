@@ -151,7 +151,9 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) { return expe
 
 // Evaluate judges the saved model of the run of a folder DIR/runs/NNNN of a record; see
 // [experiment.Evaluate].
-func Evaluate(dir string, o Options) (*Evaluated, error) { return experiment.Evaluate(dir, o) }
+func Evaluate(dir, node string, o Options) (*Evaluated, error) {
+	return experiment.Evaluate(dir, node, o)
+}
 
 // EvaluateOn judges a saved model by a file of labelled samples; see [Predict].
 func EvaluateOn(c *catalog.Catalog, path, node string, o OtherFile) (*JudgedFile, error) {

@@ -19,7 +19,7 @@ import (
 // textbook formulas, the figures of a class from the matrix.
 func TestASavedModelIsJudgedClassByClass(t *testing.T) {
 	r := run(t, load(t, described93), driver.Options{})
-	e, err := driver.Evaluate(runFolder(r.Dir, 0), driver.Options{Catalog: catalog.Default()})
+	e, err := driver.Evaluate(runFolder(r.Dir, 0), "", driver.Options{Catalog: catalog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestASavedModelIsJudgedClassByClass(t *testing.T) {
 func TestASavedNetworkIsJudgedAsItsRunWas(t *testing.T) {
 	network := "model={kind: network, input: [1, 28, 28], layers: [flatten, {kind: dense, outputs: 10}]}"
 	r := run(t, load(t, described93, "data={set: synthetic-digits, samples: 500}", network), driver.Options{})
-	e, err := driver.Evaluate(runFolder(r.Dir, 0), driver.Options{Catalog: catalog.Default()})
+	e, err := driver.Evaluate(runFolder(r.Dir, 0), "", driver.Options{Catalog: catalog.Default()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestOnlyARunsFolderIsJudged(t *testing.T) {
 		filepath.Join(r.Dir, "runs", "0009"): "0009",
 		runFolder(r.Dir, 0):                  "the run's figures are of several models, those of the nodes w1, w2",
 	} {
-		_, err := driver.Evaluate(dir, o)
+		_, err := driver.Evaluate(dir, "", o)
 		expectInput(t, err, want)
 		if err != nil && !strings.Contains(err.Error(), r.Dir) {
 			t.Errorf("%v does not name the folder", err)

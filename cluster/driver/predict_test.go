@@ -93,7 +93,7 @@ func TestPredictionsOfAPublishedTestSetAreWhatEvalCounts(t *testing.T) {
 	for _, c := range publishedTests {
 		r := run(t, load(t, described93, "data={set: "+c.set+", test: published}", "stop={steps: 60}",
 			"model={kind: mlp, layers: "+c.model+"}", "evaluate.every=60 steps"), driver.Options{Data: data})
-		e, err := driver.Evaluate(runFolder(r.Dir, 0), driver.Options{Data: data})
+		e, err := driver.Evaluate(runFolder(r.Dir, 0), "", driver.Options{Data: data})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -249,7 +249,7 @@ func TestPredictionsAreThoseOfTextbookFormulasOnTheTable(t *testing.T) {
 			t.Errorf("row %d: %+v, want %s with %v", i+1, got, want, probability)
 		}
 	}
-	e, err := driver.Evaluate(runFolder(r.Dir, 0), driver.Options{})
+	e, err := driver.Evaluate(runFolder(r.Dir, 0), "", driver.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -450,6 +450,10 @@ func TestTheModelOfANodeIsChosenByItsName(t *testing.T) {
 		if got := strconv.FormatFloat(float64(j.Test.Accuracy), 'g', -1, 64); got != metadata["accuracy "+node] {
 			t.Errorf("%s has an accuracy of %s, the run had %s", node, got, metadata["accuracy "+node])
 		}
+		e, err := driver.Evaluate(runFolder(r.Dir, 0), node, driver.Options{})
+		if err != nil || fmt.Sprint(e.Test) != fmt.Sprint(j.Test) {
+			t.Errorf("%s: by its run's test set %v, %v; by the file %v", node, e, err, j.Test)
+		}
 	}
 	_, err = driver.Predict(nil, runFolder(r.Dir, 0), "", driver.OtherFile{Path: test})
 	expectInput(t, err, "those of the nodes w1, w2")
@@ -539,7 +543,7 @@ func TestPredictionsOfEveryFormatAreWhatEvalCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, err := driver.Evaluate(runFolder(r.Dir, 0), driver.Options{}); err != nil ||
+		if e, err := driver.Evaluate(runFolder(r.Dir, 0), "", driver.Options{}); err != nil ||
 			e.Test.Samples == len(truth) && fmt.Sprint(e.Test) != fmt.Sprint(j.Test) {
 			t.Errorf("%s: eval of the file says %v; of the run %v, %v", c.data, j, e, err)
 		}

@@ -30,15 +30,15 @@ type JudgedShard struct {
 }
 
 // Evaluate judges the saved model of the run of a folder DIR/runs/NNNN, by the samples that the
-// run was tested on and by each worker's, cut and scaled as the record says. Nothing is
-// written. Of the options Catalog and Data count. An InputError says what is wrong with
-// the record or the data.
-func Evaluate(dir string, o Options) (*Evaluated, error) {
+// run was tested on and by each worker's, cut and scaled as the record says. Where the run has kept
+// the model of each of several nodes, node says whose; else it is empty. Nothing is written. Of the
+// options Catalog and Data count. An InputError says what is wrong with the record or the data.
+func Evaluate(dir, node string, o Options) (*Evaluated, error) {
 	r, err := openRecorded(dir, o)
 	if err != nil {
 		return nil, err
 	}
-	params, err := r.params()
+	params, err := r.params(node)
 	if err != nil {
 		return nil, refusal.Input(fmt.Errorf("%s: %w", dir, err))
 	}
@@ -59,13 +59,13 @@ func Evaluate(dir string, o Options) (*Evaluated, error) {
 	return e, nil
 }
 
-// params are the parameters of the run's saved model.
-func (r *recorded) params() ([]float32, error) {
+// params are the parameters of the run's saved model, or of a node's.
+func (r *recorded) params(node string) ([]float32, error) {
 	file, err := r.reader.Run(r.run.Number).Model()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // read only: nothing is lost
-	params, _, err := saved.Read(file, func(map[string]string) (nn.Model, error) { return r.point.Spec.Model, nil }, "")
+	params, _, err := saved.Read(file, func(map[string]string) (nn.Model, error) { return r.point.Spec.Model, nil }, node)
 	return params, err
 }

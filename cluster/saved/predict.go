@@ -83,7 +83,7 @@ func (m *Model) Predict(o datasets.Other) (*Predicted, error) {
 	for i := range others.Set.Len() {
 		row := i
 		if others.Rows != nil {
-			row = others.Rows[i]
+			row = int(others.Rows[i])
 		}
 		if c := largest(z[i*n : (i+1)*n]); c >= 0 {
 			p.Predictions[row].Class = m.classes[c]

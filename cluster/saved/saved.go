@@ -121,8 +121,8 @@ func of(node string, params []float32, tensors []safetensors.Tensor, m nn.Model)
 	}
 	switch {
 	case node == "" && len(nodes) > 0:
-		return nil, fmt.Errorf("the run's figures are of several models, those of the nodes %s; predict and eval "+
-			"--data FILE take one of them with --node, and evaluate: {of: average-model} judges a single one",
+		return nil, fmt.Errorf("the run's figures are of several models, those of the nodes %s; --node names "+
+			"one of them, and evaluate: {of: average-model} judges a single one",
 			strings.Join(nodes, ", "))
 	case len(own) == 0:
 		return nil, fmt.Errorf("there is no model of a node %q; accepted are %s", node,

@@ -325,3 +325,33 @@ func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
 	}
 	return t.set(name), nil
 }
+
+// Whatever another file holds, its samples have the inputs of the layout, and each is taken or left
+// out.
+func FuzzReadOther(f *testing.F) {
+	for _, text := range []string{"age,colour,income\n1,red,low\n2,,high\n", "colour,age\nteal,3\n,\n",
+		"income,age,colour,id\nlow,NA,red,x\n", "age,age,colour\n", "\n\n", "age,colour\n\"1\",\"re\"\"d\"\n"} {
+		for missing := range uint8(4) {
+			f.Add(text, missing, true, true)
+			f.Add(text, missing, false, false)
+		}
+	}
+	layout := &datasets.Layout{Columns: []datasets.Column{{Name: "age", Use: datasets.Number},
+		{Name: "colour", Use: datasets.Word, Words: []string{"blue", "red"}}, {Name: "id", Use: datasets.Ignored},
+		{Name: "income", Use: datasets.Label, Words: []string{"high", "low"}}}}
+	f.Fuzz(func(t *testing.T, text string, missing uint8, header, labelled bool) {
+		of := *layout
+		of.Header = header
+		others, err := ReadOther(datasets.Other{Text: strings.NewReader(text), Inputs: 3, Classes: []string{"h", "l"},
+			Layout: &of, Labelled: labelled},
+			Options{Label: "income", Missing: []Missing{Refuse, Drop, Mean, Constant}[missing%4], Marks: []string{"NA"}})
+		if err != nil {
+			return
+		}
+		s := others.Set
+		if err := s.Validate(); err != nil || s.Inputs != 3 || others.Total < s.Len() ||
+			others.Rows != nil && len(others.Rows) != s.Len() || others.Rows == nil && others.Total != s.Len() {
+			t.Fatalf("%v: %d samples of %d inputs, rows %v of %d", err, s.Len(), s.Inputs, others.Rows, others.Total)
+		}
+	})
+}

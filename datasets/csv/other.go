@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/input"
@@ -29,8 +30,8 @@ func (t *table) layout() *datasets.Layout {
 // other is what is asked of a table that is neither trained nor tested on.
 type other struct {
 	labelled bool
-	rows     []int // of the samples that are not left out, from 0
-	total    int   // samples so far
+	rows     []int32 // under missing: drop, of the samples that are not left out, from 0
+	total    int     // samples so far
 	words    []datasets.Unknown
 }
 
@@ -39,7 +40,9 @@ func (o *other) take(t *table) {
 	if !o.labelled {
 		t.labels.Append(0)
 	}
-	o.rows = append(o.rows, o.total)
+	if t.options.Missing == Drop {
+		o.rows = append(o.rows, int32(o.total))
+	}
 	o.total++
 }
 
@@ -54,7 +57,9 @@ func (o *other) unknown(t *table, c *column, field []byte) bool {
 			return true
 		}
 	}
-	o.words = append(o.words, datasets.Unknown{Column: c.name, First: string(field), Line: t.number, Values: 1})
+	const longest = 200
+	first := strings.ToValidUTF8(string(field[:min(len(field), longest)]), "�")
+	o.words = append(o.words, datasets.Unknown{Column: c.name, First: first, Line: t.number, Values: 1})
 	return true
 }
 
