@@ -40,12 +40,12 @@ func predictCommand(c *catalog.Catalog, con *console) *cobra.Command {
 		Use:   "predict RECORD --data FILE",
 		Short: "Say which class a saved model takes samples for",
 		Long: `Say which class the model that a run has ended with takes each sample of a file for, and
-with which probability: a table in CSV with a line for each sample, in their order. RECORD is the folder
-DIR/runs/NNNN of a run, or its model.safetensors alone, which says all that this takes. The file has
-the format of the data set that the model was trained on; labels need not be there and are not looked
-at. Columns of a table with a header are found by their names. Samples are filled and scaled as they
-were for training. A word that the training set has not is none of the column's. With --out a file
-of that name is replaced.`,
+with which probability: a table in CSV with a line for each sample, in their order. RECORD is the
+folder DIR/runs/NNNN of a run, or its model.safetensors alone, which says all that this takes. The
+file has the format of the data set that the model was trained on; labels need not be there and are
+not looked at. Columns of a table with a header are found by their names. Samples are filled and
+scaled as they were for training. A word that the training set has not is none of the column's. With
+--out a file of that name is replaced.`,
 		Example: `  gradwire predict results/first/runs/0003 --data new.csv
   gradwire predict model.safetensors --data - < new.csv > classes.csv
   gradwire predict results/first/runs/0003 --data images-idx3-ubyte.gz --format json`,
@@ -95,9 +95,10 @@ func evalCommand(c *catalog.Catalog, con *console) *cobra.Command {
 		Long: `Judge the model that a recorded run has ended with: its accuracy, which classes it takes
 for which, the precision and the recall of each class, by the samples that the run was
 tested on; and its accuracy by the samples that each worker trained on. Samples are cut
-and scaled as the record says. RECORD is the folder DIR/runs/NNNN of a run. Where --data names a file,
-or - for standard input, the model is judged by the labelled samples in it instead, which are read as
-'gradwire predict' reads them, and RECORD can be a model's file. Nothing is written.`,
+and scaled as the record says. RECORD is the folder DIR/runs/NNNN of a run. Where --data
+names a file, or - for standard input, the model is judged by the labelled samples in it
+instead, which are read as 'gradwire predict' reads them, and RECORD can be a model's file.
+Nothing is written.`,
 		Example: `  gradwire eval results/first/runs/0003
   gradwire eval results/first/runs/0003 --data ~/datasets --format json
   gradwire eval results/first/runs/0003 --data another-site.csv`,

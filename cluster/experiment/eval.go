@@ -66,6 +66,7 @@ func (r *recorded) params(node string) ([]float32, error) {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }() // read only: nothing is lost
-	params, _, err := saved.Read(file, func(map[string]string) (nn.Model, error) { return r.point.Spec.Model, nil }, node)
+	own := func(map[string]string) (nn.Model, error) { return r.point.Spec.Model, nil }
+	params, _, err := saved.Read(file, own, node)
 	return params, err
 }

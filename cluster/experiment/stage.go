@@ -100,7 +100,9 @@ func (p *Point) SentTask(m *protos.SampleSet, seed uint64) (*train.Task, error) 
 	}
 	counts := make([]int, len(m.Counts))
 	for i, n := range m.Counts {
-		counts[i] = int(n)
+		if counts[i] = int(n); n < 0 {
+			return nil, fmt.Errorf("class %s has %d samples", m.Classes[i], n)
+		}
 	}
 	return p.taskOf(data, counts, seed, func(t *train.Task) (shards [][]int32, err error) {
 		total := int64(0)

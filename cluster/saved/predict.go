@@ -55,11 +55,11 @@ func remarks(o *datasets.Others) Remarks { return Remarks{o.Total - o.Set.Len(),
 // Notes are the remarks in sentences.
 func (r *Remarks) Notes() (notes []string) {
 	for _, u := range r.Unknown {
-		notes = append(notes, fmt.Sprintf("column %s has %d words that the training set has not, the first, %q, on "+
-			"line %d: all of its inputs are 0 there", u.Column, u.Values, u.First, u.Line))
+		notes = append(notes, fmt.Sprintf("column %s has words that the training set has not, %d in all, the first, "+
+			"%q, on line %d: all of its inputs are 0 there", u.Column, u.Values, u.First, u.Line))
 	}
 	if r.LeftOut > 0 {
-		notes = append(notes, fmt.Sprintf("%d samples are left out because a value is missing, as in training",
+		notes = append(notes, fmt.Sprintf("left out because a value is missing, as in training: %d of the samples",
 			r.LeftOut))
 	}
 	return notes

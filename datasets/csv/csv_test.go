@@ -344,7 +344,8 @@ func FuzzReadOther(f *testing.F) {
 		of.Header = header
 		others, err := ReadOther(datasets.Other{Text: strings.NewReader(text), Inputs: 3, Classes: []string{"h", "l"},
 			Layout: &of, Labelled: labelled},
-			Options{Label: "income", Missing: []Missing{Refuse, Drop, Mean, Constant}[missing%4], Marks: []string{"NA"}})
+			Options{Label: "income", Missing: []Missing{Refuse, Drop, Mean, Constant}[missing%4],
+				Marks: []string{"NA"}})
 		if err != nil {
 			return
 		}

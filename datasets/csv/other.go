@@ -141,13 +141,16 @@ func (t *table) match(columns []column) error {
 	if !t.headed {
 		return t.matchByPlace(len(columns))
 	}
+	at := make(map[string]int, len(all))
+	for k, c := range all {
+		at[c.name] = k
+	}
 	there := make([]bool, len(all))
 	for i := range columns {
-		name := columns[i].name
-		k := slices.IndexFunc(all, func(c column) bool { return c.name == name })
-		if k < 0 {
+		k, known := at[columns[i].name]
+		if !known {
 			return fmt.Errorf("column %d is named %s, which the training file has not; accepted are %s", i+1,
-				input.Quote(name), t.accepted())
+				input.Quote(columns[i].name), t.accepted())
 		}
 		there[k] = true
 		columns[i] = t.asked(all[k])
