@@ -74,7 +74,7 @@ func (c *Catalog) Start(s Start) (string, error) {
 			return "", err
 		}
 	}
-	taking := syntax.NewMap(syntax.Entry("nodes", nodes(architecture)))
+	taking := syntax.NewMap(syntax.Entry("nodes", nodes(architecture, data.Parts)))
 	if later, err = assign(taking, later, "nodes"); err != nil {
 		return "", err
 	}
@@ -170,6 +170,11 @@ func (s *Start) besides(section *syntax.Node) error {
 		return err
 	}
 	for i, f := range section.Fields {
+		if f.Value.Kind == syntax.Map {
+			if err := s.besides(f.Value); err != nil {
+				return err
+			}
+		}
 		if f.Value.Kind != syntax.Scalar || !filepath.IsAbs(f.Value.Text) {
 			continue
 		}
@@ -206,12 +211,19 @@ func members(r train.Role) int {
 	return n
 }
 
-// nodes are those that an architecture needs, named after their roles.
-func nodes(a train.Architecture) *syntax.Node {
+// nodes are those that an architecture needs, named after their roles or, where each worker has a
+// file of the data set, after those.
+func nodes(a train.Architecture, workers []string) *syntax.Node {
 	var list []*syntax.Node
 	for _, r := range a.Roles() {
 		n := members(r)
 		if n == 0 {
+			continue
+		}
+		if r.Trains && workers != nil {
+			for _, name := range workers {
+				list = append(list, flow(fmt.Sprintf("{name: %q, role: %q, compute: {step: 5ms}}", name, r.Name)))
+			}
 			continue
 		}
 		node := fmt.Sprintf("{name: %q, role: %[1]q", r.Name)

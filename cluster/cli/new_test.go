@@ -138,6 +138,38 @@ func TestANewPlanNamesFilesAsTheyLieBesideIt(t *testing.T) {
 	expectCode(t, cli.ExitDone, code, errs)
 }
 
+func TestANewPlanOfAFileForEachWorkerNamesItsNodesAfterThem(t *testing.T) {
+	t.Chdir(t.TempDir())
+	table := "a,b,class\n" + strings.Repeat("1,0,yes\n0,1,no\n", 20)
+	write(t, "plans/b.csv", table)
+	write(t, "plans/p.csv", table)
+	for architecture, nodes := range map[string]string{
+		"gossip":           "name: berlin, role: peer|name: paris, role: peer",
+		"parameter-server": "name: server, role: server|name: berlin, role: worker|name: paris, role: worker",
+	} {
+		code, _, errs := gradwire(t, "plan", "new", "--architecture", architecture, "--data", "csv", "--set",
+			"data.file={paris: plans/p.csv, berlin: plans/b.csv}", "--out", "plans/"+architecture+".yaml")
+		expectCode(t, cli.ExitDone, code, errs)
+		text, err := os.ReadFile("plans/" + architecture + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range append(strings.Split(nodes, "|"), "file: {berlin: b.csv, paris: p.csv}") {
+			if !strings.Contains(string(text), part) {
+				t.Errorf("no %s in\n%s", part, text)
+			}
+		}
+		if strings.Contains(string(text), "count:") {
+			t.Errorf("there is a group of nodes in\n%s", text)
+		}
+	}
+	if err := os.Rename("plans", "moved"); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := gradwire(t, "run", "moved/gossip.yaml", "--out", "out", "--repeats", "1")
+	expectCode(t, cli.ExitDone, code, errs)
+}
+
 // relay is an architecture of a user's own: the parameter server with a key that has no default.
 type relay struct {
 	Depth int    `plan:"depth,required" doc:"how deep"`

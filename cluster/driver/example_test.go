@@ -77,7 +77,7 @@ func ExamplePlan_Resolved() {
 	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
 	// Output:
 	// --set train.bach=64: train.bach: unknown key "bach";
-	// did you mean batch? (accepted: batch, optimizer)
+	// did you mean batch? (accepted: batch, class-weights, optimizer)
 	//       | train.bach=64
 	//       | ^
 }

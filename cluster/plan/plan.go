@@ -40,7 +40,7 @@ type Plan struct {
 	// Data, Model, Train and Architecture are read by the catalog. Train may be nil.
 	Data         *syntax.Node `plan:"data,required" names:"data" doc:"what is learnt from: the set, what is tested on, who sees which samples"`
 	Model        *syntax.Node `plan:"model,required" names:"model" doc:"the network that is trained"`
-	Train        *syntax.Node `plan:"train" names:"train" doc:"how a worker makes its steps: batch and optimizer"`
+	Train        *syntax.Node `plan:"train" names:"train" doc:"how a worker makes its steps: batch, optimizer, class weights"`
 	Architecture *syntax.Node `plan:"architecture,required" names:"architecture" doc:"who computes what and who exchanges what with whom"`
 
 	// Nodes that take part, groups written out as their members, in the order of the file.
