@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/cli/bundled"
+	"github.com/gradwire/gradwire/cluster/cli/shell"
 )
 
 // addExamples adds what bundled plans need to a program: a command that lists them, and their names
@@ -42,7 +43,7 @@ name, show the plan.`,
 		Example: `  gradwire list examples
   gradwire list examples quickstart > mine.yaml
   gradwire run quickstart`,
-		ValidArgsFunction: upTo(1, eachOnce(names...)),
+		ValidArgsFunction: shell.UpTo(1, shell.EachOnce(names...)),
 		Args:              atMostOne("name"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

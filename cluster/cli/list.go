@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli/shell"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/report/text"
 )
@@ -56,7 +57,7 @@ func lister[T any](con *console, what string, kinds []catalog.Kind[T]) *cobra.Co
 		example += "\n" + example + " " + names[0]
 	}
 	return &cobra.Command{
-		Use: what + " [NAME]", Short: short, Example: example, ValidArgsFunction: upTo(1, offer(kinds)),
+		Use: what + " [NAME]", Short: short, Example: example, ValidArgsFunction: shell.UpTo(1, offer(kinds)),
 		Long: short + `, each with what it is and its settings: their defaults, or the words
 required and optional. With a name, say which values each of its settings accepts, and what it means.`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gradwire/gradwire/cluster/cli/shell"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/link/rate"
 )
@@ -49,7 +50,7 @@ With a name, show the round trips between its sites in milliseconds, of which a 
 half, or the rates of the line. A plan says where its nodes are with
 network: {preset: NAME, sites: {NODE: SITE}}, and that a node is on a mobile line with
 uplink: {kind: mobile, line: NAME}, or downlink.`,
-		ValidArgsFunction: upTo(1, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)),
+		ValidArgsFunction: shell.UpTo(1, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp)),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && !slices.Contains(names, args[0]) {
 				return usage(cmd, unknown(args[0], "one of the networks", names))

@@ -131,6 +131,7 @@ var table = map[string]string{
 	"cluster/cli/answers": "cluster/driver cluster/record cluster/report/text",
 	"cluster/cli/bundled": "cluster/driver cluster/plan/syntax",
 	"cluster/cli/hint":    "",
+	"cluster/cli/shell":   "github.com/spf13/cobra/...",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag " +
 		"github.com/schollz/progressbar/v3 golang.org/x/term" + message,
 
