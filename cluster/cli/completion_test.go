@@ -72,7 +72,8 @@ var completed = []struct{ line, want, directive string }{
 		"nodes.near.compute.step= nodes.near.compute.speed= nodes.near.compute.cores=", keys},
 	{"run plan.yaml --set nodes.nobody.",
 		"nodes.nobody.name= nodes.nobody.role= nodes.nobody.count= nodes.nobody.compute= nodes.nobody.compute. " +
-			"nodes.nobody.uplink= nodes.nobody.uplink. nodes.nobody.downlink= nodes.nobody.downlink.", keys},
+			"nodes.nobody.uplink= nodes.nobody.uplink. nodes.nobody.downlink= nodes.nobody.downlink. " +
+			"nodes.nobody.delay= nodes.nobody.delay.", keys},
 	{"run plan.yaml --set network.links.server-f", "network.links.server-far.", keys},
 	{"run plan.yaml --set architecture.",
 		"architecture.kind= architecture.scale= architecture.every=", keys},

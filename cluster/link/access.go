@@ -21,7 +21,7 @@ func CheckAccess(d Delay) error {
 	case Memoryless, Once:
 		return d.Validate()
 	}
-	return errors.New("it depends on earlier messages; accepted is one that does not, such as a distribution or a trace")
+	return errors.New("it depends on earlier messages; accepted is one that does not, such as a distribution")
 }
 
 func (n *Network) newAccess(d Delay, key uint64) access {

@@ -18,7 +18,7 @@ func TestDelayOfAMessageIsTheSumOfTheLinksAndItsEnds(t *testing.T) {
 		want     time.Duration
 	}{{0, 1, 32 * ms}, {1, 0, 32 * ms}, {0, 2, 25 * ms}, {2, 0, 25 * ms}, {2, 1, 12 * ms}} {
 		if got := n.Delay(one.from, one.to, 0); got != one.want {
-			t.Errorf("from %d to %d: present delay %v before the edge is used, want %v", one.from, one.to, got, one.want)
+			t.Errorf("from %d to %d: present delay %v before it is used, want %v", one.from, one.to, got, one.want)
 		}
 		e := n.Edge(one.from, one.to)
 		if got := e.Send(time.Second, 10); got.Delay != one.want || got.Arrival != time.Second+one.want {

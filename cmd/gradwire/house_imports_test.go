@@ -114,8 +114,8 @@ var table = map[string]string{
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
 	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
 		"cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
-		"cluster/wire cluster/refusal actors actors/world actors/train actors/coordinator nn nn/kernel datasets" + mailbox +
-		" protos" + xxhash,
+		"cluster/wire cluster/refusal actors actors/world actors/train actors/coordinator nn nn/kernel datasets " +
+		"protos" + mailbox + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
 		message,
 	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity " +
