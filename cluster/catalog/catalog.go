@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/weights"
+	"github.com/gradwire/gradwire/cluster/topology"
 	"github.com/gradwire/gradwire/datasets/partition"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
@@ -31,7 +32,7 @@ type Catalog struct {
 	Architectures Kinds[train.Architecture]
 	Delays        Kinds[link.Delay]
 	LinkRates     Kinds[rate.Rate]
-	Topologies    Kinds[link.Topology]
+	Topologies    Kinds[topology.Topology]
 	// Actors are those that a driver can have spawned outside of any run. None comes with Gradwire.
 	Actors Kinds[actors.ResidentKind]
 	// Folder, if not nil, is the only folder from which files that a plan names are read, and

@@ -17,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
+	"github.com/gradwire/gradwire/cluster/topology"
 )
 
 const plainPlan = `
@@ -398,7 +399,7 @@ func FuzzRead(f *testing.F) {
 		c.LinkRates.list = slices.DeleteFunc(c.LinkRates.list,
 			func(k Kind[rate.Rate]) bool { return k.Name == "trace" })
 		c.Topologies.list = slices.DeleteFunc(c.Topologies.list,
-			func(k Kind[link.Topology]) bool { return k.Name == "file" })
+			func(k Kind[topology.Topology]) bool { return k.Name == "file" })
 		s, err := c.Read(p)
 		if err != nil {
 			return

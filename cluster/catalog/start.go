@@ -11,10 +11,10 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
-	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/topology"
 	"github.com/gradwire/gradwire/datasets"
 )
 
@@ -303,7 +303,7 @@ func (s *Spec) fit() error {
 		names = append(names, n.Name)
 		d.Nodes = append(d.Nodes, world.Node{Name: n.Name, Role: s.Roles[i].Name})
 	}
-	g, err := link.NewGraph(s.Topologies[0].Topology, names,
+	g, err := topology.NewGraph(s.Topologies[0].Topology, names,
 		rand.New(actors.Source(s.Plan.Seed, actors.Coordinator, "topology")))
 	if err != nil {
 		return err

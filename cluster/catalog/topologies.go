@@ -5,36 +5,36 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/topology"
 )
 
 // Topology says who is whose neighbour from an instant on.
 type Topology struct {
 	At       time.Duration
-	Topology link.Topology
+	Topology topology.Topology
 	// Section is where the plan says so, for errors.
 	Section *syntax.Node
 }
 
 func addTopologies(c *Catalog) {
 	t := &c.Topologies
-	t.Declare("complete", link.Complete{}, "every two nodes are neighbours")
-	t.Declare("ring", link.Ring{}, "each node has the one before it and the one after it")
-	t.Declare("star", link.Star{}, "one node, the first unless centre names another, has all others")
-	t.Declare("tree", link.Tree{Branching: 2},
+	t.Declare("complete", topology.Complete{}, "every two nodes are neighbours")
+	t.Declare("ring", topology.Ring{}, "each node has the one before it and the one after it")
+	t.Declare("star", topology.Star{}, "one node, the first unless centre names another, has all others")
+	t.Declare("tree", topology.Tree{Branching: 2},
 		"balanced: each node has its parent and branching children; 1 makes a line")
-	t.Declare("grid", link.Grid{}, "rows and columns, as square as the nodes allow")
-	t.Declare("torus", link.Torus{}, "a grid whose opposite sides are joined")
-	t.Declare("hypercube", link.Hypercube{},
+	t.Declare("grid", topology.Grid{}, "rows and columns, as square as the nodes allow")
+	t.Declare("torus", topology.Torus{}, "a grid whose opposite sides are joined")
+	t.Declare("hypercube", topology.Hypercube{},
 		"a power of two of nodes, joined where their positions differ in one binary digit")
-	t.Declare("exponential", link.ExponentialGraph{}, "hops of 2^j + 1 for j = 0 … ⌊log2(n−1)⌋ (Lian et al. 2018)")
-	t.Declare("random-regular", link.RandomRegular{},
+	t.Declare("exponential", topology.ExponentialGraph{}, "hops of 2^j + 1 for j = 0 … ⌊log2(n−1)⌋ (Lian et al. 2018)")
+	t.Declare("random-regular", topology.RandomRegular{},
 		"degree random neighbours for each node (Steger and Wormald 1999)")
-	t.Declare("erdos-renyi", link.ErdosRenyi{},
+	t.Declare("erdos-renyi", topology.ErdosRenyi{},
 		"every two nodes with one probability, or so that degree is the mean number of neighbours (Gilbert 1959)")
-	t.Declare("small-world", link.SmallWorld{Neighbours: 4, Rewire: 0.1},
+	t.Declare("small-world", topology.SmallWorld{Neighbours: 4, Rewire: 0.1},
 		"a ring of the nearest neighbours, a share of whose edges is rewired at random (Watts and Strogatz 1998)")
 	type file struct {
 		File   string       `plan:"file,required" doc:"the edges, beside the plan unless its path is absolute"`
@@ -43,13 +43,13 @@ func addTopologies(c *Catalog) {
 	t.Add(Define("file",
 		"edges from a file beside the plan, one a line: two names, or positions from 0, with a comma between them",
 		func() file { return file{} },
-		func(c *Catalog, s *file) (link.Topology, error) {
-			return readBeside(c, s.Source.At("file"), &s.File, "edge list", link.ReadEdges)
+		func(c *Catalog, s *file) (topology.Topology, error) {
+			return readBeside(c, s.Source.At("file"), &s.File, "edge list", topology.ReadEdges)
 		}))
 }
 
 // topology reads a topology of nodes of these names: a word, or a map with settings.
-func (c *Catalog) topology(n *syntax.Node, nodes []string) (link.Topology, *syntax.Node, error) {
+func (c *Catalog) topology(n *syntax.Node, nodes []string) (topology.Topology, *syntax.Node, error) {
 	t, resolved, err := c.Topologies.readWord(c, n)
 	if err != nil {
 		return nil, nil, err

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/topology"
 )
 
 func withoutSections(ts []Topology) (bare []Topology) {
@@ -27,10 +27,10 @@ schedule:
   - {at: 1s, link: [s, a], do: down}
 `)
 	equal(t, "topologies", []Topology{
-		{Topology: link.Ring{}}, {At: time.Second, Topology: link.ErdosRenyi{Probability: 0.5}},
-		{At: 2 * time.Second, Topology: link.Star{Centre: "b"}},
+		{Topology: topology.Ring{}}, {At: time.Second, Topology: topology.ErdosRenyi{Probability: 0.5}},
+		{At: 2 * time.Second, Topology: topology.Star{Centre: "b"}},
 	}, withoutSections(s.Topologies))
-	equal(t, "without a word", []Topology{{Topology: link.Complete{}}}, withoutSections(mustSpec(t, "").Topologies))
+	equal(t, "without a word", []Topology{{Topology: topology.Complete{}}}, withoutSections(mustSpec(t, "").Topologies))
 }
 
 func TestFileOfEdgesNamesThePlansNodes(t *testing.T) {
@@ -39,11 +39,11 @@ func TestFileOfEdgesNamesThePlansNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := link.NewGraph(s.Topologies[0].Topology, []string{"s", "a", "b"}, rand.New(rand.NewPCG(1, 1)))
+	g, err := topology.NewGraph(s.Topologies[0].Topology, []string{"s", "a", "b"}, rand.New(rand.NewPCG(1, 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "graph", link.Graph{{1, 2}, {0}, {0}}, g)
+	equal(t, "graph", topology.Graph{{1, 2}, {0}, {0}}, g)
 
 	write(t, filepath.Join(dir, "edges.csv"), "s,a\ns,c\n")
 	_, err = spec(t, dir, "network: {topology: {kind: file, file: edges.csv}}")
@@ -98,9 +98,9 @@ func TestTopologyOfTheScheduleIsTriedOnThePlansNodes(t *testing.T) {
 func TestUsersTopologyStandsBesideTheOthers(t *testing.T) {
 	c := Default()
 	c.Topologies.Add(Define("line", "one after the other", func() struct{} { return struct{}{} },
-		func(*Catalog, *struct{}) (link.Topology, error) { return link.Tree{Branching: 1}, nil }))
+		func(*Catalog, *struct{}) (topology.Topology, error) { return topology.Tree{Branching: 1}, nil }))
 	got, resolved, err := c.topology(syntax.NewText("line"), []string{"a", "b"})
-	if err != nil || got != (link.Tree{Branching: 1}) || resolved.Flow() != "{kind: line}" {
+	if err != nil || got != (topology.Tree{Branching: 1}) || resolved.Flow() != "{kind: line}" {
 		t.Errorf("%v, %v, %v", got, resolved, err)
 	}
 }

@@ -71,6 +71,8 @@ type Parcel struct {
 	Sent, Arrival time.Duration
 	// Lost marks a message that never arrives.
 	Lost bool
+	// Ticket, unless it is 0, is that of a message whose Arrival is not known yet.
+	Ticket int32
 
 	evidence *evidence
 }
@@ -105,7 +107,7 @@ func (d *Door) Pass(
 		p.Edge.SendControl(p.Size)
 	default:
 		transit := p.Edge.Send(now, p.Size)
-		p.Arrival, p.Lost = transit.Arrival, transit.Lost
+		p.Arrival, p.Lost, p.Ticket = transit.Arrival, transit.Lost, transit.Ticket
 	}
 	if d.strict {
 		if err := d.roundTrip(&frame, &p); err != nil {
@@ -231,6 +233,17 @@ func (p *Parcel) Receive(now time.Duration) time.Duration {
 		return p.Edge.Receive(now, p.Size)
 	}
 	return now
+}
+
+// Settle tells a parcel with a ticket when it arrives, or that it is lost. It returns an error when
+// Arrive would.
+func (p *Parcel) Settle(t link.Transit) error {
+	p.Arrival, p.Lost, p.Ticket = t.Arrival, t.Lost, 0
+	if !p.Lost {
+		return nil
+	}
+	p.release()
+	return p.evidence.check()
 }
 
 // HasDownlink reports whether Receive must be called at Arrival.

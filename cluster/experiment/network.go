@@ -116,5 +116,6 @@ func (l *lines) line(from, to int) link.Line {
 	return link.Line{
 		From: a.Name, To: b.Name, Config: course.Config, Changes: course.Changes,
 		Uplink: near.Uplink, Downlink: far.Downlink, Leaving: near.Delay, Reaching: far.Delay,
+		Fair: l.spec.Plan.Network.Fair,
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/topology"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -135,6 +136,9 @@ func profile(c plan.Compute, model nn.Model, batch int) world.Profile {
 func (p *Point) network(seed uint64) (n *link.Network, names []string, changes []link.Change) {
 	names = append(p.names(), actors.Coordinator)
 	n = link.New(seed, names)
+	if p.Spec.Plan.Network.Fair {
+		n.ShareFairly()
+	}
 	n.SetDefault(p.Spec.Default)
 	if current := p.Spec.Links.Start(); current != nil {
 		n.SetConfigs(current.Config)
@@ -175,7 +179,7 @@ func (p *Point) graphs(seed uint64, names []string) ([]actors.Graph, error) {
 		if i > 0 {
 			purpose += " at " + t.At.String()
 		}
-		g, err := link.NewGraph(t.Topology, names, rand.New(actors.Source(seed, actors.Coordinator, purpose)))
+		g, err := topology.NewGraph(t.Topology, names, rand.New(actors.Source(seed, actors.Coordinator, purpose)))
 		if err != nil {
 			return nil, syntax.Errorf(t.Section, "%w", err)
 		}

@@ -15,6 +15,7 @@ const (
 	accesses // the delay of a node's access that is drawn once
 	leaving  // what the sender's access adds
 	reaching // what the receiver's does
+	repeats  // losses of tries after the first, where rates are shared
 )
 
 // counter is a counter-based generator: what it draws is a function of the edge, the number of the

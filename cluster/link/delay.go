@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/link/portable"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
@@ -145,7 +146,7 @@ func (d Exponential) Start(random *rand.Rand, _ Process) Process {
 	if d.Max > 0 {
 		width := float64(d.Max - d.Min)
 		x := width / float64(d.Mean)
-		p.mass = 1 - exp(-x)
+		p.mass = 1 - portable.Exp(-x)
 		p.present = d.Min + nearest(truncatedExponentialMean(x)*float64(d.Mean))
 	}
 	return p
@@ -156,7 +157,7 @@ func truncatedExponentialMean(x float64) float64 {
 	if x < 1e-4 {
 		return x * (0.5 - x/12)
 	}
-	decay := exp(-x)
+	decay := portable.Exp(-x)
 	return 1 - x*decay/(1-decay)
 }
 
@@ -169,7 +170,7 @@ type exponential struct {
 
 func (e *exponential) Next(time.Duration) time.Duration {
 	u := e.rand.Float64()
-	delay := e.Min + nearest(-float64(e.Mean)*log(1-float64(u*e.mass)))
+	delay := e.Min + nearest(-float64(e.Mean)*portable.Log(1-float64(u*e.mass)))
 	if e.Max > 0 && delay > e.Max {
 		return e.Max
 	}

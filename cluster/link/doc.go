@@ -19,8 +19,9 @@
 // at the instant of sending. The downlink serves messages in the order in which they arrive,
 // over all edges, so the world calls [Edge.Receive] when an arrival is due.
 //
-// A [Topology], realized by [NewGraph], says which nodes are neighbours, that is, whom an
-// architecture talks to; there is a link between any two nodes.
+// With [Network.ShareFairly] there are no queues: messages under way share uplinks, edges and
+// downlinks max–min fairly, each at one rate over the three. When one is through is not known
+// before, so the world asks [Network.Due] and [Network.Settle].
 //
 // The package is pure: it has no clock, goroutine, lock or I/O (except [ReadTrace] and
 // [ReadEdges], which read a bounded amount). The world that owns a [Network] supplies the time

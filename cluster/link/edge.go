@@ -1,6 +1,10 @@
 package link
 
-import "time"
+import (
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/link/fluid"
+)
 
 // Edge is the directed link from one node to another. See Network.Edge for how long it is good.
 type Edge struct {
@@ -10,12 +14,13 @@ type Edge struct {
 	process             Process // nil where the delay is constant
 	stats               *Stats  // of the edge, or of all edges of its source
 	key                 uint64  // of what it draws
-	line                queue
+	line                lane
 	last                time.Duration // latest arrival so far
 	flapper             *flapper      // nil unless the edge is Intermittent
 	source, destination int32
 	outage              int32 // outages before this one ended before line.free
 	underway            int32 // messages that were neither delivered nor dropped, control messages among them
+	oldest, newest      int32 // tickets of those that must not overtake each other
 	channel             channel
 	used                bool // it has carried a message that was not one of control
 	far                 bool // the access of one of its ends adds to its delays
@@ -33,6 +38,8 @@ type Transit struct {
 	// Lost says that the message never arrives. It is counted already; Discard must not be called
 	// for it.
 	Lost bool
+	// Ticket is not 0 for a message that takes its share of rates: Settle will tell the rest.
+	Ticket int32
 }
 
 // Stats counts what an edge, or all edges of a source, have carried since the network was made.
@@ -69,6 +76,9 @@ const negativeSize = "link: negative size"
 // instant of an earlier call for an edge of the same source. The message passes the sender's
 // uplink, the edge and the delay and counts as sent; if it is lost, also as dropped.
 //
+// In a network that shares rates fairly the rest is known later, unless nothing limits the message:
+// then the transit has a ticket.
+//
 // What it draws depends on how many messages were sent before, as Stats counts them, whether or not
 // they were lost, so that a change of the loss moves no delay.
 func (e *Edge) Send(now time.Duration, size int) Transit {
@@ -79,6 +89,12 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 	e.stats.Sent++
 	e.stats.SentBytes += int64(size)
 	e.used = true
+	if e.network.shared != nil {
+		var over [fluid.MaxCrossed]int32
+		if crossed := e.crossed(over[:0]); len(crossed) > 0 {
+			return e.share(now, size, number, crossed)
+		}
+	}
 	whole := size + int(e.law.Overhead)
 	departure := e.line.pass(e.from.uplink.pass(now, whole), whole)
 	tries, lost := 1, false
@@ -86,6 +102,11 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 		e.network.draws.seek(e.key, number, losses)
 		departure, tries, lost = e.applyHazards(departure, whole)
 	}
+	return e.depart(departure, number, size, tries, lost)
+}
+
+// depart draws the delay of a message that leaves the edge's queue, or is lost there.
+func (e *Edge) depart(departure time.Duration, number uint64, size, tries int, lost bool) Transit {
 	delay := e.law.constant
 	if e.process != nil {
 		e.network.draws.seek(e.key, number, delays)
@@ -242,5 +263,8 @@ func (e *Edge) Destination() int32 { return e.destination }
 // now on meets what was: an edge made later would do the same.
 func (e *Edge) idle() bool {
 	next := e.from.uplink.free
+	if s := e.network.shared; s != nil {
+		next = s.flows.Now()
+	}
 	return e.underway == 0 && e.last <= next && e.line.free < next
 }

@@ -2,7 +2,6 @@ package link_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
@@ -28,9 +27,19 @@ func ExampleNetwork() {
 	// sent 500ms arrives 1.15s
 }
 
-func ExampleNewGraph() {
-	g, err := link.NewGraph(link.Ring{}, []string{"a", "b", "c", "d"}, rand.New(rand.NewPCG(1, 1)))
-	fmt.Println(g, err)
+// Two messages of 10 kB share a link of 10 kB/s; the second one is sent half a second later.
+func ExampleNetwork_ShareFairly() {
+	n := link.New(1, []string{"worker", "server"})
+	n.ShareFairly()
+	n.Set(0, 1, link.Config{Rate: rate.Constant(10_000)})
+	n.Edge(0, 1).Send(0, 10_000)
+	n.Edge(0, 1).Send(500*time.Millisecond, 10_000)
+	for n.Due() < link.Forever {
+		if t, settled := n.Settle(n.Due()); settled {
+			fmt.Println("arrives", t.Arrival)
+		}
+	}
 	// Output:
-	// [[1 3] [0 2] [1 3] [0 2]] <nil>
+	// arrives 1.5s
+	// arrives 2s
 }

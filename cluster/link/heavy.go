@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/link/portable"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
@@ -37,13 +38,13 @@ func (d Pareto) Start(random *rand.Rand, _ Process) Process {
 	least := float64(d.Min)
 	switch {
 	case d.Max > 0:
-		ratio := log(least / float64(d.Max))
-		p.mass = 1 - exp(d.Alpha*ratio)
+		ratio := portable.Log(least / float64(d.Max))
+		p.mass = 1 - portable.Exp(d.Alpha*ratio)
 		p.present = capped(least*slope((d.Alpha-1)*ratio)/slope(d.Alpha*ratio), d.Max)
 	case d.Alpha > 1:
 		p.present = capped(least*d.Alpha/(d.Alpha-1), MaxDelay)
 	default:
-		p.present = capped(least*exp(math.Ln2/d.Alpha), MaxDelay)
+		p.present = capped(least*portable.Exp(math.Ln2/d.Alpha), MaxDelay)
 	}
 	return p
 }
@@ -53,7 +54,7 @@ func slope(y float64) float64 {
 	if math.Abs(y) < 1e-5 {
 		return 1 + float64(y/2) + float64(y*y)/6
 	}
-	return (exp(y) - 1) / y
+	return (portable.Exp(y) - 1) / y
 }
 
 type pareto struct {
@@ -69,7 +70,7 @@ func (p *pareto) Next(time.Duration) time.Duration {
 		limit = p.Max
 	}
 	u := p.rand.Float64()
-	return capped(float64(p.Min)*exp(-log(1-float64(u*p.mass))/p.Alpha), limit)
+	return capped(float64(p.Min)*portable.Exp(-portable.Log(1-float64(u*p.mass))/p.Alpha), limit)
 }
 
 func (p *pareto) Present(time.Duration) time.Duration { return p.present }
@@ -106,7 +107,7 @@ func (d LogNormal) Validate() error {
 		return err
 	}
 	if d.bound() < -maxTail {
-		reach := d.Min + capped(float64(d.Median)*exp(-maxTail*d.Sigma), MaxDelay)
+		reach := d.Min + capped(float64(d.Median)*portable.Exp(-maxTail*d.Sigma), MaxDelay)
 		return field.Errorf(d, "Max", "above %v: no more than %d times sigma below the logarithm of the median", reach,
 			maxTail)
 	}
@@ -119,7 +120,7 @@ func (d LogNormal) bound() float64 {
 	if d.Max == 0 {
 		return math.Inf(1)
 	}
-	return log(float64(d.Max-d.Min)/float64(d.Median)) / d.Sigma
+	return portable.Log(float64(d.Max-d.Min)/float64(d.Median)) / d.Sigma
 }
 
 // Memoryless marks the delay.
@@ -128,11 +129,11 @@ func (LogNormal) Memoryless() {}
 // Start returns a process that draws one number a message.
 func (d LogNormal) Start(random *rand.Rand, _ Process) Process {
 	p := &logNormal{LogNormal: d, mass: 1, rand: random, limit: MaxDelay - d.Min}
-	mean := float64(d.Median) * exp(d.Sigma*d.Sigma/2)
+	mean := float64(d.Median) * portable.Exp(d.Sigma*d.Sigma/2)
 	if d.Max > 0 {
 		p.limit = d.Max - d.Min
-		p.mass = normalCDF(d.bound())
-		mean *= normalCDF(d.bound()-d.Sigma) / p.mass
+		p.mass = portable.NormalCDF(d.bound())
+		mean *= portable.NormalCDF(d.bound()-d.Sigma) / p.mass
 	}
 	p.present = d.Min + capped(mean, p.limit)
 	return p
@@ -148,8 +149,8 @@ type logNormal struct {
 func (l *logNormal) Next(time.Duration) time.Duration {
 	// The middle of one of 2⁵² cells: never 0, never 1.
 	u := (float64(l.rand.Uint64()>>12) + 0.5) * 0x1p-52
-	z := normalQuantile(float64(u * l.mass))
-	return l.Min + capped(float64(l.Median)*exp(float64(z*l.Sigma)), l.limit)
+	z := portable.NormalQuantile(float64(u * l.mass))
+	return l.Min + capped(float64(l.Median)*portable.Exp(float64(z*l.Sigma)), l.limit)
 }
 
 func (l *logNormal) Present(time.Duration) time.Duration { return l.present }

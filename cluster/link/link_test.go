@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/link/rate"
 	"github.com/gradwire/gradwire/cluster/plan/field"
+	"github.com/gradwire/gradwire/cluster/topology"
 	"pgregory.net/rapid"
 )
 
@@ -587,7 +588,7 @@ func TestLinksHaveTheSameBitsOnEveryProcessor(t *testing.T) {
 			_ = binary.Write(hash, binary.LittleEndian, int64(v)) // a hash returns no error
 		}
 	}
-	graph, err := link.NewGraph(link.ErdosRenyi{Degree: 8}, names(40), rand.New(rand.NewPCG(1, 2)))
+	graph, err := topology.NewGraph(topology.ErdosRenyi{Degree: 8}, names(40), rand.New(rand.NewPCG(1, 2)))
 	if err != nil {
 		t.Fatal(err)
 	}

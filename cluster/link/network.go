@@ -31,11 +31,12 @@ type Network struct {
 	sums     []Stats    // by source, once there are more; nil before
 	free     []*Edge    // to be used again
 	kept     []*Edge    // scratch of sweep
+	shared   *shared    // nil where messages wait for each other
 }
 
 // node is a node's side of the network: its shared queues and the edges that lead out of it.
 type node struct {
-	uplink, downlink queue
+	uplink, downlink lane
 	access           access
 	out              table
 	key              uint64
@@ -177,7 +178,7 @@ func (n *Network) at(index int32) *node {
 	return &n.nodes[index]
 }
 
-func (n *Network) limit(q *queue, r rate.Rate, key uint64, p purpose) {
+func (n *Network) limit(q *lane, r rate.Rate, key uint64, p purpose) {
 	if r != nil && r.Validate() != nil {
 		panic(invalidSetup)
 	}
@@ -262,6 +263,9 @@ func (n *Network) sweep(from *node) {
 		switch {
 		case e == nil:
 		case e.law.memoryless && e.idle() && e.law == n.lawOf(e.source, e.destination):
+			if e.line.resource > 0 {
+				n.shared.flows.Remove(e.line.resource - 1)
+			}
 			n.free = append(n.free, e)
 		default:
 			n.kept = append(n.kept, e)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/link/portable"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
@@ -63,8 +64,8 @@ func (d Normal) Start(random *rand.Rand, _ Process) Process {
 		p.std = -p.std
 		low, high = -high, -low
 	}
-	p.base = normalCDF(low)
-	p.mass = normalCDF(high) - p.base
+	p.base = portable.NormalCDF(low)
+	p.mass = portable.NormalCDF(high) - p.base
 	p.present = p.at(truncatedNormalMean(low, high))
 	return p
 }
@@ -77,8 +78,8 @@ func truncatedNormalMean(a, b float64) float64 {
 		// numbers.
 		return middle - middle*float64(width*width)/12
 	}
-	mass := normalCDF(b) - normalCDF(a)
-	return (normalDensity(a) - normalDensity(b)) / mass
+	mass := portable.NormalCDF(b) - portable.NormalCDF(a)
+	return (portable.NormalDensity(a) - portable.NormalDensity(b)) / mass
 }
 
 type normal struct {
@@ -92,7 +93,7 @@ type normal struct {
 func (n *normal) Next(time.Duration) time.Duration {
 	// The middle of one of 2⁵² cells: never 0, never 1.
 	u := (float64(n.rand.Uint64()>>12) + 0.5) * 0x1p-52
-	return n.at(normalQuantile(n.base + float64(u*n.mass)))
+	return n.at(portable.NormalQuantile(n.base + float64(u*n.mass)))
 }
 
 // at returns the delay at z standard deviations from the mean, within the bounds.

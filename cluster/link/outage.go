@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/link/portable"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
@@ -172,7 +173,7 @@ func (p *poisson) open(cell int64) {
 
 func (p *poisson) end() time.Duration { return time.Duration(p.cell+1) * p.width }
 
-func (p *poisson) draw() { p.next += nearest(-p.gap * log(1-p.uniform())) }
+func (p *poisson) draw() { p.next += nearest(-p.gap * portable.Log(1-p.uniform())) }
 
 func (p *poisson) uniform() float64 { return float64(p.stream.Uint64()>>11) * 0x1p-53 }
 

@@ -19,6 +19,8 @@ type Line struct {
 	Downlink rate.Rate // of To, likewise
 	// Leaving and Reaching are what the accesses of From and To add to the delay; nil adds none.
 	Leaving, Reaching Delay
+	// Fair says that messages share the rates.
+	Fair bool
 	// Changes are what happens to the edge during the run, in the order of time.
 	Changes []LineChange
 }
@@ -43,6 +45,9 @@ type Probe struct {
 // network returns a network of the line alone.
 func (l *Line) network(seed uint64) *Network {
 	n := New(seed, []string{l.From, l.To})
+	if l.Fair {
+		n.ShareFairly()
+	}
 	n.SetAccess(0, l.Leaving)
 	n.SetAccess(1, l.Reaching)
 	n.Set(0, 1, l.Config)
@@ -58,16 +63,32 @@ func (l *Line) Probe(seed uint64, size int, every time.Duration, count int) []Pr
 	n := l.network(seed)
 	probes := make([]Probe, count)
 	arrivals := make([]time.Duration, count)
+	of := map[int32]int{} // by ticket
+	note := func(i int, t Transit) {
+		probes[i].Delay, probes[i].Tries, probes[i].Lost = t.Delay, t.Tries, t.Lost
+		arrivals[i] = t.Arrival
+	}
+	settle := func(until time.Duration) {
+		for n.Due() <= until {
+			if t, settled := n.Settle(n.Due()); settled {
+				note(of[t.Ticket], t)
+			}
+		}
+	}
 	changes := l.Changes
 	for i := range probes {
 		now := time.Duration(i) * every
 		for ; len(changes) > 0 && changes[0].At <= now; changes = changes[1:] {
+			settle(changes[0].At)
 			n.Set(0, 1, changes[0].Config)
 		}
+		settle(now)
+		probes[i] = Probe{Sent: now, Took: Forever}
 		t := n.Edge(0, 1).Send(now, size)
-		probes[i] = Probe{Sent: now, Delay: t.Delay, Took: Forever, Tries: t.Tries, Lost: t.Lost}
-		arrivals[i] = t.Arrival
+		of[t.Ticket] = i
+		note(i, t)
 	}
+	settle(Horizon)
 	order := make([]int, count)
 	for i := range order {
 		order[i] = i

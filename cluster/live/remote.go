@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/wire"
 )
 
@@ -48,6 +49,12 @@ func (r *remote) send(kind wire.Kind, message any) {
 		}
 		return
 	}
+	if p.Ticket != 0 {
+		w.shares[p.Ticket] = shared{r, &p}
+		w.expect()
+		w.network.Unlock()
+		return
+	}
 	held := !r.destination.away && p.HasDownlink()
 	if p.Arrival == p.Sent && (!p.Emulated() || !held && w.underway[r.way()] == 0) {
 		w.network.Unlock()
@@ -76,6 +83,41 @@ func (r *remote) hold(p *door.Parcel, downlink bool) {
 			}
 		})
 	})
+}
+
+// shared is a parcel of which it is not known when it arrives.
+type shared struct {
+	by     *remote
+	parcel *door.Parcel
+}
+
+// expect has the clock settle what shares rates. Called under the lock, after each use of the
+// network that may change when something is due.
+func (w *World) expect() {
+	due := w.config.Network.Due()
+	if due == link.Forever || w.expects && due >= w.expected {
+		return
+	}
+	w.expects, w.expected = true, due
+	w.clock.At(due, func() { w.Locked(func() { w.settle(due) }) })
+}
+
+// settle enters what the network has found out until an instant.
+func (w *World) settle(now time.Duration) {
+	if w.expects && w.expected == now {
+		w.expects = false
+	}
+	for t, settled := w.config.Network.Settle(now); settled; t, settled = w.config.Network.Settle(now) {
+		s := w.shares[t.Ticket]
+		delete(w.shares, t.Ticket)
+		if err := s.parcel.Settle(t); err != nil {
+			w.fail(err)
+		}
+		if !t.Lost {
+			s.by.hold(s.parcel, false)
+		}
+	}
+	w.expect()
 }
 
 // receive puts a parcel that is at the end of its edge onto the downlink.

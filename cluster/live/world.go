@@ -127,8 +127,11 @@ type World struct {
 
 	network  sync.Mutex // guards door, links and cores, and lets no node change its life
 	door     *door.Door
-	underway map[way]int // messages that wait for the clock, but for those on their way to a downlink
-	observe  sync.Mutex  // one event at a time
+	underway map[way]int      // messages that wait for the clock, but for those on their way to a downlink
+	shares   map[int32]shared // of which it is not known when they arrive, by ticket
+	expects  bool             // a call is entered for expected, which Network.Due was
+	expected time.Duration
+	observe  sync.Mutex // one event at a time
 }
 
 // node is one logical node.
@@ -193,7 +196,7 @@ func New(config Config) (*World, error) {
 		config: config, partial: partial, placed: make(chan struct{}), halted: make(chan struct{}),
 		end:      make(chan struct{}),
 		progress: protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
-		underway: map[way]int{},
+		underway: map[way]int{}, shares: map[int32]shared{},
 	}
 	w.tensors.Poison = d.Strict
 	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, d)
@@ -234,7 +237,12 @@ func (w *World) Place() (err error) {
 		return err
 	}
 	for _, c := range w.config.Changes {
-		w.clock.At(c.At, func() { w.Locked(c.Apply) })
+		w.clock.At(c.At, func() {
+			w.Locked(func() {
+				c.Apply()
+				w.expect()
+			})
+		})
 	}
 	if err = w.cycle.Populate(w.config.Start, w.config.Hosted); err != nil {
 		w.fail(err)

@@ -12,10 +12,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/submission"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/protos"
@@ -90,8 +93,22 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	return v.process.newConductor(v.submission.NextRun(), v.submission.Log, m), nil
 }
 
+// checkSharing refuses to share downlinks. Messages of several processes meet there, each of which
+// knows its own alone.
+func checkSharing(s *catalog.Spec) error {
+	limited := slices.IndexFunc(s.Access, func(a catalog.Access) bool { return a.Downlink != nil })
+	if limited < 0 || !s.Plan.Network.Fair {
+		return nil
+	}
+	return syntax.Errorf(s.Plan.Network.Source.At("share"), "fair, while node %s has a downlink, which processes of a "+
+		"cluster cannot share; accepted are fifo, or limits of uplinks and links alone", s.Plan.Nodes[limited].Name)
+}
+
 // Rehearse asks every process that would host nodes of a point whether it can.
 func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
+	if err := checkSharing(s.Point.Spec); err != nil {
+		return refusal.Input(err)
+	}
 	c, err := v.conductor(ctx, s)
 	if err != nil {
 		return err

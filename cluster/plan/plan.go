@@ -191,9 +191,11 @@ type NetworkSpec struct {
 	Topology *syntax.Node `plan:"topology" names:"topology" doc:"who is whose neighbour: a word, or a map with settings"`
 	// Preset and Matrix say how far sites are from each other, and Sites where nodes are. The delay
 	// that follows for a pair stands in place of Default's.
-	Preset  string       `plan:"preset,omitzero" words:"regions-aws-2024|regions-ibm-2026" doc:"how far sites are from each other, as it was measured; gradwire list networks shows them"`
-	Matrix  string       `plan:"matrix,omitzero" doc:"how far sites are from each other: a CSV file beside the plan, whose first line is a unit, such as round_trip_ms, and the sites, and each other one a site and its figures"`
-	Sites   Sites        `plan:"sites,omitzero" doc:"where nodes are: nodes or groups, or \"*\" for everyone else, each with a site of the preset or the matrix; default with a matrix: each node is the site of its name"`
+	Preset string `plan:"preset,omitzero" words:"regions-aws-2024|regions-ibm-2026" doc:"how far sites are from each other, as it was measured; gradwire list networks shows them"`
+	Matrix string `plan:"matrix,omitzero" doc:"how far sites are from each other: a CSV file beside the plan, whose first line is a unit, such as round_trip_ms, and the sites, and each other one a site and its figures"`
+	Sites  Sites  `plan:"sites,omitzero" doc:"where nodes are: nodes or groups, or \"*\" for everyone else, each with a site of the preset or the matrix; default with a matrix: each node is the site of its name"`
+	// Fair has messages share uplinks, links and downlinks; otherwise they queue.
+	Fair    bool         `plan:"share" words:"fifo|fair" doc:"what messages do that want the same uplink, link or downlink at the same time: fifo: one after the other; fair: all at once, with rates that are max-min fair"`
 	Default LinkSettings `plan:"default" doc:"what links are like that are not named below"`
 	// Links in the order of the file. Of several that name a pair the last one counts, alone; what
 	// it leaves out is as in Default. [Plan.Links] carries this out.

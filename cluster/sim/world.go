@@ -116,6 +116,8 @@ type World struct {
 	failure    error
 	pool       pool
 	coordinate *process
+	shares     []slot // deliveries of which it is not known when they arrive, by ticket
+	sharing    int    // how many there are
 }
 
 // node is one logical node.
@@ -218,7 +220,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	w.takeTurns()
 	for !w.finished && w.failure == nil {
 		w.notice()
-		if w.calendar.Len() == 0 || w.stuck() {
+		if w.calendar.Len()+w.sharing == 0 || w.stuck() {
 			w.failure = w.config.Deployment.Standstill(w.now, w.cycle.Waits(), w.door.Losses())
 			break
 		}
@@ -236,20 +238,18 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	return w.stats, w.failure
 }
 
-// next works off the next entry of the calendar.
+// next works off the next entry of the calendar, or of the network if that is due by then.
 func (w *World) next() {
+	if w.sharing > 0 {
+		if due := w.config.Network.Due(); w.calendar.Len() == 0 || due <= w.calendar.First() {
+			w.settle(due)
+			return
+		}
+	}
 	at, number, item := w.calendar.Next()
 	s := *item
 	*item = slot{}
-	if !w.watches(&s) {
-		w.work--
-	}
-	if !w.leads(&s) {
-		w.members--
-	}
-	if rouses(&s) {
-		w.rousing--
-	}
+	w.count(&s, -1)
 	if s.what == vacant || (w.halted && !w.leads(&s)) || w.outlived(&s) {
 		return
 	}
@@ -342,17 +342,22 @@ func (w *World) notice() {
 	}
 }
 
+// count adds to how many entries of its kinds there are.
+func (w *World) count(s *slot, entries int) {
+	if !w.watches(s) {
+		w.work += entries
+	}
+	if !w.leads(s) {
+		w.members += entries
+	}
+	if rouses(s) {
+		w.rousing += entries
+	}
+}
+
 // enter puts a slot into the calendar.
 func (w *World) enter(at time.Duration, s slot) (id uint64) {
-	if !w.watches(&s) {
-		w.work++
-	}
-	if !w.leads(&s) {
-		w.members++
-	}
-	if rouses(&s) {
-		w.rousing++
-	}
+	w.count(&s, 1)
 	item, id := w.calendar.Enter(at)
 	*item = s
 	return id
@@ -389,12 +394,40 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 	case err != nil:
 		w.fail(err)
 	case p.Lost:
+	case p.Ticket != 0:
+		w.hold(slot{what: delivery, to: to, parcel: p})
 	case !p.Emulated() && p.Arrival == w.now:
 		w.deliver(to, &p, w.calendar.Number())
 	case p.HasDownlink():
 		w.enter(p.Arrival, slot{what: arrival, to: to, parcel: p})
 	default:
 		w.enter(p.Arrival, slot{what: delivery, to: to, parcel: p})
+	}
+}
+
+// hold keeps a delivery until the network knows when it is.
+func (w *World) hold(s slot) {
+	for int(s.parcel.Ticket) >= len(w.shares) {
+		w.shares = append(w.shares, slot{})
+	}
+	w.shares[s.parcel.Ticket] = s
+	w.sharing++
+	w.count(&s, 1)
+}
+
+// settle enters what the network has found out until an instant.
+func (w *World) settle(now time.Duration) {
+	for t, settled := w.config.Network.Settle(now); settled; t, settled = w.config.Network.Settle(now) {
+		s := w.shares[t.Ticket]
+		w.shares[t.Ticket] = slot{}
+		w.sharing--
+		w.count(&s, -1)
+		if err := s.parcel.Settle(t); err != nil {
+			w.fail(err)
+		}
+		if !t.Lost {
+			w.enter(t.Arrival, s)
+		}
 	}
 }
 

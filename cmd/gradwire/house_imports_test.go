@@ -65,10 +65,14 @@ var table = map[string]string{
 	"actors/adpsgd":      architecture,
 	"actors/local":       architecture,
 
-	"cluster/link":       "cluster/plan/field cluster/link/lines cluster/link/rate",
-	"cluster/link/rate":  "cluster/plan/field cluster/link/lines",
-	"cluster/link/lines": "",
-	"cluster/wire":       "protos" + protobuf + xxhash,
+	"cluster/link": "cluster/plan/field cluster/link/fluid cluster/link/lines cluster/link/portable " +
+		"cluster/link/rate cluster/queue",
+	"cluster/link/fluid":    "cluster/link/rate cluster/queue",
+	"cluster/link/portable": "",
+	"cluster/topology":      "cluster/plan/field cluster/link/lines cluster/link/portable",
+	"cluster/link/rate":     "cluster/plan/field cluster/link/lines",
+	"cluster/link/lines":    "",
+	"cluster/wire":          "protos" + protobuf + xxhash,
 	"cluster/door": "actors cluster/wire cluster/link github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue": "",
@@ -93,8 +97,9 @@ var table = map[string]string{
 	"cluster/plan/field":    "",
 	"cluster/plan/settings": "cluster/plan/field cluster/plan/syntax cluster/plan/unit",
 	"cluster/plan/weights":  "cluster/plan/settings cluster/plan/syntax",
-	"cluster/catalog":       "cluster/plan/... cluster/link cluster/link/rate actors/... nn/... datasets/..." + message,
-	"cluster/record/stats":  gonum,
+	"cluster/catalog": "cluster/plan/... cluster/link cluster/link/rate cluster/topology actors/... nn/... " +
+		"datasets/..." + message,
+	"cluster/record/stats": gonum,
 
 	"cluster/record": "actors actors/world cluster/record/choosing cluster/record/lockfile " +
 		"cluster/record/safetensors cluster/record/stats",
@@ -114,7 +119,8 @@ var table = map[string]string{
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
 	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
 		"cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
-		"cluster/wire cluster/refusal actors actors/world actors/train actors/coordinator nn nn/kernel datasets " +
+		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
+		"actors/coordinator nn nn/kernel datasets " +
 		"protos" + mailbox + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
 		message,

@@ -44,6 +44,9 @@ type Process interface {
 	Carried(at time.Duration) float64
 	// Passed returns the first instant at which that many could have passed, or Never.
 	Passed(bytes float64) time.Duration
+	// Rate returns what passes at an instant, in bytes a second, and until when, or Never. What
+	// passes by the packet flows evenly through the millisecond before each.
+	Rate(at time.Duration) (bytes float64, until time.Duration)
 }
 
 // Constant is a rate that is always the same, in bytes a second; 0 is no bound. A nil Rate is like
@@ -74,6 +77,8 @@ func (s steady) Passed(b float64) time.Duration {
 	}
 	return after(0, b, float64(s))
 }
+
+func (s steady) Rate(time.Duration) (bytes float64, until time.Duration) { return float64(s), Never }
 
 // bytes is what passes in a time.
 func bytes(rate float64, d time.Duration) float64 { return float64(rate*float64(d)) / 1e9 }
@@ -115,6 +120,13 @@ func (f *follow) Carried(at time.Duration) float64 {
 		f.advance()
 	}
 	return f.before + bytes(f.rate, max(at-f.from, 0))
+}
+
+func (f *follow) Rate(at time.Duration) (bytes float64, until time.Duration) {
+	for at >= f.until {
+		f.advance()
+	}
+	return f.rate, f.until
 }
 
 // Passed follows the pieces until the bytes have passed.

@@ -77,6 +77,32 @@ func TestWhatHasPassedByAnInstantAndWhenItHasAreInverse(t *testing.T) {
 	}
 }
 
+func TestRatesAddUpToWhatIsCarried(t *testing.T) {
+	for name, r := range kinds(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rates, carried := r.Start(draws(7)), r.Start(draws(7))
+			tolerance := 1e-9
+			if strings.HasPrefix(name, "mahimahi") {
+				tolerance = 4 * rate.Packet // at most 4 leave at an instant
+			}
+			sum := 0.0
+			for at := time.Duration(0); at < 10*time.Minute; {
+				now, until := rates.Rate(at)
+				if until <= at {
+					t.Fatalf("at %v a rate until %v", at, until)
+				}
+				until = min(until, at+17*time.Second)
+				sum += now * (until - at).Seconds()
+				at = until
+				if want := carried.Carried(at); math.Abs(sum-want) > max(tolerance, 1e-9*want) {
+					t.Fatalf("rates add up to %.6f bytes by %v, carried are %.6f", sum, at, want)
+				}
+			}
+		})
+	}
+}
+
 // An integral of the file's rates, a microsecond at a time.
 func TestTraceCarriesTheIntegralOfItsFile(t *testing.T) {
 	kbps := func(ms float64) float64 {

@@ -149,6 +149,23 @@ func (r *replay) Passed(b float64) time.Duration {
 	return past + at
 }
 
+// Rate looks up the point before an instant.
+func (r *replay) Rate(at time.Duration) (bytes float64, until time.Duration) {
+	first, last := r.Points[0].At, len(r.Points)-1
+	past := time.Duration(0)
+	if period := r.Points[last].At - first; r.Repeat && at >= first {
+		past = (at - first) / period * period
+	}
+	i := 0
+	if at >= first {
+		i = r.point(at - past)
+	}
+	if i == last {
+		return r.Points[i].Rate, Never
+	}
+	return r.Points[i].Rate, past + r.Points[i+1].At
+}
+
 // point returns the last point at or before an instant. Messages follow each other closely, so that
 // it is mostly the same as before, or the next.
 func (r *replay) point(at time.Duration) int {
@@ -253,6 +270,23 @@ func (p *packets) Carried(at time.Duration) float64 {
 	return Packet * (float64(rounds)*float64(len(p.At)) + float64(i))
 }
 
+// Rate counts the packets at the end of the millisecond of an instant. Those at 0 are at the end of
+// the round before.
+func (p *packets) Rate(at time.Duration) (bytes float64, until time.Duration) {
+	period := (*Opportunities)(p).period()
+	past := at / period * period
+	slot := uint32((at-past)/time.Millisecond) + 1
+	from := sort.Search(len(p.At), func(i int) bool { return p.At[i] >= slot })
+	if next := p.At[from]; next > slot {
+		return 0, past + time.Duration(next-1)*time.Millisecond
+	}
+	to := sort.Search(len(p.At), func(i int) bool { return p.At[i] > slot })
+	if to == len(p.At) {
+		to += sort.Search(len(p.At), func(i int) bool { return p.At[i] > 0 })
+	}
+	return Packet * 1e3 * float64(to-from), past + time.Duration(slot)*time.Millisecond
+}
+
 // Passed is the instant of the packet with the last of the bytes.
 func (p *packets) Passed(b float64) time.Duration {
 	if b <= 0 {
@@ -317,4 +351,12 @@ func (b *begun) Passed(bytes float64) time.Duration {
 		return Never
 	}
 	return max(at-b.at, 0)
+}
+
+func (b *begun) Rate(at time.Duration) (bytes float64, until time.Duration) {
+	bytes, until = b.Process.Rate(at + b.at)
+	if until < Never {
+		until -= b.at
+	}
+	return bytes, until
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/link/rate"
 )
 
-// queue is a first-in, first-out server of bytes.
-type queue struct {
+// lane is a first-in, first-out server of bytes.
+type lane struct {
 	rate float64       // bytes per second where it is always the same, 0 = unlimited
 	free time.Duration // when the last message has left; never beyond Horizon
 	// carry is what rounding to nanoseconds withheld from, or gave to, the messages of this busy
@@ -15,6 +15,9 @@ type queue struct {
 	// 1 ns.
 	carry   float64
 	varying *varying // the rate where it is a process
+	// resource is the place in shared.flows, plus 1, of a rate that is shared fairly, which queues
+	// nobody; 0 if nothing was ever limited.
+	resource int32
 }
 
 // varying is a rate that is a process. Of what it can carry since the run began the first taken
@@ -26,23 +29,28 @@ type varying struct {
 }
 
 // set gives the queue a rate from its next message on.
-func (q *queue) set(r rate.Rate, n *Network, key uint64, p purpose) {
-	q.rate, q.varying = 0, nil
-	switch r := r.(type) {
-	case nil:
-	case rate.Constant:
-		q.rate = float64(r)
+func (q *lane) set(r rate.Rate, n *Network, key uint64, p purpose) {
+	constant, steady := r.(rate.Constant)
+	switch {
+	case n.shared != nil:
+		var process rate.Process
+		if r != nil && r != rate.Rate(rate.Constant(0)) {
+			process = r.Start(n.stream(key, p))
+		}
+		n.shared.set(&q.resource, process)
+	case r == nil || steady:
+		q.rate, q.varying = float64(constant), nil
 	default:
-		q.varying = &varying{Process: r.Start(n.stream(key, p))}
+		q.rate, q.varying = 0, &varying{Process: r.Start(n.stream(key, p))}
 	}
 }
 
 // limited reports whether a message can wait for others, or take time.
-func (q *queue) limited() bool { return q.rate > 0 || q.varying != nil }
+func (q *lane) limited() bool { return q.rate > 0 || q.varying != nil }
 
 // pass returns when a message of size bytes that comes at an instant has left. What could not leave
 // before Horizon does not occupy the queue.
-func (q *queue) pass(at time.Duration, size int) time.Duration {
+func (q *lane) pass(at time.Duration, size int) time.Duration {
 	if q.varying != nil {
 		return q.follow(at, size)
 	}
@@ -61,7 +69,7 @@ func (q *queue) pass(at time.Duration, size int) time.Duration {
 }
 
 // serve returns at + size/rate. One message takes at most Horizon, so that no sum overflows.
-func (q *queue) serve(at time.Duration, size int) time.Duration {
+func (q *lane) serve(at time.Duration, size int) time.Duration {
 	exact := float64(size)*1e9/q.rate + q.carry
 	if !(exact < float64(Horizon)) {
 		return at + Horizon
@@ -73,7 +81,7 @@ func (q *queue) serve(at time.Duration, size int) time.Duration {
 
 // follow is pass where the rate is a process. Messages take its bytes one after the other; what
 // could have passed while there was none is lost.
-func (q *queue) follow(at time.Duration, size int) time.Duration {
+func (q *lane) follow(at time.Duration, size int) time.Duration {
 	if at > Horizon {
 		return at
 	}

@@ -1,4 +1,4 @@
-package link_test
+package topology_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/topology"
 )
 
 func nodeNames(n int) []string {
@@ -24,37 +24,37 @@ func nodeNames(n int) []string {
 
 // mustGraph makes a graph and checks what holds for all: ascending neighbours, both ends of an edge
 // know it, no node is its own neighbour, everybody reaches everybody.
-func mustGraph(t testing.TB, topology link.Topology, n int, seed uint64) link.Graph {
+func mustGraph(t testing.TB, of topology.Topology, n int, seed uint64) topology.Graph {
 	t.Helper()
-	g, err := link.NewGraph(topology, nodeNames(n), rand.New(rand.NewPCG(seed, 1)))
+	g, err := topology.NewGraph(of, nodeNames(n), rand.New(rand.NewPCG(seed, 1)))
 	if err != nil {
-		t.Fatalf("%+v of %d nodes: %v", topology, n, err)
+		t.Fatalf("%+v of %d nodes: %v", of, n, err)
 	}
 	if len(g) != n {
-		t.Fatalf("%+v of %d nodes has %d", topology, n, len(g))
+		t.Fatalf("%+v of %d nodes has %d", of, n, len(g))
 	}
 	matrix := map[[2]int32]bool{}
 	for i, neighbours := range g {
 		for k, j := range neighbours {
 			if k > 0 && neighbours[k-1] >= j || int(j) == i {
-				t.Fatalf("%+v: the neighbours of %d are %v", topology, i, neighbours)
+				t.Fatalf("%+v: the neighbours of %d are %v", of, i, neighbours)
 			}
 			matrix[[2]int32{int32(i), j}] = true
 		}
 	}
 	for e := range matrix {
 		if !matrix[[2]int32{e[1], e[0]}] {
-			t.Fatalf("%+v: edge %v has one direction", topology, e)
+			t.Fatalf("%+v: edge %v has one direction", of, e)
 		}
 	}
 	if far := distances(g, 0); len(far) != n {
-		t.Fatalf("%+v of %d nodes: node 0 reaches %d", topology, n, len(far))
+		t.Fatalf("%+v of %d nodes: node 0 reaches %d", of, n, len(far))
 	}
 	return g
 }
 
 // distances walks breadth first.
-func distances(g link.Graph, from int32) map[int32]int {
+func distances(g topology.Graph, from int32) map[int32]int {
 	far := map[int32]int{from: 0}
 	for queue := []int32{from}; len(queue) > 0; queue = queue[1:] {
 		for _, j := range g[queue[0]] {
@@ -70,7 +70,7 @@ func distances(g link.Graph, from int32) map[int32]int {
 // shape sums a graph up.
 type shape struct{ edges, least, most, diameter int }
 
-func shapeOf(g link.Graph) shape {
+func shapeOf(g topology.Graph) shape {
 	s := shape{least: math.MaxInt}
 	for i, neighbours := range g {
 		s.edges += len(neighbours)
@@ -85,32 +85,32 @@ func shapeOf(g link.Graph) shape {
 
 func TestFixedTopologiesHaveTheirDegreesEdgesAndDiameters(t *testing.T) {
 	for _, c := range []struct {
-		topology link.Topology
+		topology topology.Topology
 		n        int
 		want     shape
 	}{
-		{link.Ring{}, 1, shape{0, 0, 0, 0}},
-		{link.Ring{}, 2, shape{1, 1, 1, 1}},
-		{link.Ring{}, 3, shape{3, 2, 2, 1}},
-		{link.Ring{}, 17, shape{17, 2, 2, 8}},
-		{link.Star{}, 1, shape{0, 0, 0, 0}},
-		{link.Star{}, 9, shape{8, 1, 8, 2}},
-		{link.Tree{Branching: 1}, 6, shape{5, 1, 2, 5}},
-		{link.Tree{Branching: 2}, 15, shape{14, 1, 3, 6}},
-		{link.Tree{Branching: 3}, 13, shape{12, 1, 4, 4}},
-		{link.Tree{Branching: 100}, 9, shape{8, 1, 8, 2}},
-		{link.Grid{}, 12, shape{17, 2, 4, 5}}, // 3 × 4
-		{link.Grid{Rows: 2}, 12, shape{16, 2, 3, 6}},
-		{link.Grid{Columns: 12}, 12, shape{11, 1, 2, 11}},
-		{link.Grid{}, 25, shape{40, 2, 4, 8}},
-		{link.Torus{}, 12, shape{24, 4, 4, 3}}, // 3 × 4
-		{link.Torus{}, 25, shape{50, 4, 4, 4}},
-		{link.Torus{Rows: 2, Columns: 5}, 10, shape{15, 3, 3, 3}},
-		{link.Torus{}, 4, shape{4, 2, 2, 2}},
-		{link.Torus{Rows: 1}, 7, shape{7, 2, 2, 3}},
-		{link.Hypercube{}, 1, shape{0, 0, 0, 0}},
-		{link.Hypercube{}, 2, shape{1, 1, 1, 1}},
-		{link.Hypercube{}, 32, shape{80, 5, 5, 5}},
+		{topology.Ring{}, 1, shape{0, 0, 0, 0}},
+		{topology.Ring{}, 2, shape{1, 1, 1, 1}},
+		{topology.Ring{}, 3, shape{3, 2, 2, 1}},
+		{topology.Ring{}, 17, shape{17, 2, 2, 8}},
+		{topology.Star{}, 1, shape{0, 0, 0, 0}},
+		{topology.Star{}, 9, shape{8, 1, 8, 2}},
+		{topology.Tree{Branching: 1}, 6, shape{5, 1, 2, 5}},
+		{topology.Tree{Branching: 2}, 15, shape{14, 1, 3, 6}},
+		{topology.Tree{Branching: 3}, 13, shape{12, 1, 4, 4}},
+		{topology.Tree{Branching: 100}, 9, shape{8, 1, 8, 2}},
+		{topology.Grid{}, 12, shape{17, 2, 4, 5}}, // 3 × 4
+		{topology.Grid{Rows: 2}, 12, shape{16, 2, 3, 6}},
+		{topology.Grid{Columns: 12}, 12, shape{11, 1, 2, 11}},
+		{topology.Grid{}, 25, shape{40, 2, 4, 8}},
+		{topology.Torus{}, 12, shape{24, 4, 4, 3}}, // 3 × 4
+		{topology.Torus{}, 25, shape{50, 4, 4, 4}},
+		{topology.Torus{Rows: 2, Columns: 5}, 10, shape{15, 3, 3, 3}},
+		{topology.Torus{}, 4, shape{4, 2, 2, 2}},
+		{topology.Torus{Rows: 1}, 7, shape{7, 2, 2, 3}},
+		{topology.Hypercube{}, 1, shape{0, 0, 0, 0}},
+		{topology.Hypercube{}, 2, shape{1, 1, 1, 1}},
+		{topology.Hypercube{}, 32, shape{80, 5, 5, 5}},
 	} {
 		if got := shapeOf(mustGraph(t, c.topology, c.n, 0)); got != c.want {
 			t.Errorf("%T%+v of %d nodes: %+v, want %+v", c.topology, c.topology, c.n, got, c.want)
@@ -119,18 +119,18 @@ func TestFixedTopologiesHaveTheirDegreesEdgesAndDiameters(t *testing.T) {
 }
 
 func TestCompleteTopologyIsTheNilGraphAndItsEdgesAreAllPairs(t *testing.T) {
-	if g, err := link.NewGraph(link.Complete{}, nodeNames(5), nil); g != nil || err != nil {
+	if g, err := topology.NewGraph(topology.Complete{}, nodeNames(5), nil); g != nil || err != nil {
 		t.Errorf("%v, %v", g, err)
 	}
-	edges, err := link.Complete{}.Edges(nodeNames(5), nil)
+	edges, err := topology.Complete{}.Edges(nodeNames(5), nil)
 	if len(edges) != 10 || err != nil {
 		t.Errorf("%v, %v", edges, err)
 	}
 }
 
 func TestStarHasTheCentreThatIsNamed(t *testing.T) {
-	g := mustGraph(t, link.Star{Centre: "node3"}, 5, 0)
-	if diff := cmp.Diff(link.Graph{{3}, {3}, {3}, {0, 1, 2, 4}, {3}}, g); diff != "" {
+	g := mustGraph(t, topology.Star{Centre: "node3"}, 5, 0)
+	if diff := cmp.Diff(topology.Graph{{3}, {3}, {3}, {0, 1, 2, 4}, {3}}, g); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -138,8 +138,8 @@ func TestStarHasTheCentreThatIsNamed(t *testing.T) {
 // TestExponentialGraphHasTheHopsOfThePaper compares with the definition, pair by pair.
 func TestExponentialGraphHasTheHopsOfThePaper(t *testing.T) {
 	for n := 3; n < 70; n++ {
-		g := mustGraph(t, link.ExponentialGraph{}, n, 0)
-		want := make(link.Graph, n)
+		g := mustGraph(t, topology.ExponentialGraph{}, n, 0)
+		want := make(topology.Graph, n)
 		for i := range n {
 			for j := range n {
 				joined := false
@@ -156,7 +156,7 @@ func TestExponentialGraphHasTheHopsOfThePaper(t *testing.T) {
 			t.Fatalf("%d nodes: %s", n, diff)
 		}
 	}
-	if got, want := shapeOf(mustGraph(t, link.ExponentialGraph{}, 16, 0)), (shape{64, 8, 8, 2}); got != want {
+	if got, want := shapeOf(mustGraph(t, topology.ExponentialGraph{}, 16, 0)), (shape{64, 8, 8, 2}); got != want {
 		t.Errorf("16 nodes: %+v, want %+v", got, want) // hops 2, 3, 5, 9
 	}
 }
@@ -167,7 +167,7 @@ func TestRandomRegularGraphsAreRegularAndConnected(t *testing.T) {
 		{2, 1}, {4, 2}, {4, 3}, {5, 2}, {10, 3}, {10, 7}, {11, 10}, {50, 2}, {60, 29}, {60, 30}, {100, 49}, {100, 50},
 		{101, 96}, {1000, 4},
 	} {
-		got := shapeOf(mustGraph(t, link.RandomRegular{Degree: c.degree}, c.n, 7))
+		got := shapeOf(mustGraph(t, topology.RandomRegular{Degree: c.degree}, c.n, 7))
 		if got.edges != c.n*c.degree/2 || got.least != c.degree || got.most != c.degree {
 			t.Errorf("%d nodes with %d neighbours each: %+v", c.n, c.degree, got)
 		}
@@ -175,12 +175,12 @@ func TestRandomRegularGraphsAreRegularAndConnected(t *testing.T) {
 }
 
 // frequencies draws graphs and counts each.
-func frequencies(t *testing.T, topology link.Topology, n, draws int) map[string]int {
+func frequencies(t *testing.T, of topology.Topology, n, draws int) map[string]int {
 	t.Helper()
 	r := rand.New(rand.NewPCG(11, 12))
 	count := map[string]int{}
 	for range draws {
-		g, err := link.NewGraph(topology, nodeNames(n), r)
+		g, err := topology.NewGraph(of, nodeNames(n), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,14 +198,14 @@ func TestSmallRandomGraphsAreAllDrawnAboutEquallyOften(t *testing.T) {
 	}
 	t.Parallel()
 	for _, c := range []struct {
-		topology link.Topology
+		topology topology.Topology
 		n, kinds int
 		within   float64 // of the mean
 	}{
-		{link.RandomRegular{Degree: 2}, 4, 3, 0.1},
-		{link.RandomRegular{Degree: 3}, 6, 70, 0.5}, // the method is only nearly uniform
-		{link.ErdosRenyi{Probability: 0.5}, 3, 4, 0.1},
-		{link.ErdosRenyi{Degree: 1}, 3, 4, 0.1},
+		{topology.RandomRegular{Degree: 2}, 4, 3, 0.1},
+		{topology.RandomRegular{Degree: 3}, 6, 70, 0.5}, // the method is only nearly uniform
+		{topology.ErdosRenyi{Probability: 0.5}, 3, 4, 0.1},
+		{topology.ErdosRenyi{Degree: 1}, 3, 4, 0.1},
 	} {
 		const each = 1000
 		count := frequencies(t, c.topology, c.n, each*c.kinds)
@@ -226,7 +226,7 @@ func TestErdosRenyiDrawsEveryPairAlike(t *testing.T) {
 	count := map[[2]int32]int{}
 	total := 0
 	for range draws {
-		edges, err := link.ErdosRenyi{Probability: p}.Edges(nodeNames(n), r)
+		edges, err := topology.ErdosRenyi{Probability: p}.Edges(nodeNames(n), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -251,7 +251,8 @@ func TestErdosRenyiDrawsEveryPairAlike(t *testing.T) {
 }
 
 func TestErdosRenyiWithCertaintyIsComplete(t *testing.T) {
-	if got, want := shapeOf(mustGraph(t, link.ErdosRenyi{Probability: 1}, 9, 1)), (shape{36, 8, 8, 1}); got != want {
+	want := shape{36, 8, 8, 1}
+	if got := shapeOf(mustGraph(t, topology.ErdosRenyi{Probability: 1}, 9, 1)); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -263,7 +264,7 @@ func TestSmallWorldIsALatticeThatLosesTheShareThatIsRewired(t *testing.T) {
 		return min(d, n-d) <= k/2
 	}
 	for _, rewire := range []float64{0, 0.1, 0.5, 1} {
-		g := mustGraph(t, link.SmallWorld{Neighbours: k, Rewire: rewire}, n, 5)
+		g := mustGraph(t, topology.SmallWorld{Neighbours: k, Rewire: rewire}, n, 5)
 		kept, edges, least := 0, 0, n
 		for i, neighbours := range g {
 			least = min(least, len(neighbours))
@@ -284,27 +285,28 @@ func TestSmallWorldIsALatticeThatLosesTheShareThatIsRewired(t *testing.T) {
 			t.Errorf("rewire %v: %.3f of the edges are in the lattice", rewire, share)
 		}
 	}
-	lattice, world := shapeOf(mustGraph(t, link.SmallWorld{Neighbours: k}, n, 5)), shapeOf(mustGraph(t,
-		link.SmallWorld{Neighbours: k, Rewire: 0.1}, n, 5))
+	lattice, world := shapeOf(mustGraph(t, topology.SmallWorld{Neighbours: k}, n, 5)), shapeOf(mustGraph(t,
+		topology.SmallWorld{Neighbours: k, Rewire: 0.1}, n, 5))
 	if lattice != (shape{n * k / 2, k, k, 67}) || world.diameter > 15 { // ⌈200 ÷ 3⌉
 		t.Errorf("lattice %+v, small world %+v", lattice, world)
 	}
-	if full := shapeOf(mustGraph(t, link.SmallWorld{Neighbours: 8, Rewire: 1}, 9, 5)); full != (shape{36, 8, 8, 1}) {
+	full := shapeOf(mustGraph(t, topology.SmallWorld{Neighbours: 8, Rewire: 1}, 9, 5))
+	if full != (shape{36, 8, 8, 1}) {
 		t.Errorf("a lattice that is complete is rewired to %+v", full)
 	}
 }
 
 func TestRandomTopologiesDependOnTheirStreamOnly(t *testing.T) {
-	for _, topology := range []link.Topology{
-		link.RandomRegular{Degree: 4}, link.RandomRegular{Degree: 30}, link.ErdosRenyi{Degree: 6},
-		link.SmallWorld{Neighbours: 4, Rewire: 0.2},
+	for _, of := range []topology.Topology{
+		topology.RandomRegular{Degree: 4}, topology.RandomRegular{Degree: 30}, topology.ErdosRenyi{Degree: 6},
+		topology.SmallWorld{Neighbours: 4, Rewire: 0.2},
 	} {
-		first := mustGraph(t, topology, 40, 1)
-		if diff := cmp.Diff(first, mustGraph(t, topology, 40, 1)); diff != "" {
-			t.Errorf("%T: the same stream gives another graph: %s", topology, diff)
+		first := mustGraph(t, of, 40, 1)
+		if diff := cmp.Diff(first, mustGraph(t, of, 40, 1)); diff != "" {
+			t.Errorf("%T: the same stream gives another graph: %s", of, diff)
 		}
-		if cmp.Equal(first, mustGraph(t, topology, 40, 2)) {
-			t.Errorf("%T: another stream gives the same graph", topology)
+		if cmp.Equal(first, mustGraph(t, of, 40, 2)) {
+			t.Errorf("%T: another stream gives the same graph", of)
 		}
 	}
 }
@@ -314,9 +316,9 @@ type pairsOf [][2]int32
 
 func (pairsOf) Validate([]string) error                          { return nil }
 func (p pairsOf) Edges([]string, *rand.Rand) ([][2]int32, error) { return p, nil }
-func edgeList(t testing.TB, text string) link.EdgeList {
+func edgeList(t testing.TB, text string) topology.EdgeList {
 	t.Helper()
-	list, err := link.ReadEdges(strings.NewReader(text), "e.csv")
+	list, err := topology.ReadEdges(strings.NewReader(text), "e.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,41 +327,41 @@ func edgeList(t testing.TB, text string) link.EdgeList {
 
 func TestTopologiesThatDoNotFitSayWhatWould(t *testing.T) {
 	for _, c := range []struct {
-		topology link.Topology
+		topology topology.Topology
 		n        int
 		want     string
 	}{
-		{link.Star{Centre: "hub"}, 3, `Centre is "hub": must be the name of a node`},
-		{link.Tree{}, 3, "Branching is 0: must be 1 or more"},
-		{link.Grid{}, 7, "7 nodes fill no rows and columns, two or more of each"},
-		{link.Torus{}, 1, "1 nodes fill no rows and columns"},
-		{link.Grid{Rows: 5}, 12, "Rows is 5: must be a divisor of the 12 nodes"},
-		{link.Grid{Rows: -1}, 12, "Rows is -1: must be 0 or more"},
-		{link.Torus{Columns: 5}, 12, "Columns is 5: must be a divisor of the 12 nodes"},
-		{link.Torus{Columns: -5}, 12, "Columns is -5"},
-		{link.Torus{Rows: 3, Columns: 3}, 12, "Columns is 3: must be 4: there are 12 nodes in 3 rows"},
-		{link.Hypercube{}, 12, "12 nodes are no hypercube; it needs a power of two"},
-		{link.ExponentialGraph{}, 2, "2 nodes are no exponential graph; it needs at least 3"},
-		{link.RandomRegular{Degree: 5}, 5, "Degree is 5: must be from 1 to 4"},
-		{link.RandomRegular{}, 5, "Degree is 0: must be from 1 to 4"},
-		{link.RandomRegular{Degree: 3}, 5, "Degree is 3: must be even, because the number of nodes, 5, is odd"},
-		{link.RandomRegular{Degree: 1}, 6,
+		{topology.Star{Centre: "hub"}, 3, `Centre is "hub": must be the name of a node`},
+		{topology.Tree{}, 3, "Branching is 0: must be 1 or more"},
+		{topology.Grid{}, 7, "7 nodes fill no rows and columns, two or more of each"},
+		{topology.Torus{}, 1, "1 nodes fill no rows and columns"},
+		{topology.Grid{Rows: 5}, 12, "Rows is 5: must be a divisor of the 12 nodes"},
+		{topology.Grid{Rows: -1}, 12, "Rows is -1: must be 0 or more"},
+		{topology.Torus{Columns: 5}, 12, "Columns is 5: must be a divisor of the 12 nodes"},
+		{topology.Torus{Columns: -5}, 12, "Columns is -5"},
+		{topology.Torus{Rows: 3, Columns: 3}, 12, "Columns is 3: must be 4: there are 12 nodes in 3 rows"},
+		{topology.Hypercube{}, 12, "12 nodes are no hypercube; it needs a power of two"},
+		{topology.ExponentialGraph{}, 2, "2 nodes are no exponential graph; it needs at least 3"},
+		{topology.RandomRegular{Degree: 5}, 5, "Degree is 5: must be from 1 to 4"},
+		{topology.RandomRegular{}, 5, "Degree is 0: must be from 1 to 4"},
+		{topology.RandomRegular{Degree: 3}, 5, "Degree is 3: must be even, because the number of nodes, 5, is odd"},
+		{topology.RandomRegular{Degree: 1}, 6,
 			"none of 1000 random graphs of 6 nodes with 1 neighbours each was connected"},
-		{link.RandomRegular{Degree: 5000}, 10_000,
+		{topology.RandomRegular{Degree: 5000}, 10_000,
 			"Degree is 5000: must be less: these are 25000000 edges, at most 4194304"},
-		{link.ErdosRenyi{}, 5, "needs the probability of an edge or the mean degree"},
-		{link.ErdosRenyi{Probability: 0.5, Degree: 2}, 5, "one of them"},
-		{link.ErdosRenyi{Probability: -0.5}, 5, "Probability is -0.5: must be above 0 and at most 1"},
-		{link.ErdosRenyi{Probability: math.NaN()}, 5, "Probability is NaN"},
-		{link.ErdosRenyi{Degree: 4.5}, 5, "Degree is 4.5: must be above 0 and at most 4"},
-		{link.ErdosRenyi{Probability: 0.01}, 20,
+		{topology.ErdosRenyi{}, 5, "needs the probability of an edge or the mean degree"},
+		{topology.ErdosRenyi{Probability: 0.5, Degree: 2}, 5, "one of them"},
+		{topology.ErdosRenyi{Probability: -0.5}, 5, "Probability is -0.5: must be above 0 and at most 1"},
+		{topology.ErdosRenyi{Probability: math.NaN()}, 5, "Probability is NaN"},
+		{topology.ErdosRenyi{Degree: 4.5}, 5, "Degree is 4.5: must be above 0 and at most 4"},
+		{topology.ErdosRenyi{Probability: 0.01}, 20,
 			"none of 1000 random graphs of 20 nodes with an edge probability of 0.01 (0.19 neighbours in the mean) " +
 				"was connected; nearly all are with more than ln n = 3 "},
-		{link.ErdosRenyi{Probability: 1e-300}, 20, "none of 1000 random graphs"},
-		{link.ErdosRenyi{Probability: 0.5}, 10_000, "Probability is 0.5: must be less"},
-		{link.SmallWorld{Neighbours: 3}, 9, "Neighbours is 3: must be even, from 2 to 8"},
-		{link.SmallWorld{Neighbours: 4, Rewire: 1.5}, 9, "Rewire is 1.5: must be from 0 to 1"},
-		{link.SmallWorld{Neighbours: 9998}, 10_000, "Neighbours is 9998: must be less"},
+		{topology.ErdosRenyi{Probability: 1e-300}, 20, "none of 1000 random graphs"},
+		{topology.ErdosRenyi{Probability: 0.5}, 10_000, "Probability is 0.5: must be less"},
+		{topology.SmallWorld{Neighbours: 3}, 9, "Neighbours is 3: must be even, from 2 to 8"},
+		{topology.SmallWorld{Neighbours: 4, Rewire: 1.5}, 9, "Rewire is 1.5: must be from 0 to 1"},
+		{topology.SmallWorld{Neighbours: 9998}, 10_000, "Neighbours is 9998: must be less"},
 		{edgeList(t, "node0,node1\n\n2,3"), 4, "nodes node0 and node2 cannot reach each other"},
 		{edgeList(t, "node0 4"), 4,
 			`e.csv:1: there is no node "4"; accepted are names of nodes and positions from 0 to 3`},
@@ -369,7 +371,7 @@ func TestTopologiesThatDoNotFitSayWhatWould(t *testing.T) {
 		{pairsOf{{-1, 1}}, 4, "an edge from node -1"},
 		{pairsOf{{1, 1}}, 4, "an edge from node 1 to node 1"},
 	} {
-		g, err := link.NewGraph(c.topology, nodeNames(c.n), rand.New(rand.NewPCG(1, 1)))
+		g, err := topology.NewGraph(c.topology, nodeNames(c.n), rand.New(rand.NewPCG(1, 1)))
 		if err == nil || !strings.Contains(err.Error(), c.want) || g != nil {
 			t.Errorf("%T%+v of %d nodes: error %v, want %q", c.topology, c.topology, c.n, err, c.want)
 		}
@@ -380,13 +382,13 @@ func TestEdgeListsNameNodesOrPositions(t *testing.T) {
 	for _, text := range []string{
 		"a,b\nb,1\n1,a\n", "# a triangle\na b # first\n\n  b , 1\r\n\t1\ta", "0,b\nb 2\n2,0\nb,0\na,b",
 	} {
-		list, err := link.ReadEdges(iotest.OneByteReader(strings.NewReader(text)), "e.csv")
+		list, err := topology.ReadEdges(iotest.OneByteReader(strings.NewReader(text)), "e.csv")
 		if err != nil {
 			t.Fatal(err)
 		}
 		// The third node is called 1, which hides the position of the second one.
-		g, err := link.NewGraph(list, []string{"a", "b", "1"}, nil)
-		if diff := cmp.Diff(link.Graph{{1, 2}, {0, 2}, {0, 1}}, g); diff != "" || err != nil {
+		g, err := topology.NewGraph(list, []string{"a", "b", "1"}, nil)
+		if diff := cmp.Diff(topology.Graph{{1, 2}, {0, 2}, {0, 1}}, g); diff != "" || err != nil {
 			t.Errorf("%q: %v %s", text, err, diff)
 		}
 	}
@@ -409,7 +411,7 @@ func TestReadEdgesSaysWhatIsWrongAndWhere(t *testing.T) {
 			"e.csv:2: line \"#xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"… is longer than 256 bytes"},
 		{io.MultiReader(strings.NewReader("a,b\n"), iotest.ErrReader(broken)), "e.csv:2: broken"},
 	} {
-		list, err := link.ReadEdges(c.in, "e.csv")
+		list, err := topology.ReadEdges(c.in, "e.csv")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || list.Named != nil {
 			t.Errorf("error %v, want %q", err, c.want)
 		}
@@ -422,15 +424,15 @@ func FuzzReadEdges(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := link.ReadEdges(strings.NewReader(string(text)), "e.csv")
+		list, err := topology.ReadEdges(strings.NewReader(string(text)), "e.csv")
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "e.csv:") {
 				t.Errorf("the error has no place: %v", err)
 			}
 			return
 		}
-		if _, err := link.NewGraph(list, []string{"a", "b", "x"}, nil); err != nil &&
-			len(err.Error()) > 2*link.MaxEdgeLine*4 {
+		if _, err := topology.NewGraph(list, []string{"a", "b", "x"}, nil); err != nil &&
+			len(err.Error()) > 2*topology.MaxEdgeLine*4 {
 			t.Errorf("an error of %d bytes", len(err.Error()))
 		}
 	})

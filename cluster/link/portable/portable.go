@@ -1,14 +1,13 @@
-package link
+// Package portable has functions that give the same bits on every processor. Those of package math
+// do not: some are written in assembly, and compilers may fuse a product and a sum unless the
+// product is converted.
+package portable
 
 import "math"
 
-// The functions of this file give the same bits on every processor. Those of package math do not:
-// some are written in assembly, and compilers may fuse a product and a sum unless the product is
-// converted.
-
-// log returns the natural logarithm of a finite x > 0, within 1 ulp: the algorithm of FreeBSD's
+// Log returns the natural logarithm of a finite x > 0, within 1 ulp: the algorithm of FreeBSD's
 // e_log.c.
-func log(x float64) float64 {
+func Log(x float64) float64 {
 	const (
 		ln2Hi = 6.93147180369123816490e-01
 		ln2Lo = 1.90821492927058770002e-10
@@ -37,8 +36,8 @@ func log(x float64) float64 {
 	return float64(k*ln2Hi) - ((half - (float64(s*(half+r)) + float64(k*ln2Lo))) - f)
 }
 
-// exp returns eˣ, within some ulp: Taylor's series after the multiples of log 2 are taken out.
-func exp(x float64) float64 {
+// Exp returns eˣ, within some ulp: Taylor's series after the multiples of log 2 are taken out.
+func Exp(x float64) float64 {
 	const (
 		ln2Hi = 6.93147180369123816490e-01
 		ln2Lo = 1.90821492927058770002e-10
@@ -58,14 +57,14 @@ func exp(x float64) float64 {
 	return math.Ldexp(sum, int(k))
 }
 
-// normalDensity returns exp(−x²/2)/√(2π).
-func normalDensity(x float64) float64 {
-	return exp(-x*x/2) / math.Sqrt(2*math.Pi)
+// NormalDensity returns Exp(−x²/2)/√(2π).
+func NormalDensity(x float64) float64 {
+	return Exp(-x*x/2) / math.Sqrt(2*math.Pi)
 }
 
-// normalCDF returns the probability of a unit normal to be at most x, with small relative error for
+// NormalCDF returns the probability of a unit normal to be at most x, with small relative error for
 // x < 0 too.
-func normalCDF(x float64) float64 {
+func NormalCDF(x float64) float64 {
 	if x > 0 {
 		return 1 - normalTail(x)
 	}
@@ -84,18 +83,18 @@ func normalTail(x float64) float64 {
 			term *= x * x / n
 			sum += float64(term)
 		}
-		return 0.5 - float64(sum*normalDensity(x))
+		return 0.5 - float64(sum*NormalDensity(x))
 	}
 	fraction := x
 	for k := 120.0; k > 0; k-- {
 		fraction = x + k/fraction
 	}
-	return normalDensity(x) / fraction
+	return NormalDensity(x) / fraction
 }
 
-// normalQuantile returns the x at which normalCDF is p, 0 < p < 1, to about 16 digits: algorithm AS
+// NormalQuantile returns the x at which NormalCDF is p, 0 < p < 1, to about 16 digits: algorithm AS
 // 241, PPND16 (Wichura 1988, "The percentage points of the normal distribution").
-func normalQuantile(p float64) float64 {
+func NormalQuantile(p float64) float64 {
 	q := p - 0.5
 	if math.Abs(q) <= 0.425 {
 		r := 0.180625 - float64(q*q)
@@ -105,7 +104,7 @@ func normalQuantile(p float64) float64 {
 	if q > 0 {
 		r = 1 - p
 	}
-	r = math.Sqrt(-log(max(r, math.SmallestNonzeroFloat64)))
+	r = math.Sqrt(-Log(max(r, math.SmallestNonzeroFloat64)))
 	x := 0.0
 	if r <= 5 {
 		x = ratio(r-1.6, &quantileMiddle)

@@ -1,10 +1,11 @@
-package link
+package topology
 
 import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/gradwire/gradwire/cluster/link/portable"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
 
@@ -194,7 +195,8 @@ func (t ErdosRenyi) Edges(nodes []string, r *rand.Rand) ([][2]int32, error) {
 	}
 	return nil, fmt.Errorf("none of %d random graphs of %d nodes with an edge probability of %.3g (%.3g neighbours "+
 		"in the mean) was connected; "+
-		"nearly all are with more than ln n = %.3g neighbours", MaxGraphTries, n, p, p*float64(n-1), log(float64(n)))
+		"nearly all are with more than ln n = %.3g neighbours", MaxGraphTries, n, p, p*float64(n-1),
+		portable.Log(float64(n)))
 }
 
 // independent appends each pair of n nodes with probability p. What it draws is how many pairs are
@@ -205,7 +207,7 @@ func independent(edges [][2]int32, n int, p float64, r *rand.Rand) [][2]int32 {
 	row, first := 1, 0 // pairs from first on, of which there are row, have row as their larger end
 	for k := 0; ; k++ {
 		if p < 1 {
-			skip := log(1-r.Float64()) / log(1-p)
+			skip := portable.Log(1-r.Float64()) / portable.Log(1-p)
 			if !(skip >= 0 && skip < float64(total)) { // beyond the last pair, or p is too small to be told from 0
 				return edges
 			}

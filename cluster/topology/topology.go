@@ -1,4 +1,7 @@
-package link
+// Package topology says which nodes of a run are neighbours, that is, whom an architecture talks
+// to: regular graphs, random ones, and lists of edges. There is a link between any two nodes,
+// neighbours or not.
+package topology
 
 import (
 	"fmt"
