@@ -147,6 +147,10 @@ func (c *Catalog) drawnDelay(n *syntax.Node) (d link.Delay, resolved *syntax.Nod
 // linkRate reads a rate: bytes a second, or a process. It is nil if there is no bound.
 func (c *Catalog) linkRate(n *syntax.Node) (r rate.Rate, resolved *syntax.Node, err error) {
 	if n.Kind != syntax.Scalar {
+		if kind, _ := n.Get("kind"); kind != nil && isMobileLine(kind.Text) {
+			return nil, nil, syntax.Errorf(kind, "%s is a mobile line, no kind of rate; accepted is {kind: mobile, line: %s}",
+				kind.Text, kind.Text)
+		}
 		if r, resolved, err = c.LinkRates.read(c, n, "kind"); err != nil {
 			return nil, nil, err
 		}

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link/rate"
@@ -55,6 +56,10 @@ func addLinkRates(c *Catalog) {
 	r.Declare("quantiles", rate.Quantiles{Length: 15 * time.Minute},
 		"drawn for every second from a distribution with this mean and these quantiles")
 	addMobileLines(r)
+}
+
+func isMobileLine(name string) bool {
+	return slices.ContainsFunc(rate.Mobile(), func(l rate.Line) bool { return l.Name == name })
 }
 
 // addMobileLines adds the lines that were measured.

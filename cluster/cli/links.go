@@ -142,6 +142,9 @@ func (f *probing) send(ctx context.Context, n *driver.Network, i int) (*report.P
 		Edge: report.Edge{From: l.From, To: l.To, Model: inWords(n.Delays[i])},
 		End:  f.until.Seconds(),
 	}
+	if l.Leaving != nil || l.Reaching != nil {
+		r.Edge.Model += " + its ends'"
+	}
 	if l.Config.Rate != nil {
 		r.Rate = l.Config.Rate.Mean()
 	}

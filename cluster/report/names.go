@@ -12,7 +12,7 @@ import (
 
 const (
 	// MaxName is how many characters of a point's name a legend and a heading have room for.
-	MaxName = 26
+	MaxName = 40
 	// MaxListed is how many points or runs a note names; it counts the rest.
 	MaxListed = 5
 )

@@ -296,3 +296,26 @@ func TestFiguresOfAccuracySayThatPointsAreEstimates(t *testing.T) {
 		}
 	}
 }
+
+// Runs that end at the target have a ring there; one that goes on, or never arrives, takes it from
+// its point. An axis that does not begin at 0 is said to.
+func TestFiguresOfAccuracySayWhereCurvesEndAndAxesBegin(t *testing.T) {
+	s, traces := reporttest.Sample([]string{"a", "b"}, 3, 0.94)
+	for i := range s.Runs {
+		curve := traces[i].Curve
+		end := curve[len(curve)-1].Time
+		s.Runs[i].TimeToTarget = &end
+	}
+	d := &Data{Summary: s, Traces: traces}
+	point := s.Runs[0].Point
+	if f := accuracyOverTime(d); !strings.Contains(f.caption, "Ring: ") ||
+		strings.Contains(f.caption, "begins at") != (f.Y.Min > 0) || f.Y.Min == 0 {
+		t.Errorf("an axis from %v: %q", f.Y.Min, f.caption)
+	}
+	early := traces[0].Curve[1].Time / 2
+	for _, at := range []*float64{nil, &early} {
+		if s.Runs[0].TimeToTarget = at; d.endAtTarget(point) {
+			t.Errorf("a run that arrives at %v ends there", at)
+		}
+	}
+}

@@ -37,6 +37,8 @@ type curve struct {
 	runs []plotter.XYs
 	// optional says that it is left out where no run has a point.
 	optional bool
+	// arrived says that all runs ended when they reached the target.
+	arrived bool
 }
 
 func init() {
@@ -131,13 +133,28 @@ func (d *Data) curves(p record.Point, of func(record.Trace) plotter.XYs) (own []
 	return own
 }
 
+// endAtTarget reports whether all runs of a point ended at the evaluation that reached the target.
+func (d *Data) endAtTarget(p record.Point) bool {
+	for i, r := range d.Summary.Runs {
+		if !slices.Equal(r.Point, p) {
+			continue
+		}
+		curve := d.Traces[i].Curve
+		if n := len(curve); r.TimeToTarget == nil || n > 1 && *r.TimeToTarget < curve[n-2].Time {
+			return false // it goes on
+		}
+	}
+	return true
+}
+
 // addGroups adds a curve for each point, of what a function reads from its runs.
 func (l *lines) addGroups(d *Data, of func(record.Trace) plotter.XYs) {
 	styles := looks(d.Summary.Groups)
 	for i, g := range d.Summary.Groups {
 		l.spread = l.spread || g.N > 1
 		l.curves = append(l.curves,
-			curve{look: styles[i], name: report.PointName(g.Point), runs: d.curves(g.Point, of)})
+			curve{look: styles[i], name: report.PointName(g.Point), runs: d.curves(g.Point, of),
+				arrived: l.accuracy && d.endAtTarget(g.Point)})
 	}
 	l.heading = report.Cut(heading(d.Summary), report.MaxName+4)
 }
@@ -233,7 +250,12 @@ func (l *lines) figure(s record.Summary) *Figure {
 		f.heading = l.heading
 	}
 	f.X.Min, f.X.Max = 0, end
-	f.Y.Min, f.Y.Max = l.extent(bands)
+	if f.Y.Min, f.Y.Max = l.extent(bands); f.Y.Min > 0 {
+		f.caption += fmt.Sprintf(" The vertical axis begins at %.0f.", f.Y.Min)
+	}
+	if slices.ContainsFunc(l.curves, func(c curve) bool { return c.arrived }) {
+		f.caption += " Ring: all runs have reached the target, and end."
+	}
 	return f
 }
 
@@ -295,6 +317,9 @@ func (l *lines) addMean(f *Figure, i int, b Band, end float64) {
 	thumbs := []plot.Thumbnailer{f.addLine(c.look, thin(points))}
 	if c.glyph != nil && len(l.curves) > 1 {
 		thumbs = append(thumbs, f.addMarks(draw.GlyphStyle{Color: c.color, Radius: 3.4, Shape: c.glyph}, marks))
+	}
+	if c.arrived && len(points) > 0 {
+		f.addMarks(draw.GlyphStyle{Color: c.color, Radius: 6, Shape: draw.RingGlyph{}}, points[len(points)-1:])
 	}
 	f.entry(c.name, thumbs...)
 }
