@@ -148,8 +148,8 @@ func (c *Catalog) drawnDelay(n *syntax.Node) (d link.Delay, resolved *syntax.Nod
 func (c *Catalog) linkRate(n *syntax.Node) (r rate.Rate, resolved *syntax.Node, err error) {
 	if n.Kind != syntax.Scalar {
 		if kind, _ := n.Get("kind"); kind != nil && isMobileLine(kind.Text) {
-			return nil, nil, syntax.Errorf(kind, "%s is a mobile line, no kind of rate; accepted is {kind: mobile, line: %s}",
-				kind.Text, kind.Text)
+			return nil, nil, syntax.Errorf(kind, "%s is a mobile line; write {kind: mobile, line: %s}", kind.Text,
+				kind.Text)
 		}
 		if r, resolved, err = c.LinkRates.read(c, n, "kind"); err != nil {
 			return nil, nil, err
