@@ -233,6 +233,10 @@ func (ks *Kinds[T]) readWord(c *Catalog, n *syntax.Node) (value T, resolved *syn
 func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...string) (value T, resolved *syntax.Node,
 	err error) {
 	word, ok := section.Get(key)
+	if _, known := ks.find(section.Text); known && section.Kind == syntax.Scalar {
+		return value, nil, syntax.Errorf(section, "found %q where a map is expected; write {%s: %s}", section.Text, key,
+			section.Text)
+	}
 	if !ok || word.Kind != syntax.Scalar {
 		return value, nil, syntax.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s", ks.what,
 			key, key, field.List(ks.names()))

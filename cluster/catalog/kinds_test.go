@@ -178,7 +178,7 @@ func TestKindsThatHoldKindsReadWhatTheyResolveTo(t *testing.T) {
 var unnameable = []struct{ sort, text, want string }{
 	{"model", "{kind: mpl, layers: [4, 2]}", "plan.yaml:1:11: x.kind: unknown model \"mpl\"; did you mean mlp?"},
 	{"model", "{layers: [4, 2]}", "plan.yaml:1:4: x: the model is given by its kind: write kind: and one of mlp"},
-	{"model", "mlp", "plan.yaml:1:4: x: the model is given by its kind"},
+	{"model", "mlp", "plan.yaml:1:4: x: found \"mlp\" where a map is expected; write {kind: mlp}"},
 	{"model", "{kind: [mlp]}", "plan.yaml:1:11: x.kind: the model is given by its kind"},
 	{"model", "{kind: mlp, layers: [4, 2], layer: 3}", "plan.yaml:1:32: x.layer: unknown key"},
 	{"model", "{kind: mlp}", "plan.yaml:1:4: x: missing: layers"},

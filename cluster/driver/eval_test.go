@@ -110,7 +110,7 @@ func TestOnlyARunsFolderIsJudged(t *testing.T) {
 	o := driver.Options{Catalog: catalog.Default()}
 	r := run(t, load(t, described93, "evaluate.of=mean"), driver.Options{})
 	for dir, want := range map[string]string{
-		r.Dir:                                "is no folder of a run, such as results/first/runs/0003",
+		r.Dir:                                "is no folder of a run, such as " + runFolder(r.Dir, 0),
 		filepath.Join(r.Dir, "runs", "0009"): "0009",
 		runFolder(r.Dir, 0):                  "the run's figures are of several models, those of the nodes w1, w2",
 	} {

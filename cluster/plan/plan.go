@@ -192,7 +192,7 @@ type NetworkSpec struct {
 	// Preset and Matrix say how far sites are from each other, and Sites where nodes are. The delay
 	// that follows for a pair stands in place of Default's.
 	Preset string `plan:"preset,omitzero" words:"regions-aws-2024|regions-ibm-2026" doc:"how far sites are from each other, as it was measured; gradwire list networks shows them"`
-	Matrix string `plan:"matrix,omitzero" doc:"how far sites are from each other: a CSV file beside the plan, whose first line is a unit, such as round_trip_ms, and the sites, and each other one a site and its figures"`
+	Matrix string `plan:"matrix,omitzero" doc:"how far sites are from each other: a CSV file beside the plan, whose first line is a unit, such as round_trip_ms, and the sites, and each other one a site and its figures; an empty one is as in the other direction"`
 	Sites  Sites  `plan:"sites,omitzero" doc:"where nodes are: nodes or groups, or \"*\" for everyone else, each with a site of the preset or the matrix; default with a matrix: each node is the site of its name"`
 	// Fair has messages share uplinks, links and downlinks; otherwise they queue.
 	Fair    bool         `plan:"share" words:"fifo|fair" doc:"what messages do that want the same uplink, link or downlink at the same time: fifo: one after the other; fair: all at once, with rates that are max-min fair"`
@@ -255,7 +255,7 @@ type LinkSettings struct {
 	// Rate is by default unlimited.
 	Rate    Rate     `plan:"rate" doc:"of the link alone, beside what the nodes' uplinks and downlinks allow: a rate, or a process with its kind"`
 	Loss    *Loss    `plan:"loss" doc:"how often messages get lost, and what happens to them"`
-	Outages []Outage `plan:"outages,omitzero" doc:"times during which nothing gets through"`
+	Outages []Outage `plan:"outages,omitzero" doc:"times during which nothing gets through: [{from: 30s, for: 5s}], or at random [{kind: gilbert-elliott, up: 30s, down: 5s}]"`
 	// Source is the syntax that the link was read from, for errors; nil if the plan has none.
 	Source *syntax.Node `plan:",node"`
 }

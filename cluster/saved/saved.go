@@ -44,7 +44,11 @@ func Folder(dir string) (*record.Reader, int, error) {
 	dir = filepath.Clean(dir)
 	number, err := strconv.Atoi(filepath.Base(dir))
 	if err != nil || filepath.Base(filepath.Dir(dir)) != "runs" {
-		return nil, 0, fmt.Errorf("%s is no folder of a run, such as results/first/runs/0003", dir)
+		example := "results/first/runs/0003"
+		if inside := filepath.Join(dir, "runs", "0000"); record.IsRun(inside) {
+			example = inside
+		}
+		return nil, 0, fmt.Errorf("%s is no folder of a run, such as %s", dir, example)
 	}
 	reader, err := record.NewReader(filepath.Dir(filepath.Dir(dir)))
 	return reader, number, err

@@ -130,7 +130,11 @@ func setDefaults(p reflect.Value) {
 
 func (d *decoder) slice(n *syntax.Node, v reflect.Value) {
 	if n.Kind != syntax.List {
-		d.errorf(n, "found %s where a list is expected, such as [a, b]", syntax.Found(n))
+		example := "[a, b]"
+		if n.Kind == syntax.Map {
+			example = "[{…}, {…}]"
+		}
+		d.errorf(n, "found %s where a list is expected, such as %s", syntax.Found(n), example)
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), len(n.Items), len(n.Items))
