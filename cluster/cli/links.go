@@ -143,7 +143,7 @@ func (f *probing) send(ctx context.Context, n *driver.Network, i int) (*report.P
 		End:  f.until.Seconds(),
 	}
 	if l.Leaving != nil || l.Reaching != nil {
-		r.Edge.Model += "+nodes'"
+		r.Model += "+nodes'"
 	}
 	if l.Config.Rate != nil {
 		r.Rate = l.Config.Rate.Mean()

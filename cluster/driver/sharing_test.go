@@ -2,7 +2,10 @@ package driver_test
 
 import (
 	"math"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/driver"
@@ -90,6 +93,34 @@ func TestWhatSharesIsTheSameOnAnyNumberOfCores(t *testing.T) {
 	}
 	if all[0] != all[1] {
 		t.Errorf("digests %v", all)
+	}
+}
+
+// A message of 8.4 kB is under way at 8 kbit/s from 0.005 s on; at 4 s the link gets ten times as
+// fast, and so does the answer.
+func TestAChangeOfTheScheduleReachesWhatIsUnderWay(t *testing.T) {
+	r := run(t, load(t, sharing, "architecture={kind: parameter-server}", "network.default.rate=8 kbit/s",
+		"nodes=[{name: s, role: server}, {name: w, role: worker, compute: {step: 5ms}}]", "stop.steps=2",
+		`schedule=[{at: 4s, link: ["*", "*"], rate: 80 kbit/s}]`), driver.Options{})
+	size := float64(r.Runs[0].Bytes) / float64(r.Runs[0].Messages)
+	pushed := 4 + (size-3995)/10e3
+	want := pushed + size/10e3 + 0.005 + size/10e3
+	if got := r.Runs[0].Duration; math.Abs(got-want) > 0.01 {
+		t.Errorf("two steps took %v s, want %v: %d messages", got, want, r.Runs[0].Messages)
+	}
+}
+
+func TestWhatSharesALinkThatFallsSilentIsAStandstill(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "silent.csv")
+	if err := os.WriteFile(file, []byte("time_s,rate_mbps\n0,1\n0.1,0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, share := range []string{"fifo", "fair"} {
+		p := load(t, sharing, "network={share: "+share+", default: {rate: {kind: trace, file: "+file+"}}}",
+			"evaluate.every=1s")
+		if _, err := try(t, p, driver.Options{}); err == nil || !strings.Contains(err.Error(), "came to a standstill") {
+			t.Errorf("%s: %v, want a standstill", share, err)
+		}
 	}
 }
 

@@ -68,12 +68,14 @@ func (l *Line) Probe(seed uint64, size int, every time.Duration, count int) []Pr
 		probes[i].Delay, probes[i].Tries, probes[i].Lost = t.Delay, t.Tries, t.Lost
 		arrivals[i] = t.Arrival
 	}
+	latest := time.Duration(0)
 	settle := func(until time.Duration) {
 		for n.Due() <= until {
-			if t, settled := n.Settle(n.Due()); settled {
+			if t, settled := n.Settle(max(n.Due(), latest)); settled {
 				note(of[t.Ticket], t)
 			}
 		}
+		latest = until
 	}
 	changes := l.Changes
 	for i := range probes {
@@ -81,6 +83,7 @@ func (l *Line) Probe(seed uint64, size int, every time.Duration, count int) []Pr
 		for ; len(changes) > 0 && changes[0].At <= now; changes = changes[1:] {
 			settle(changes[0].At)
 			n.Set(0, 1, changes[0].Config)
+			settle(changes[0].At)
 		}
 		settle(now)
 		probes[i] = Probe{Sent: now, Took: Forever}

@@ -35,7 +35,8 @@ type message struct {
 func (n *Network) ShareFairly() { n.shared = &shared{messages: make([]message, 1)} }
 
 // Due returns the instant at which Settle has something to do if nothing happens before; Forever if
-// there is none.
+// there is none. After a change of a rate it is one that has passed, which stands for the present
+// one: Settle is then to be called with that of the change.
 func (n *Network) Due() time.Duration {
 	if n.shared == nil {
 		return Forever

@@ -99,14 +99,18 @@ func (w *World) expect() {
 		return
 	}
 	w.expects, w.expected = true, due
-	w.clock.At(due, func() { w.Locked(func() { w.settle(due) }) })
+	w.clock.At(due, func() {
+		w.Locked(func() {
+			if w.expected == due {
+				w.expects = false
+			}
+			w.settle(max(due, w.clock.Now()))
+		})
+	})
 }
 
 // settle enters what the network has found out until an instant.
 func (w *World) settle(now time.Duration) {
-	if w.expects && w.expected == now {
-		w.expects = false
-	}
 	for t, settled := w.config.Network.Settle(now); settled; t, settled = w.config.Network.Settle(now) {
 		s := w.shares[t.Ticket]
 		delete(w.shares, t.Ticket)

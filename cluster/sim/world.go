@@ -242,7 +242,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 func (w *World) next() {
 	if w.sharing > 0 {
 		if due := w.config.Network.Due(); w.calendar.Len() == 0 || due <= w.calendar.First() {
-			w.settle(due)
+			w.settle(max(due, w.now))
 			return
 		}
 	}
@@ -319,7 +319,15 @@ func (w *World) watches(s *slot) bool {
 // stuck reports whether nothing but the coordinator's timers is left to happen in a
 // run that they do not end, or what it goes on to compute about members at which nothing does.
 func (w *World) stuck() bool {
-	return (w.work == 0 || w.judged && !w.halted) && w.rousing == 0 && !w.config.Deployment.Bounded
+	return (w.work == w.frozen() || w.judged && !w.halted) && w.rousing == 0 && !w.config.Deployment.Bounded
+}
+
+// frozen is how many deliveries wait for rates that stay at 0.
+func (w *World) frozen() int {
+	if w.sharing == 0 || w.config.Network.Due() < link.Forever {
+		return 0
+	}
+	return w.sharing
 }
 
 // rouses reports whether an entry is a timer by which the coordinator gets members going.
@@ -335,7 +343,7 @@ func rouses(s *slot) bool {
 func (w *World) notice() {
 	switch {
 	case w.halted:
-	case w.members > 0:
+	case w.members > w.frozen():
 		w.stats.Stalled, w.judged = 0, false
 	case w.stats.Stalled == 0:
 		w.stats.Stalled = max(w.now, 1)

@@ -80,14 +80,14 @@ func (f *Flows) Start(at time.Duration, bytes float64, owner int32, over ...int3
 	f.start(bytes, owner, over)
 }
 
-// StartLater is Start for an instant that is yet to come.
+// StartLater is Start for an instant that may be yet to come.
 func (f *Flows) StartLater(at time.Duration, bytes float64, owner int32, over ...int32) {
-	item, _ := f.due.Enter(at)
+	item, _ := f.due.Enter(max(at, f.now))
 	*item = event{bytes: bytes, owner: owner, count: copy(item.over[:], over), over: item.over}
 }
 
 // Due returns the instant at which Next has something to do, if nothing happens before;
-// [rate.Never] if there is none.
+// [rate.Never] if there is none. An instant that has passed stands for the present one.
 func (f *Flows) Due() time.Duration {
 	if f.ended.Len() > 0 || len(f.set) > 0 {
 		return f.now
