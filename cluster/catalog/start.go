@@ -322,7 +322,8 @@ func (c *Catalog) startText(written *syntax.Node, s *Start) string {
 		s.Program)
 	fmt.Fprintf(&b, "# Other kinds and their settings: %s list.\n", s.Program)
 	schema := settings.SchemaOf(plan.Default())
-	keys := map[string][]Key{"data": dataKeys(c, s.Data), "architecture": keysOf(&c.Architectures, s.Architecture)}
+	keys := map[string][]Key{"data": dataKeys(c, s.Data), "architecture": keysOf(&c.Architectures, s.Architecture),
+		"model": keysOf(&c.Models, written.At("model").At("kind").Text), "train": trainKeys(c)}
 	for _, f := range written.Fields {
 		fmt.Fprintf(&b, "\n# %s: %s\n", f.Key, schema.Properties.Get(f.Key).Description)
 		if known, described := keys[f.Key]; described {
@@ -345,8 +346,19 @@ func keysOf[T any](ks *Kinds[T], name string) []Key {
 func dataKeys(c *Catalog, set string) []Key {
 	keys := keysOf(&c.Datasets, set)
 	keys[0].Name = "set"
-	for _, p := range settings.SchemaOf(&common{}).Properties {
-		keys = append(keys, keyOf(p))
+	return append(keys, keysIn(&common{}, "split", c.Splits.names())...)
+}
+
+func trainKeys(c *Catalog) []Key { return keysIn(&training{}, "optimizer", c.Optimizers.names()) }
+
+// keysIn are the keys of a section, one of which names a kind, with its words.
+func keysIn(section any, kind string, words []string) (keys []Key) {
+	for _, p := range settings.SchemaOf(section).Properties {
+		key := keyOf(p)
+		if key.Name == kind {
+			key.Words = words
+		}
+		keys = append(keys, key)
 	}
 	return keys
 }

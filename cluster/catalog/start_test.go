@@ -1,0 +1,27 @@
+package catalog
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNewPlanListsTheKindsThatItsSectionsAccept(t *testing.T) {
+	c := Default()
+	text, err := c.Start(Start{Architecture: "gossip", Data: "synthetic-traffic", Program: "gradwire"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, words := range map[string][]string{
+		"set": c.Datasets.names(), "split": c.Splits.names(), "optimizer": c.Optimizers.names(),
+		"kind: mlp": c.Models.names(), "kind: gossip": c.Architectures.names(),
+	} {
+		found := false
+		for line := range strings.Lines(text) {
+			listed := strings.HasSuffix(line, " ("+strings.Join(words, ", ")+")\n")
+			found = found || listed && strings.HasPrefix(strings.TrimSpace(line), key)
+		}
+		if !found {
+			t.Errorf("%s: %v are not listed in\n%s", key, words, text)
+		}
+	}
+}
