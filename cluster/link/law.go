@@ -50,8 +50,8 @@ func (n *Network) newLaw(c Config) *law {
 // stream is what a rate draws for an edge, an uplink or a downlink.
 func (n *Network) stream(key uint64, p purpose) rate.Draws {
 	return func(place uint64) *rand.Rand {
-		n.draws.seek(key, place, p)
-		return n.random
+		n.tides.seek(key, place, p)
+		return n.tidal
 	}
 }
 

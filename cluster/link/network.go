@@ -26,6 +26,8 @@ type Network struct {
 	nodes    []node
 	draws    counter
 	random   *rand.Rand // draws from draws
+	tides    counter    // what rates draw, while a message draws from draws
+	tidal    *rand.Rand // draws from tides
 	pairs    int        // edges that are counted one by one at most
 	edges    int        // made so far, while they are counted one by one
 	sums     []Stats    // by source, once there are more; nil before
@@ -62,7 +64,7 @@ func New(seed uint64, nodes []string) *Network {
 	for i, name := range nodes {
 		n.nodes[i].key = nodeKey(seed, name)
 	}
-	n.random = rand.New(&n.draws)
+	n.random, n.tidal = rand.New(&n.draws), rand.New(&n.tides)
 	n.defaults = n.newLaw(Config{})
 	return n
 }

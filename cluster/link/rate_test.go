@@ -162,3 +162,20 @@ func TestAMessageThatNeverPassesIsLost(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// Whether a try fails depends on the message and the number of the try alone, not on what the rate
+// draws in between.
+func TestTriesFailAlikeUnderAnyRate(t *testing.T) {
+	tries := func(r rate.Rate) (all []int) {
+		n := link.New(4, names(2))
+		n.SetDefault(link.Config{Rate: r, Loss: link.Loss{Probability: 0.6, Timeout: ms, Attempts: 100}})
+		for i := range 500 {
+			all = append(all, n.Edge(0, 1).Send(time.Duration(i)*time.Second, 1000).Tries)
+		}
+		return all
+	}
+	walk := rate.RandomWalk{FirstMin: 1e4, FirstMax: 1e5, Step: 1e4, Every: ms, Min: 1e4, Max: 1e5}
+	if steady, walking := tries(rate.Constant(5e4)), tries(walk); !slices.Equal(steady, walking) {
+		t.Errorf("tries %v at a constant rate, %v at one that walks", steady[:20], walking[:20])
+	}
+}
