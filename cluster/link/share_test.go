@@ -1,7 +1,9 @@
 package link_test
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -258,6 +260,35 @@ func TestForgottenEdgesShareAlike(t *testing.T) {
 	want := history(1 << 16)
 	if got := history(10); !slices.Equal(got, want) {
 		t.Errorf("%d messages arrive at other instants, or not as many as %d", len(got), len(want))
+	}
+}
+
+// The golden checksum holds for every processor, as those of functions and of links do.
+func TestSharedRatesHaveTheSameBitsOnEveryProcessor(t *testing.T) {
+	const golden = 0x32333cff7d265b4e
+	n := fairly(5)
+	n.SetDefault(link.Config{Rate: rate.Constant(123_457), Delay: link.Uniform{Max: 50 * ms},
+		Loss: link.Loss{Probability: 0.1, Timeout: 20 * ms}})
+	n.SetUplink(0, rate.RandomWalk{FirstMin: 1e5, FirstMax: 2e5, Step: 1e4, Every: 10 * ms, Min: 1e4, Max: 3e5})
+	n.SetUplink(1, rate.Mobile()[0].Quantiles)
+	n.SetDownlink(2, &rate.Opportunities{At: []uint32{0, 3, 3, 3, 10, 40}})
+	hash := fnv.New64a()
+	take := func(until time.Duration) {
+		for n.Due() <= until {
+			if got, ok := n.Settle(n.Due()); ok {
+				// A hash returns no error.
+				_ = binary.Write(hash, binary.LittleEndian, []int64{int64(got.Ticket), int64(got.Arrival)})
+			}
+		}
+	}
+	for i := range 4000 {
+		now := time.Duration(i) * 3 * ms
+		take(now)
+		n.Edge(int32(i%5), int32((i*i+i/5+1)%5)).Send(now, 100+i%700)
+	}
+	take(link.Horizon)
+	if got := hash.Sum64(); got != golden {
+		t.Errorf("checksum %#x, want %#x", got, uint64(golden))
 	}
 }
 
