@@ -36,8 +36,10 @@ type Push struct {
 	Version uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
 	// Number of samples in the batch.
 	Samples uint32 `protobuf:"varint,4,opt,name=samples,proto3" json:"samples,omitempty"`
-	// The server's life that the parameters came from, as in Parameters.
-	Life          uint64 `protobuf:"varint,5,opt,name=life,proto3" json:"life,omitempty"`
+	// As in the Parameters that the gradient was computed on.
+	Life uint64 `protobuf:"varint,5,opt,name=life,proto3" json:"life,omitempty"`
+	// Epoch that the samples are of, as in Parameters.
+	Epoch         uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -107,15 +109,26 @@ func (x *Push) GetLife() uint64 {
 	return 0
 }
 
+func (x *Push) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 // Parameters answers a Push, or greets a worker at the start of a run.
 // Tensors: the parameters, shared by all receivers and read-only to them.
 type Parameters struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of updates applied so far.
 	Version uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// Number of the view with which the server joined, 0 if it has been there since the run began: versions of
-	// different lives of a server have nothing to do with each other.
-	Life          uint64 `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`
+	// Number of the view in which the server has greeted the worker: tells the lives of both apart. Versions and clocks
+	// of different lives have nothing to do with each other.
+	Life uint64 `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`
+	// The worker's clock: its pushes that are finished, counted from the clock that it joined with.
+	Clock uint64 `protobuf:"varint,3,opt,name=clock,proto3" json:"clock,omitempty"`
+	// Epoch whose pass through the samples the worker is to make, where the server counts epochs.
+	Epoch         uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -160,6 +173,20 @@ func (x *Parameters) GetVersion() uint64 {
 func (x *Parameters) GetLife() uint64 {
 	if x != nil {
 		return x.Life
+	}
+	return 0
+}
+
+func (x *Parameters) GetClock() uint64 {
+	if x != nil {
+		return x.Clock
+	}
+	return 0
+}
+
+func (x *Parameters) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
 	}
 	return 0
 }
@@ -1329,17 +1356,20 @@ var File_protos_gradwire_proto protoreflect.FileDescriptor
 
 const file_protos_gradwire_proto_rawDesc = "" +
 	"\n" +
-	"\x15protos/gradwire.proto\x12\bgradwire\"v\n" +
+	"\x15protos/gradwire.proto\x12\bgradwire\"\x8c\x01\n" +
 	"\x04Push\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x18\n" +
 	"\asamples\x18\x04 \x01(\rR\asamples\x12\x12\n" +
-	"\x04life\x18\x05 \x01(\x04R\x04life\":\n" +
+	"\x04life\x18\x05 \x01(\x04R\x04life\x12\x14\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"f\n" +
 	"\n" +
 	"Parameters\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
-	"\x04life\x18\x02 \x01(\x04R\x04life\"o\n" +
+	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
+	"\x05clock\x18\x03 \x01(\x04R\x05clock\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"o\n" +
 	"\x05Chunk\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +

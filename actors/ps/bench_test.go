@@ -19,6 +19,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
+const ms = time.Millisecond
+
 func rated(rate float64) optim.Method { return optim.SGD{Rate: optim.Constant(rate)} }
 
 // cycles runs the 93-21-5 network, batch 32, over two unequal links until the stopwatch has seen

@@ -19,7 +19,6 @@ import (
 // A server that comes back while pushes to the one before it are under way: these gradients are of
 // another model's life, and are answered with the present model instead of being applied.
 func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
-	const ms = time.Millisecond
 	task := newTask(t, 3, []int{4, 3, 2}, 8, 120, "w1")
 	a := ps.Architecture{Scale: ps.Sum}
 	updates := &events{kind: actors.UpdateApplied}
@@ -79,7 +78,6 @@ func (e *events) count(node int, from, to time.Duration) (n int) {
 }
 
 func TestWorkersThatComeAndGoDisturbNobodyElse(t *testing.T) {
-	const ms = time.Millisecond
 	task := newTask(t, 3, []int{4, 3, 2}, 8, 120, "w1", "w2", "w3")
 	a := ps.Architecture{Scale: ps.Mean}
 	updates := &events{kind: actors.UpdateApplied}

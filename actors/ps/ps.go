@@ -1,16 +1,21 @@
 // Package ps implements the parameter server: one server holds the model; workers compute
-// gradients, push them and go on with the parameters that they get back.
+// gradients, push them and go on with the parameters that they get back (M. Li et al., "Scaling
+// Distributed Machine Learning with the Parameter Server", OSDI 2014, section 3; J. Dean et al.,
+// "Large Scale Distributed Deep Networks", NIPS 2012, section 4.1).
 //
-// Consistency is asynchronous (ASP): the server applies every gradient as it
-// arrives and answers that worker at once (M. Li et al., "Scaling Distributed
-// Machine Learning with the Parameter Server", OSDI 2014, section 3; J. Dean et
-// al., "Large Scale Distributed Deep Networks", NIPS 2012, section 4.1).
+// When a worker may go on is a matter of the consistency, see package consistency. With a bound of
+// 0 the server combines the gradients of a round, in the order of their workers, and makes one step
+// with them; otherwise it makes one with each gradient as it arrives.
 package ps
 
 import (
+	"fmt"
+	"math"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 )
@@ -28,27 +33,94 @@ type Scale string
 const (
 	// Sum applies every gradient whole: n workers make n steps in the time of one.
 	Sum Scale = "sum"
-	// Mean divides every gradient by the number of workers, as synchronous averaging does.
+	// Mean divides every gradient by the number of workers, as synchronous averaging does; of a
+	// round it takes the mean of the gradients that are in it.
 	Mean Scale = "mean"
+)
+
+// StalenessRate says how much a gradient counts by its staleness: the number of updates since the
+// parameters that it was computed on.
+type StalenessRate string
+
+// The rates.
+const (
+	// None counts all alike.
+	None StalenessRate = "none"
+	// Inverse divides a gradient of staleness t by max(t, 1) (W. Zhang et al., "Staleness-aware
+	// Async-SGD for Distributed Deep Learning", IJCAI 2016, equation 6).
+	Inverse StalenessRate = "inverse"
 )
 
 // Architecture is a parameter server with one server and any number of workers.
 type Architecture struct {
+	// Consistency says when a worker may go on; nil stands for asynchronous.
+	Consistency consistency.Model `key:"consistency"`
 	// Scale is Sum or Mean.
 	Scale Scale `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers"`
 	// Every is how many steps a worker makes between two pushes; 0 stands for 1. Beyond 1 the
 	// worker updates its copy of the parameters with its own optimiser after each step, and the
 	// server makes one step of its optimiser with the sum of the gradients.
 	Every int `plan:"every,omitzero" range:"1..1048576" doc:"steps that a worker makes on its own copy between two pushes; it pushes the sum of their gradients (Dean et al. 2012, section 4.1)"`
+	// Backup is how many workers a round ends without, the slowest ones (J. Chen et al.,
+	// "Revisiting Distributed Synchronous SGD", ICLR 2016 workshop, section 3).
+	Backup int `plan:"backup,omitzero" range:"1..65536" doc:"with bsp: the slowest workers that a round ends without; their gradients are dropped and counted"`
+	// StalenessRate is None or Inverse.
+	StalenessRate StalenessRate `plan:"staleness-rate" words:"none|inverse" doc:"inverse: a gradient that is t updates old counts 1/max(t, 1)"`
+	// EpochShare is which share of the samples makes an epoch, whose end all workers wait for and
+	// begin the next pass through their shards with; 0 lets each go at its own pace.
+	EpochShare float64 `plan:"epoch-share,omitzero" unit:"fraction" range:">0%..100%" doc:"an epoch ends for all workers when this share of the samples has been processed (Project Adam, OSDI 2014); left out: each walks through its shard at its own pace"`
 }
 
-var _ train.Architecture = Architecture{}
+var (
+	_ train.Architecture = Architecture{}
+	_ train.FreeRunner   = Architecture{}
+	_ train.Epochs       = Architecture{}
+)
 
-// Default counts every gradient in full, and pushes each.
-func Default() Architecture { return Architecture{Scale: Sum, Every: 1} }
+// Default is asynchronous, counts every gradient in full, and pushes each.
+func Default() Architecture {
+	return Architecture{Consistency: consistency.ASP{}, Scale: Sum, Every: 1, StalenessRate: None}
+}
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
-func (a Architecture) Validate() error { return field.Check(a) }
+func (a Architecture) Validate() error {
+	if err := field.Check(a); err != nil {
+		return err
+	}
+	if a.Backup > 0 && a.model().Bound() != 0 {
+		return field.Errorf(a, "Backup", "left out without consistency: bsp")
+	}
+	return nil
+}
+
+// model is the consistency.
+func (a Architecture) model() consistency.Model {
+	if a.Consistency == nil {
+		return consistency.ASP{}
+	}
+	return a.Consistency
+}
+
+// FreeRunning reports whether workers never wait for the server.
+func (a Architecture) FreeRunning() bool {
+	return a.model().Ahead() == consistency.Unbounded && a.EpochShare == 0
+}
+
+// EpochSamples is how many of the training samples make an epoch.
+func (a Architecture) EpochSamples(samples int) int {
+	if a.EpochShare == 0 {
+		return samples
+	}
+	return int(math.Ceil(a.EpochShare * float64(samples)))
+}
+
+// Fit refuses as many backup workers as there are workers.
+func (a Architecture) Fit(first, _ *actors.View) error {
+	if n := len(first.Role(RoleWorker)); a.Backup >= n && a.Backup > 0 {
+		return fmt.Errorf("a round cannot end without %d workers where %d are there at the beginning", a.Backup, n)
+	}
+	return nil
+}
 
 // Roles are one server, which holds the model, and workers, which train it.
 func (a Architecture) Roles() []train.Role {

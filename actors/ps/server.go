@@ -1,36 +1,62 @@
 package ps
 
 import (
+	"errors"
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
 
+// Dropped is what the record calls the number of gradients so far that came after their round had
+// ended without them.
+const Dropped = "gradients dropped"
+
 // server holds the model. Receivers share one snapshot of it; the next gradient makes another only
 // while somebody still reads it.
 type server struct {
 	env        actors.Env
+	arch       Architecture
 	params     *protos.Tensor
 	version    uint64 // updates applied to params
-	life       uint64 // number of the view with which this server joined; 0 for the first
 	optimizer  optim.Optimizer
-	scale      Scale
-	factor     float32      // of a gradient
-	workers    []*actor.PID // by node; nil where none is present
+	clocks     *consistency.Clocks
+	workers    []worked // by node
+	present    int      // workers
+	round      *round   // of a consistency with bound 0; nil for others
+	epoch      *epoch   // nil unless the plan bounds them
+	dropped    int
 	parameters *protos.Messages[*protos.Parameters]
 }
 
+// worked is a worker as the server knows it.
+type worked struct {
+	pid *actor.PID // nil while it is absent
+	// life is the number of the view in which this server has greeted it: pushes of another life
+	// are of a worker, or on a model, that is gone.
+	life uint64
+}
+
 func newServer(env actors.Env, task *train.Task, a Architecture) *server {
+	nodes := len(env.View().Members)
 	s := &server{
 		env:        env,
+		arch:       a,
 		params:     env.Tensors().Copy(task.Initial()),
 		optimizer:  task.Method.New(task.Model.Params()),
-		scale:      a.Scale,
+		clocks:     consistency.New(a.model(), nodes),
+		workers:    make([]worked, nodes),
 		parameters: protos.NewMessages(func() *protos.Parameters { return &protos.Parameters{} }),
+	}
+	if a.model().Bound() == 0 {
+		s.round = newRound(nodes)
+	}
+	if a.EpochShare > 0 {
+		s.epoch = newEpoch(task, env.View().Members, a.EpochShare)
 	}
 	s.follow()
 	return s
@@ -40,19 +66,22 @@ func newServer(env actors.Env, task *train.Task, a Architecture) *server {
 // order of their ranks.
 func (s *server) follow() (come []int) {
 	view := s.env.View()
-	before := s.workers
-	s.workers = make([]*actor.PID, len(view.Members))
-	workers := view.Role(RoleWorker)
-	for _, node := range workers {
-		s.workers[node] = view.Members[node].PID
-		if before == nil || before[node] == nil {
+	for node := range s.workers {
+		w, m := &s.workers[node], &view.Members[node]
+		switch there := m.Present && m.Role == RoleWorker; {
+		case there && w.pid == nil:
+			w.pid = m.PID
+			s.clocks.Join(node)
+			if s.epoch != nil {
+				s.epoch.join(node)
+			}
 			come = append(come, node)
+		case !there && w.pid != nil:
+			w.pid = nil
+			s.clocks.Leave(node)
 		}
 	}
-	s.factor = 1
-	if s.scale == Mean {
-		s.factor = 1 / float32(max(len(workers), 1))
-	}
+	s.present = len(view.Role(RoleWorker))
 	return come
 }
 
@@ -64,16 +93,10 @@ func (s *server) Receive(ctx actor.Context) {
 	defer m.Release()
 	switch head := m.Head.(type) {
 	case *protos.Start:
-		if head.Joins {
-			s.life = head.View
-		}
-		for _, node := range s.env.View().Role(RoleWorker) {
-			s.answer(ctx, node)
-		}
+		s.greet(ctx, s.env.View().Role(RoleWorker), head.View)
 	case *protos.View:
-		for _, node := range s.follow() {
-			s.answer(ctx, node)
-		}
+		s.greet(ctx, s.follow(), s.env.View().Number)
+		s.advance(ctx)
 	case *protos.Push:
 		s.push(ctx, head, m)
 	case *protos.TakeSnapshot:
@@ -83,34 +106,130 @@ func (s *server) Receive(ctx actor.Context) {
 	}
 }
 
-// push applies a gradient and answers the worker that sent it, if it is still there.
-func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
-	node := int(head.Node)
-	members := s.env.View().Members
-	if !s.env.View().Has(head.Node) || members[node].Role != RoleWorker ||
-		!actors.IsVector(m.Tensors, len(s.params.Data)) || head.Version > s.version && head.Life == s.life {
-		const format = "a push of node %d at version %d does not fit a run of %d nodes, %d parameters and version %d"
-		actors.Fail(s.env, format, head.Node, head.Version, len(members), len(s.params.Data), s.version)
-		return
-	}
-	if head.Life != s.life {
-		return // a gradient on the model of a server that is gone; its worker has been greeted by this one
-	}
-	s.apply(m.Take(0))
-	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: s.version - 1 - head.Version,
-		Origin: node})
-	if s.workers[node] != nil {
+// greet sends workers the parameters to begin with, in the view of a number.
+func (s *server) greet(ctx actor.Context, workers []int, view uint64) {
+	for _, node := range workers {
+		s.workers[node].life = max(s.workers[node].life, view)
 		s.answer(ctx, node)
 	}
 }
 
-// apply takes a gradient over.
-func (s *server) apply(gradient *protos.Tensor) {
+// push takes a gradient in.
+func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
+	node := int(head.Node)
+	members := s.env.View().Members
+	if !s.env.View().Has(head.Node) || members[node].Role != RoleWorker ||
+		!actors.IsVector(m.Tensors, len(s.params.Data)) ||
+		head.Version > s.version && head.Life == s.workers[node].life {
+		const format = "a push of node %d at version %d does not fit a run of %d nodes, %d parameters and version %d"
+		actors.Fail(s.env, format, head.Node, head.Version, len(members), len(s.params.Data), s.version)
+		return
+	}
+	if head.Life != s.workers[node].life {
+		return
+	}
+	late := s.round != nil && head.Version < s.version
+	if s.epoch != nil {
+		s.epoch.take(node, head, late)
+	}
+	switch {
+	case late:
+		s.drop(ctx, node)
+		return
+	case s.round != nil:
+		s.round.take(node, m.Take(0))
+	default:
+		s.apply(m.Take(0), head.Version, node)
+	}
+	if s.workers[node].pid != nil {
+		if err := s.clocks.Push(node, s.env.Now()); s.violated(err) {
+			return
+		}
+	}
+	s.advance(ctx)
+}
+
+// drop counts a gradient whose round has ended without it, and lets its worker begin the present
+// one.
+func (s *server) drop(ctx actor.Context, node int) {
+	s.dropped++
+	s.env.Record(actors.Event{Kind: actors.Measured, Name: Dropped, Value: float64(s.dropped)})
+	if w := &s.workers[node]; w.pid != nil && (s.epoch == nil || !s.epoch.rests(node)) {
+		s.answer(ctx, node)
+	}
+	s.advance(ctx)
+}
+
+// advance ends the round that is complete, if rounds end, and tells workers what they wait for.
+func (s *server) advance(ctx actor.Context) {
+	if s.epoch != nil {
+		s.turn()
+	}
+	if s.round != nil {
+		s.clocks.Skip(s.arch.Backup)
+		for s.version < s.clocks.Slowest() {
+			s.combine()
+		}
+	}
+	ready, err := s.clocks.Ready()
+	if s.violated(err) {
+		return
+	}
+	for _, node := range ready {
+		s.answer(ctx, node)
+	}
+}
+
+// violated ends the run if clocks are too far apart.
+func (s *server) violated(err error) bool {
+	if err == nil {
+		return false
+	}
+	var v *consistency.Violation
+	if errors.As(err, &v) {
+		actors.Fail(s.env, "%s", v.Text(func(node int) string { return s.env.View().Members[node].Name }))
+	}
+	return true
+}
+
+// apply takes over a gradient on the parameters of a version.
+func (s *server) apply(gradient *protos.Tensor, version uint64, node int) {
+	staleness := s.version - version
+	factor := float32(1)
+	if s.arch.Scale == Mean {
+		factor = 1 / float32(max(s.present, 1))
+	}
+	if s.arch.StalenessRate == Inverse {
+		factor /= float32(max(staleness, 1))
+	}
+	s.update(gradient, factor)
+	s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: staleness, Origin: node})
+}
+
+// combine applies the gradients of a round at once.
+func (s *server) combine() {
+	sum, n := s.round.sum(s.env)
+	if n == 0 { // all who had begun it have gone
+		s.version++
+		return
+	}
+	factor := float32(1)
+	if s.arch.Scale == Mean {
+		factor = 1 / float32(n)
+	}
+	s.update(sum, factor)
+	for _, node := range s.round.nodes {
+		s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Origin: node})
+	}
+}
+
+// update makes a step with a gradient, which it takes over, times a factor.
+func (s *server) update(gradient *protos.Tensor, factor float32) {
 	n := len(gradient.Data)
 	work := s.optimizer.Work(n)
-	if s.factor != 1 {
+	if factor != 1 {
 		gradient = s.env.Tensors().Writable(gradient)
-		nn.Scale(gradient.Data, s.factor)
+		nn.Scale(gradient.Data, factor)
 		work += float64(n)
 	}
 	s.params = train.Update(s.env.Tensors(), s.optimizer, s.params, gradient.Data)
@@ -120,7 +239,11 @@ func (s *server) apply(gradient *protos.Tensor) {
 }
 
 func (s *server) answer(ctx actor.Context, node int) {
+	w := &s.workers[node]
 	m, head := s.parameters.Get(s.params.Retain())
-	head.Version, head.Life = s.version, s.life
-	ctx.Send(s.workers[node], m)
+	head.Version, head.Life, head.Clock, head.Epoch = s.version, w.life, s.clocks.Finished(node), 0
+	if s.epoch != nil {
+		head.Epoch = s.epoch.number
+	}
+	ctx.Send(w.pid, m)
 }

@@ -124,7 +124,7 @@ func TestMessageThatDoesNotFitEndsTheRun(t *testing.T) {
 			"node hub: a push of node -1 at version 0 does not fit a run of 3 nodes, 23 parameters and version 0"},
 		{"node too high", &protos.Push{Node: 3}, params, "push of node 3"},
 		{"not a worker's", &protos.Push{Node: 0}, params, "push of node 0"},
-		{"version of the future", &protos.Push{Node: 1, Version: 7}, params, "at version 7"},
+		{"version of the future", &protos.Push{Node: 1, Version: 7, Life: 1}, params, "at version 7"},
 		{"gradient too short", &protos.Push{Node: 1}, params - 1, "does not fit"},
 		{"not of this protocol", &protos.Chunk{}, params, "node hub: unexpected message *protos.Chunk"},
 	} {
@@ -199,7 +199,7 @@ func TestTaskThatDoesNotFitTogetherIsNamed(t *testing.T) {
 
 func TestScaleThatDoesNotExistIsRefused(t *testing.T) {
 	for _, s := range []ps.Scale{ps.Sum, ps.Mean} {
-		if err := (ps.Architecture{Scale: s}).Validate(); err != nil {
+		if err := (ps.Architecture{Scale: s, StalenessRate: ps.None}).Validate(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -19,19 +19,33 @@ type worker struct {
 	env     actors.Env
 	local   *train.Local
 	busy    bool // a round is under way
-	round   round
+	round   localRound
 	server  *actor.PID
 	params  int // of the model
 	pushes  *protos.Messages[*protos.Push]
-	version uint64          // of the parameters in use
-	life    uint64          // of the server that they are from
-	next    *protos.Message // the greeting of a later server, which came during a round
-	pushed  time.Duration
-	waiting bool // a push is under way
+	version uint64 // of the parameters in use
+	life    uint64 // see Push
+	// latest are parameters for the next round: those that came during a round, if the worker does
+	// not wait for them, or the greeting of another life.
+	latest  latest
+	greeted bool // latest is a greeting
+	clock   uint64
+	heard   uint64 // the highest clock that an answer had
+	ahead   uint64 // by how much clock may be above that when a round begins
+	epoch   uint64 // that samples are of
+	epochs  bool   // the server says when a pass begins
+	idle    time.Duration
+	waiting bool // for parameters, since idle
 }
 
-// round is what a worker does on its own between two pushes of several steps each.
-type round struct {
+// latest are parameters that a round can begin on.
+type latest struct {
+	params         *protos.Tensor // nil for none
+	version, epoch uint64
+}
+
+// localRound is what a worker does on its own between two pushes of several steps each.
+type localRound struct {
 	every     int // steps of a round
 	optimizer optim.Optimizer
 	model     *protos.Tensor // the worker's copy
@@ -52,7 +66,9 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 		server: view.Members[serverOf(view)].PID,
 		params: task.Model.Params(),
 		pushes: protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
-		round:  round{every: max(a.Every, 1)},
+		round:  localRound{every: max(a.Every, 1)},
+		ahead:  a.model().Ahead(),
+		epochs: a.EpochShare > 0,
 	}
 	if w.round.every > 1 {
 		w.round.optimizer = task.Method.New(w.params)
@@ -90,50 +106,80 @@ func (w *worker) receive(m *protos.Message) {
 	switch head := m.Head.(type) {
 	case *protos.Start, *protos.View: // the server's greeting is what starts a worker
 	case *protos.Parameters:
-		switch {
-		case !actors.IsVector(m.Tensors, w.params):
+		if !actors.IsVector(m.Tensors, w.params) {
 			actors.Fail(w.env, "parameters that are not one vector of %d", w.params)
-		case w.busy && head.Life > w.life:
-			w.next = m
-			m.Retain(1)
-		case w.busy: // an answer to what this node pushed in its former life
-		default:
-			if w.waiting {
-				w.env.Record(actors.Event{Kind: actors.Waited, Duration: w.env.Now() - w.pushed, Cause: "parameters"})
-			}
-			w.begin(head, m.Tensors[0])
+			return
 		}
+		w.take(head, m)
 	default:
 		actors.Unexpected(w.env, m)
 	}
 }
 
-// begin starts a round on parameters.
-func (w *worker) begin(head *protos.Parameters, params *protos.Tensor) {
-	w.version, w.life = head.Version, head.Life
-	w.busy = true
-	if w.round.every > 1 {
-		w.round.begin(params.Retain())
+// take takes in parameters, and begins a round on them if it may.
+func (w *worker) take(head *protos.Parameters, m *protos.Message) {
+	greets := head.Life > w.life
+	switch {
+	case head.Life < w.life, !greets && w.busy && w.ahead == 0:
+		return // an answer to what this node pushed in its former life
+	case greets:
+		w.life, w.clock, w.heard = head.Life, head.Clock, head.Clock
+	default:
+		w.heard = max(w.heard, head.Clock)
+		w.clock = max(w.clock, head.Clock)
 	}
-	w.local.Begin(params.Retain())
+	if w.latest.params == nil || greets || head.Version >= w.latest.version {
+		w.latest.release()
+		w.latest = latest{m.Tensors[0].Retain(), head.Version, head.Epoch}
+	}
+	w.greeted = w.greeted || greets && w.busy
+	if !w.busy {
+		w.proceed()
+	}
 }
 
-// restart gives a round up and begins one on the parameters of a later server.
-func (w *worker) restart(gradient *protos.Tensor) {
-	gradient.Release()
-	w.round.abandon()
-	m := w.next
-	w.next = nil
-	w.begin(m.Head.(*protos.Parameters), m.Tensors[0])
-	m.Release()
+// release gives the parameters back.
+func (l *latest) release() {
+	if l.params != nil {
+		l.params.Release()
+		l.params = nil
+	}
+}
+
+// proceed begins a round if the worker may, on the latest parameters that it has.
+func (w *worker) proceed() {
+	if w.clock-w.heard > w.ahead || w.epochs && w.local.AtEnd() && w.latest.epoch == w.epoch {
+		return
+	}
+	if w.waiting {
+		w.waiting = false
+		if idle := w.env.Now() - w.idle; idle > 0 || w.ahead == 0 {
+			w.env.Record(actors.Event{Kind: actors.Waited, Duration: idle, Cause: "parameters"})
+		}
+	}
+	if w.epochs && w.latest.epoch != w.epoch {
+		w.epoch = w.latest.epoch
+		w.local.Pass(w.epoch)
+	}
+	w.version = w.latest.version
+	w.busy, w.greeted = true, false
+	if w.round.every > 1 {
+		w.round.begin(w.latest.params.Retain())
+	}
+	w.local.Begin(w.latest.params.Retain())
+	if w.ahead == 0 {
+		w.latest.release()
+	}
 }
 
 // step takes a gradient in, and pushes at the end of a round.
 func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 	gradient, samples := g.Values, g.Samples
 	w.local.Done(g)
-	if w.next != nil {
-		w.restart(gradient)
+	if w.greeted { // the round before is of another life
+		gradient.Release()
+		w.round.abandon()
+		w.proceed()
 		return
 	}
 	if w.round.every > 1 {
@@ -146,18 +192,22 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 	}
 	m, head := w.pushes.Get(gradient)
 	head.Node, head.Step, head.Samples = int32(w.env.Node()), g.Step, uint32(samples)
-	head.Version, head.Life = w.version, w.life
+	head.Version, head.Life, head.Epoch = w.version, w.life, w.epoch
 	w.busy = false
-	w.pushed, w.waiting = w.env.Now(), true
+	w.clock++
+	w.idle, w.waiting = w.env.Now(), true
 	ctx.Send(w.server, m)
+	if w.latest.params != nil {
+		w.proceed()
+	}
 }
 
 // begin takes over a reference to the parameters of a round.
-func (r *round) begin(params *protos.Tensor) { r.model, r.steps, r.samples = params, 0, 0 }
+func (r *localRound) begin(params *protos.Tensor) { r.model, r.steps, r.samples = params, 0, 0 }
 
 // take adds a gradient, which it takes over, to the sum, and changes the copy by it. It returns the
 // work.
-func (r *round) take(env actors.Env, gradient *protos.Tensor, samples int) (work float64) {
+func (r *localRound) take(env actors.Env, gradient *protos.Tensor, samples int) (work float64) {
 	r.steps++
 	r.samples += samples
 	r.model = train.Update(env.Tensors(), r.optimizer, r.model, gradient.Data)
@@ -172,7 +222,7 @@ func (r *round) take(env actors.Env, gradient *protos.Tensor, samples int) (work
 }
 
 // abandon gives back what a round that does not end has.
-func (r *round) abandon() {
+func (r *localRound) abandon() {
 	for _, t := range []*protos.Tensor{r.model, r.sum} {
 		if t != nil {
 			t.Release()
@@ -182,7 +232,7 @@ func (r *round) abandon() {
 }
 
 // end gives the copy back and hands the sum of the gradients over.
-func (r *round) end() (sum *protos.Tensor, samples int) {
+func (r *localRound) end() (sum *protos.Tensor, samples int) {
 	r.model.Release()
 	sum, r.sum, r.model = r.sum, nil, nil
 	return sum, r.samples

@@ -24,6 +24,7 @@ type Local struct {
 	x         []float32  // of a batch, if there are no sparse inputs
 	y, rows   []int32
 	step      uint64
+	walked    uint64 // steps of all passes, those that were left out included
 	weights   []float32
 	seed      uint64 // of what a layer draws in step 0; each step has its own
 	params    *protos.Tensor
@@ -110,10 +111,17 @@ func workspace(m nn.Model, batch, cores int) nn.Workspace {
 
 // Resume continues the walk through the shard after a number of steps, as if this worker had
 // made them. It must not be called while a step is under way.
-func (l *Local) Resume(steps uint64) { l.step = steps }
+func (l *Local) Resume(steps uint64) { l.step, l.walked = steps, steps }
+
+// Pass goes on with the first batch of a pass through the shard, counted from 0. It must not be
+// called while a step is under way.
+func (l *Local) Pass(pass uint64) { l.walked = pass * uint64(l.sampler.Steps()) }
+
+// AtEnd reports whether a pass has ended and the next has not begun.
+func (l *Local) AtEnd() bool { return l.walked > 0 && l.walked%uint64(l.sampler.Steps()) == 0 }
 
 func (l *Local) position() (pass, step int) {
-	return int(l.step) / l.sampler.Steps(), int(l.step) % l.sampler.Steps()
+	return int(l.walked) / l.sampler.Steps(), int(l.walked) % l.sampler.Steps()
 }
 
 func (l *Local) size() int {
@@ -173,5 +181,6 @@ func (e *DivergedError) Error() string {
 // Record counts and records the step that g is the result of, before the next begins.
 func (l *Local) Record(g *Gradient) {
 	l.step = g.Step
+	l.walked++
 	l.env.Record(actors.Event{Kind: actors.StepDone, Step: g.Step, Samples: g.Samples, Loss: g.Loss})
 }

@@ -140,6 +140,12 @@ type FreeRunner interface {
 	FreeRunning() bool
 }
 
+// Epochs is an Architecture whose epochs may be shorter than a pass through all samples.
+type Epochs interface {
+	// EpochSamples is how many samples, of so many to train on, make an epoch.
+	EpochSamples(samples int) int
+}
+
 // Fitter is an Architecture that does not suit every topology.
 type Fitter interface {
 	// Fit returns an error that says why a run whose first view was first cannot go on, or

@@ -3,17 +3,44 @@ package catalog
 import (
 	"github.com/gradwire/gradwire/actors/adpsgd"
 	"github.com/gradwire/gradwire/actors/collective"
+	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/local"
 	"github.com/gradwire/gradwire/actors/ps"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
+
+func addConsistencies(c *Catalog) {
+	m := &c.Consistencies
+	m.Declare("asp", consistency.ASP{}, "asynchronous: nobody waits for anybody")
+	m.Declare("bsp", consistency.BSP{}, "bulk-synchronous: a round begins when all have finished the one before")
+	m.Declare("ssp", consistency.SSP{}, "stale-synchronous: a worker waits while it is more than bound rounds ahead "+
+		"of the slowest (Ho et al. 2013)")
+	m.Declare("dssp", consistency.DSSP{}, "ssp whose bound moves between low and high with the workers' speeds "+
+		"(Zhao et al. 2019)")
+	m.Declare("bounded-delay", consistency.BoundedDelay{Tasks: -1}, "a worker does not wait for answers, but for "+
+		"all rounds more than bound before to be finished everywhere (Li et al. 2014)")
+}
 
 func addArchitectures(c *Catalog) {
 	a := &c.Architectures
-	a.Declare("parameter-server", ps.Default(),
-		"one server holds the model, workers push gradients and pull parameters, asynchronously, whatever the "+
-			"network's topology")
+	type server struct {
+		Consistency  *syntax.Node    `plan:"consistency" names:"consistency" doc:"when a worker may go on"`
+		Architecture ps.Architecture `plan:",inline"`
+	}
+	a.Add(Define("parameter-server",
+		"one server holds the model, workers push gradients and pull parameters, with a consistency from "+
+			"synchronous to asynchronous, whatever the network's topology",
+		func() server { return server{Consistency: named("kind", "asp"), Architecture: ps.Default()} },
+		func(c *Catalog, s *server) (_ train.Architecture, err error) {
+			a := &s.Architecture
+			if a.Consistency, s.Consistency, err = c.Consistencies.readWord(c, s.Consistency); err != nil {
+				return nil, err
+			}
+			return *a, a.Validate()
+		}))
 	a.Declare("all-reduce", collective.Default(),
 		"workers without a server average gradients, or models, among all of them every N steps, synchronously; "+
 			"over whatever links its algorithm needs; the network's topology does not restrict them")

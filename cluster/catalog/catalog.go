@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/link/rate"
@@ -30,6 +31,7 @@ type Catalog struct {
 	Optimizers    Kinds[optim.Method]
 	Schedules     Kinds[optim.Schedule]
 	Architectures Kinds[train.Architecture]
+	Consistencies Kinds[consistency.Model]
 	Delays        Kinds[link.Delay]
 	LinkRates     Kinds[rate.Rate]
 	Topologies    Kinds[topology.Topology]
@@ -53,6 +55,7 @@ func Default() *Catalog {
 	c.Optimizers.what = "optimizer"
 	c.Schedules.what = "rate schedule"
 	c.Architectures.what = "architecture"
+	c.Consistencies.what = "consistency"
 	c.Delays.what = "delay"
 	c.LinkRates.what = "link rate"
 	c.Topologies.what = "topology"
@@ -63,6 +66,7 @@ func Default() *Catalog {
 	addSplits(c)
 	addOptimizers(c)
 	addSchedules(c)
+	addConsistencies(c)
 	addArchitectures(c)
 	addDelays(c)
 	addLinkRates(c)

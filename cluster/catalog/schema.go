@@ -7,8 +7,8 @@ import (
 )
 
 // Schema is the JSON Schema of plans that name what is in the catalog. Its definitions, which tags
-// names:"…" refer to, are data, model, layer, split, train, optimizer, rate, architecture, delay,
-// link-rate and topology.
+// names:"…" refer to, are data, model, layer, split, train, optimizer, rate, architecture,
+// consistency, delay, link-rate and topology.
 func (c *Catalog) Schema(title string) *settings.Schema {
 	described := common{Fit: "train", Split: named("kind", "iid")}
 	shared := settings.SchemaOf(&described).Properties
@@ -28,6 +28,7 @@ func (c *Catalog) Schema(title string) *settings.Schema {
 			c.Schedules.schema("kind", nil),
 		}}},
 		{Name: "architecture", Schema: c.Architectures.schema("kind", roles)},
+		{Name: "consistency", Schema: c.Consistencies.wordOrMap()},
 		{Name: "delay", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.Duration)),
 			c.Delays.schema("kind", settings.SchemaOf(&drawing{Draw: "message"}).Properties)}}},
 		{Name: "link-rate", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.ByteRate)),

@@ -109,6 +109,7 @@ func (t *tables) write(c *Catalog) {
 	sort(t, "`train.optimizer`", "kind", c.Optimizers.All())
 	sort(t, "`rate` of an optimizer, beside a number", "kind", c.Schedules.All())
 	sort(t, "`architecture`", "kind", c.Architectures.All())
+	sort(t, "`architecture.consistency`", "kind", c.Consistencies.All())
 	choice := gossip.Default().Choice
 	t.section("`choose` of `kind: gossip`", &choice)
 	sort(t, "`delay` of a link, beside a duration", "kind", c.Delays.All())

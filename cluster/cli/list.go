@@ -31,6 +31,7 @@ values each of its settings accepts, and what it means.`,
 		lister(con, "optimizers", c.Optimizers.All()),
 		lister(con, "schedules", c.Schedules.All()),
 		lister(con, "architectures", c.Architectures.All()),
+		lister(con, "consistencies", c.Consistencies.All()),
 		lister(con, "links", c.Delays.All()),
 		lister(con, "rates", c.LinkRates.All()),
 		networksCommand(con),
@@ -46,6 +47,8 @@ func lister[T any](con *console, what string, kinds []catalog.Kind[T]) *cobra.Co
 	switch what {
 	case "links":
 		short = "List the delay models of links"
+	case "consistencies":
+		short = "List the models of consistency, which say when a worker may go on"
 	case "rates":
 		short = "List the processes that the rate of a link, an uplink or a downlink can be"
 	case "actors":

@@ -58,7 +58,6 @@ func TestRecordWhosePlanIsOfVersion2IsReplayedAndContinued(t *testing.T) {
 	r := run(t, load(t, small), driver.Options{})
 	path := filepath.Join(r.Dir, "plan.yaml")
 	change(t, path, "version: 3", "version: 2")
-	change(t, path, "kind: parameter-server, ", "kind: parameter-server, consistency: {kind: asp}, ")
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ const (
 	assumedRate  = 125e6 // bytes a second up and down at each node, 1 Gbit/s
 
 	assumedText  = "the plan emulates no network; assumed are 100 µs, and 1 Gbit/s up and down at every node"
+	queuedText   = "messages count as if they queued, as with share: fifo"
 	timelessText = "the plan's links take no time; what counts is the arithmetic"
 )
 
@@ -141,6 +142,8 @@ func recordedChoice(s *catalog.Spec, c *train.Choice) *choosing.Choice {
 		made.Assumed = assumedText
 	case !s.Delays():
 		made.Assumed = timelessText
+	case s.Plan.Network.Fair:
+		made.Assumed = queuedText
 	}
 	return made
 }

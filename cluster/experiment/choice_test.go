@@ -121,9 +121,10 @@ func TestStatedWordThatCostsMoreThanTwiceTheLeastIsNamed(t *testing.T) {
 
 func TestChoiceSaysWhatItAssumes(t *testing.T) {
 	for network, want := range map[string]string{
-		"none":                    assumedText,
-		"{default: {delay: 0ms}}": timelessText,
-		"{default: {delay: 1ms}}": "",
+		"none":                                 assumedText,
+		"{default: {delay: 0ms}}":              timelessText,
+		"{default: {delay: 1ms}}":              "",
+		"{share: fair, default: {delay: 1ms}}": queuedText,
 		"{default: {delay: {kind: exponential, mean: 3ms}}}": "",
 	} {
 		all, err := regionsWith(t, "network="+network).Weigh(nil)

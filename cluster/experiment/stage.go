@@ -117,6 +117,14 @@ func (p *Point) SentTask(m *protos.SampleSet, seed uint64) (*train.Task, error) 
 	})
 }
 
+// epochSamples is how many of the training samples make an epoch.
+func (p *Point) epochSamples(samples int) int {
+	if a, ok := p.Spec.Architecture.(train.Epochs); ok {
+		return a.EpochSamples(samples)
+	}
+	return samples
+}
+
 // profile is the emulated speed of a node. The speed of one whose steps take a given
 // time is that at which a full batch takes it.
 func profile(c plan.Compute, model nn.Model, batch int) world.Profile {
@@ -262,7 +270,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		return nil, refusal.Input(err)
 	}
 	run := coordinator.Run{
-		Policy: policy(p.Spec.Plan), Samples: task.Train.Len(), Holders: s.holders,
+		Policy: policy(p.Spec.Plan), Samples: p.epochSamples(task.Train.Len()), Holders: s.holders,
 		Topologies: p.topologyChanges(), Result: &s.result,
 	}
 	evaluateWith(&run, task, threads, p.Spec.Plan.Evaluate.Early)

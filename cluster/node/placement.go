@@ -186,7 +186,9 @@ func fingerprint(c *catalog.Catalog) string {
 	sum(d, c.Optimizers)
 	sum(d, c.Schedules)
 	sum(d, c.Architectures)
+	sum(d, c.Consistencies)
 	sum(d, c.Delays)
+	sum(d, c.LinkRates)
 	sum(d, c.Topologies)
 	return fmt.Sprintf("%016x", d.Sum64())
 }
