@@ -76,7 +76,7 @@ var completed = []struct{ line, want, directive string }{
 			"nodes.nobody.delay= nodes.nobody.delay.", keys},
 	{"run plan.yaml --set network.links.server-f", "network.links.server-far.", keys},
 	{"run plan.yaml --set architecture.",
-		"architecture.kind= architecture.consistency= architecture.consistency. architecture.scale= "+
+		"architecture.kind= architecture.consistency= architecture.consistency. architecture.scale= " +
 			"architecture.every= architecture.backup= architecture.staleness-rate= architecture.epoch-share=", keys},
 	{"run plan.yaml --set architecture.scale=", "architecture.scale=sum architecture.scale=mean", words},
 	{"run plan.yaml --set architecture.kind=g", "architecture.kind=gossip", words},

@@ -37,9 +37,10 @@ var table = map[string]string{
 	"protos":          protobuf,
 	"protos/generate": "github.com/bufbuild/protocompile/..." + protobuf,
 
-	"nn":        "nn/kernel",
-	"nn/kernel": "",
-	"nn/optim":  "nn/kernel cluster/plan/field",
+	"nn":          "nn/kernel",
+	"nn/kernel":   "",
+	"nn/optim":    "nn/kernel cluster/plan/field",
+	"nn/compress": "nn cluster/plan/field",
 
 	"datasets":           "datasets/input",
 	"datasets/input":     "",
