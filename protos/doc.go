@@ -9,7 +9,9 @@
 // The heads of a run's messages, how many tensors each carries, and how many values a tensor has. P
 // is the number of the model's parameters, and S the number of vectors that the optimiser remembers
 // (1 with momentum). Values are float32: parameters, or the loss divided by a parameter for
-// gradients. Decoding does not check any of this; a receiver refuses what differs.
+// gradients. Decoding does not check any of this; a receiver refuses what differs. Where a plan
+// compresses, a Push and a Parameters have the words of a code instead, see nn/compress, but for
+// the Parameters with which a worker is greeted.
 //
 //	head          tensors   values     what they are
 //	Push          1         P          a gradient, or the sum of several

@@ -22,13 +22,13 @@ type dumb struct {
 }
 
 func (d *dumb) slowest() uint64 {
-	least, any := uint64(math.MaxUint64), false
+	least, some := uint64(math.MaxUint64), false
 	for w, there := range d.there {
 		if there {
-			least, any = min(least, d.rounds[w]), true
+			least, some = min(least, d.rounds[w]), true
 		}
 	}
-	if any {
+	if some {
 		d.floor = least
 	}
 	return d.floor

@@ -6,6 +6,6 @@ var _ train.Messenger = Architecture{}
 
 // Messages is a gradient and the model that answers it.
 func (a Architecture) Messages(_, _ int) (messages, models float64) {
-	both := 2 / float64(max(a.Every, 1))
-	return both, both
+	rounds := 1 / float64(max(a.Every, 1))
+	return 2 * rounds, rounds * (a.Compress.Up.Ratio() + a.Compress.Down.Ratio())
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 // The roles of the architecture.
@@ -61,6 +62,8 @@ type Architecture struct {
 	// worker updates its copy of the parameters with its own optimiser after each step, and the
 	// server makes one step of its optimiser with the sum of the gradients.
 	Every int `plan:"every,omitzero" range:"1..1048576" doc:"steps that a worker makes on its own copy between two pushes; it pushes the sum of their gradients (Dean et al. 2012, section 4.1)"`
+	// Compress is what is done to gradients and models before they travel.
+	Compress compress.Both `key:"compress"`
 	// Backup is how many workers a round ends without, the slowest ones (J. Chen et al.,
 	// "Revisiting Distributed Synchronous SGD", ICLR 2016 workshop, section 3).
 	Backup int `plan:"backup,omitzero" range:"1..65536" doc:"with bsp: the slowest workers that a round ends without; their gradients are dropped and counted"`
@@ -89,6 +92,10 @@ func (a Architecture) Validate() error {
 	}
 	if a.Backup > 0 && a.model().Bound() != 0 {
 		return field.Errorf(a, "Backup", "left out without consistency: bsp")
+	}
+	if c := &a.Compress; a.model().Ahead() > 0 && (c.Down != nil || c.Up != nil && c.Feedback == compress.EF21) {
+		return field.Errorf(a, "Compress", "of gradients alone, with another feedback than ef21, where messages may "+
+			"overtake each other, as with consistency: bounded-delay")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -27,9 +28,12 @@ type server struct {
 	clocks     *consistency.Clocks
 	workers    []worked // by node
 	present    int      // workers
+	pushed     int      // values of a push
 	round      *round   // of a consistency with bound 0; nil for others
 	epoch      *epoch   // nil unless the plan bounds them
 	dropped    int
+	compressor compressor
+	gradients  *compress.Decoder // of all workers; nil where they travel as they are, or each has its own
 	parameters *protos.Messages[*protos.Parameters]
 }
 
@@ -39,6 +43,9 @@ type worked struct {
 	// life is the number of the view in which this server has greeted it: pushes of another life
 	// are of a worker, or on a model, that is gone.
 	life uint64
+	// up and down are this end of what is compressed of its own; nil for nothing.
+	up   *compress.Decoder
+	down *compress.Encoder
 }
 
 func newServer(env actors.Env, task *train.Task, a Architecture) *server {
@@ -52,6 +59,11 @@ func newServer(env actors.Env, task *train.Task, a Architecture) *server {
 		workers:    make([]worked, nodes),
 		parameters: protos.NewMessages(func() *protos.Parameters { return &protos.Parameters{} }),
 	}
+	s.compressor = newCompressor(env, task, a.Compress)
+	if a.Compress.Feedback != compress.EF21 {
+		s.gradients = s.compressor.receiver()
+	}
+	s.pushed = a.Compress.Up.Size(task.Model.Params(), task.Model.Tensors())
 	if a.model().Bound() == 0 {
 		s.round = newRound(nodes)
 	}
@@ -109,8 +121,17 @@ func (s *server) Receive(ctx actor.Context) {
 // greet sends workers the parameters to begin with, in the view of a number.
 func (s *server) greet(ctx actor.Context, workers []int, view uint64) {
 	for _, node := range workers {
-		s.workers[node].life = max(s.workers[node].life, view)
+		w := &s.workers[node]
+		if w.life >= view {
+			continue // it has been
+		}
+		w.life = view
+		w.down = nil
 		s.answer(ctx, node)
+		w.down = s.compressor.sender(s.params.Data)
+		if w.up = s.gradients; w.up == nil {
+			w.up = s.compressor.receiver()
+		}
 	}
 }
 
@@ -119,14 +140,21 @@ func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	node := int(head.Node)
 	members := s.env.View().Members
 	if !s.env.View().Has(head.Node) || members[node].Role != RoleWorker ||
-		!actors.IsVector(m.Tensors, len(s.params.Data)) ||
+		!actors.IsVector(m.Tensors, s.pushed) ||
 		head.Version > s.version && head.Life == s.workers[node].life {
-		const format = "a push of node %d at version %d does not fit a run of %d nodes, %d parameters and version %d"
-		actors.Fail(s.env, format, head.Node, head.Version, len(members), len(s.params.Data), s.version)
+		const format = "a push of node %d at version %d does not fit a run of %d nodes, %d values and version %d"
+		actors.Fail(s.env, format, head.Node, head.Version, len(members), s.pushed, s.version)
 		return
 	}
 	if head.Life != s.workers[node].life {
 		return
+	}
+	gradient := m.Take(0)
+	if w := &s.workers[node]; w.up != nil {
+		var ok bool
+		if gradient, ok = s.compressor.decode(w.up, gradient); !ok {
+			return
+		}
 	}
 	late := s.round != nil && head.Version < s.version
 	if s.epoch != nil {
@@ -134,12 +162,13 @@ func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	}
 	switch {
 	case late:
+		gradient.Release()
 		s.drop(ctx, node)
 		return
 	case s.round != nil:
-		s.round.take(node, m.Take(0))
+		s.round.take(node, gradient)
 	default:
-		s.apply(m.Take(0), head.Version, node)
+		s.apply(gradient, head.Version, node)
 	}
 	if s.workers[node].pid != nil {
 		if err := s.clocks.Push(node, s.env.Now()); s.violated(err) {
@@ -240,7 +269,11 @@ func (s *server) update(gradient *protos.Tensor, factor float32) {
 
 func (s *server) answer(ctx actor.Context, node int) {
 	w := &s.workers[node]
-	m, head := s.parameters.Get(s.params.Retain())
+	params := s.params.Retain()
+	if w.down != nil {
+		params = s.compressor.encode(w.down, params)
+	}
+	m, head := s.parameters.Get(params)
 	head.Version, head.Life, head.Clock, head.Epoch = s.version, w.life, s.clocks.Finished(node), 0
 	if s.epoch != nil {
 		head.Epoch = s.epoch.number

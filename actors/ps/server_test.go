@@ -121,7 +121,7 @@ func TestMessageThatDoesNotFitEndsTheRun(t *testing.T) {
 		want   string
 	}{
 		{"negative node", &protos.Push{Node: -1}, params,
-			"node hub: a push of node -1 at version 0 does not fit a run of 3 nodes, 23 parameters and version 0"},
+			"node hub: a push of node -1 at version 0 does not fit a run of 3 nodes, 23 values and version 0"},
 		{"node too high", &protos.Push{Node: 3}, params, "push of node 3"},
 		{"not a worker's", &protos.Push{Node: 0}, params, "push of node 0"},
 		{"version of the future", &protos.Push{Node: 1, Version: 7, Life: 1}, params, "at version 7"},

@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -16,10 +17,16 @@ import (
 // worker computes gradients on every set of parameters that it is sent: one, or a round of several,
 // between which it changes its copy.
 type worker struct {
-	env     actors.Env
-	local   *train.Local
-	busy    bool // a round is under way
-	round   localRound
+	env   actors.Env
+	local *train.Local
+	busy  bool // a round is under way
+	round localRound
+
+	compressor compressor
+	up         *compress.Encoder // nil where gradients travel as they are
+	down       *compress.Decoder // nil where models do
+	answers    int               // values of an answer
+
 	server  *actor.PID
 	params  int // of the model
 	pushes  *protos.Messages[*protos.Push]
@@ -61,14 +68,16 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	}
 	view := env.View()
 	w := &worker{
-		env:    env,
-		local:  local,
-		server: view.Members[serverOf(view)].PID,
-		params: task.Model.Params(),
-		pushes: protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
-		round:  localRound{every: max(a.Every, 1)},
-		ahead:  a.model().Ahead(),
-		epochs: a.EpochShare > 0,
+		env:        env,
+		local:      local,
+		server:     view.Members[serverOf(view)].PID,
+		params:     task.Model.Params(),
+		pushes:     protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
+		round:      localRound{every: max(a.Every, 1)},
+		ahead:      a.model().Ahead(),
+		epochs:     a.EpochShare > 0,
+		compressor: newCompressor(env, task, a.Compress),
+		answers:    a.Compress.Down.Size(task.Model.Params(), task.Model.Tensors()),
 	}
 	if w.round.every > 1 {
 		w.round.optimizer = task.Method.New(w.params)
@@ -106,8 +115,12 @@ func (w *worker) receive(m *protos.Message) {
 	switch head := m.Head.(type) {
 	case *protos.Start, *protos.View: // the server's greeting is what starts a worker
 	case *protos.Parameters:
-		if !actors.IsVector(m.Tensors, w.params) {
-			actors.Fail(w.env, "parameters that are not one vector of %d", w.params)
+		size := w.answers
+		if head.Life > w.life {
+			size = w.params
+		}
+		if !actors.IsVector(m.Tensors, size) {
+			actors.Fail(w.env, "parameters that are not one vector of %d", size)
 			return
 		}
 		w.take(head, m)
@@ -124,17 +137,38 @@ func (w *worker) take(head *protos.Parameters, m *protos.Message) {
 		return // an answer to what this node pushed in its former life
 	case greets:
 		w.life, w.clock, w.heard = head.Life, head.Clock, head.Clock
+		w.meet(m.Tensors[0].Data)
 	default:
 		w.heard = max(w.heard, head.Clock)
 		w.clock = max(w.clock, head.Clock)
 	}
 	if w.latest.params == nil || greets || head.Version >= w.latest.version {
+		params := m.Tensors[0].Retain()
+		if w.down != nil && !greets {
+			var ok bool
+			if params, ok = w.compressor.decode(w.down, params); !ok {
+				return
+			}
+		}
 		w.latest.release()
-		w.latest = latest{m.Tensors[0].Retain(), head.Version, head.Epoch}
+		w.latest = latest{params, head.Version, head.Epoch}
 	}
 	w.greeted = w.greeted || greets && w.busy
 	if !w.busy {
 		w.proceed()
+	}
+}
+
+// meet begins anew what is compressed between this worker and a server that greets it with
+// parameters.
+func (w *worker) meet(params []float32) {
+	c := &w.compressor
+	if c.both.Up != nil {
+		w.up = c.both.Up.NewEncoder(c.params, c.tensors, c.both.Feedback, w.env.Rand("compress"))
+	}
+	if c.both.Down != nil {
+		w.down = c.both.Down.NewDecoder(c.params, c.tensors, compress.EF21)
+		copy(w.down.Memory(), params)
 	}
 }
 
@@ -189,6 +223,9 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 			return
 		}
 		gradient, samples = w.round.end()
+	}
+	if w.up != nil {
+		gradient = w.compressor.encode(w.up, gradient)
 	}
 	m, head := w.pushes.Get(gradient)
 	head.Node, head.Step, head.Samples = int32(w.env.Node()), g.Step, uint32(samples)

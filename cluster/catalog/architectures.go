@@ -29,6 +29,7 @@ func addArchitectures(c *Catalog) {
 	type server struct {
 		Consistency  *syntax.Node    `plan:"consistency" names:"consistency" doc:"when a worker may go on"`
 		Architecture ps.Architecture `plan:",inline"`
+		Compress     *syntax.Node    `plan:"compress" names:"compress" doc:"what is done to gradients and models before they travel"`
 	}
 	a.Add(Define("parameter-server",
 		"one server holds the model, workers push gradients and pull parameters, with a consistency from "+
@@ -37,6 +38,9 @@ func addArchitectures(c *Catalog) {
 		func(c *Catalog, s *server) (_ train.Architecture, err error) {
 			a := &s.Architecture
 			if a.Consistency, s.Consistency, err = c.Consistencies.readWord(c, s.Consistency); err != nil {
+				return nil, err
+			}
+			if a.Compress, err = c.compression(&s.Compress); err != nil {
 				return nil, err
 			}
 			return *a, a.Validate()

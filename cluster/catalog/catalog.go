@@ -17,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/topology"
 	"github.com/gradwire/gradwire/datasets/partition"
 	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
@@ -32,6 +33,7 @@ type Catalog struct {
 	Schedules     Kinds[optim.Schedule]
 	Architectures Kinds[train.Architecture]
 	Consistencies Kinds[consistency.Model]
+	Compressors   Kinds[compress.Operator]
 	Delays        Kinds[link.Delay]
 	LinkRates     Kinds[rate.Rate]
 	Topologies    Kinds[topology.Topology]
@@ -56,6 +58,7 @@ func Default() *Catalog {
 	c.Schedules.what = "rate schedule"
 	c.Architectures.what = "architecture"
 	c.Consistencies.what = "consistency"
+	c.Compressors.what = "compressor"
 	c.Delays.what = "delay"
 	c.LinkRates.what = "link rate"
 	c.Topologies.what = "topology"
@@ -67,6 +70,7 @@ func Default() *Catalog {
 	addOptimizers(c)
 	addSchedules(c)
 	addConsistencies(c)
+	addCompressors(c)
 	addArchitectures(c)
 	addDelays(c)
 	addLinkRates(c)

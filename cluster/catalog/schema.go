@@ -4,11 +4,12 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 // Schema is the JSON Schema of plans that name what is in the catalog. Its definitions, which tags
 // names:"…" refer to, are data, model, layer, split, train, optimizer, rate, architecture,
-// consistency, delay, link-rate and topology.
+// consistency, compress, compressor, delay, link-rate and topology.
 func (c *Catalog) Schema(title string) *settings.Schema {
 	described := common{Fit: "train", Split: named("kind", "iid")}
 	shared := settings.SchemaOf(&described).Properties
@@ -29,6 +30,8 @@ func (c *Catalog) Schema(title string) *settings.Schema {
 		}}},
 		{Name: "architecture", Schema: c.Architectures.schema("kind", roles)},
 		{Name: "consistency", Schema: c.Consistencies.wordOrMap()},
+		{Name: "compress", Schema: settings.SchemaOf(&compression{Feedback: compress.EF})},
+		{Name: "compressor", Schema: c.Compressors.wordOrMap()},
 		{Name: "delay", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.Duration)),
 			c.Delays.schema("kind", settings.SchemaOf(&drawing{Draw: "message"}).Properties)}}},
 		{Name: "link-rate", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.ByteRate)),

@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 var update = flag.Bool("update", false, "rewrite the tables of settings")
@@ -110,6 +111,8 @@ func (t *tables) write(c *Catalog) {
 	sort(t, "`rate` of an optimizer, beside a number", "kind", c.Schedules.All())
 	sort(t, "`architecture`", "kind", c.Architectures.All())
 	sort(t, "`architecture.consistency`", "kind", c.Consistencies.All())
+	t.section("`architecture.compress`", &compression{Feedback: compress.EF})
+	sort(t, "what compresses, in `architecture.compress`", "kind", c.Compressors.All())
 	choice := gossip.Default().Choice
 	t.section("`choose` of `kind: gossip`", &choice)
 	sort(t, "`delay` of a link, beside a duration", "kind", c.Delays.All())

@@ -187,6 +187,7 @@ func fingerprint(c *catalog.Catalog) string {
 	sum(d, c.Schedules)
 	sum(d, c.Architectures)
 	sum(d, c.Consistencies)
+	sum(d, c.Compressors)
 	sum(d, c.Delays)
 	sum(d, c.LinkRates)
 	sum(d, c.Topologies)

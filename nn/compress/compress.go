@@ -56,25 +56,24 @@ func (c Chain) Validate() error {
 			return fmt.Errorf("[%d]: %w", i, err)
 		}
 		if _, reduces := o.(reducer); reduces && i > 0 {
-			return fmt.Errorf("[%d]: what keeps a part of the values comes first, and once", i)
+			return errors.New("what keeps a part of the values comes first, and once")
 		}
 		if i > 0 {
 			if _, again := c[i-1].(quantiser); again {
-				return fmt.Errorf("[%d]: what writes values with fewer bits comes last, and once", i)
+				return errors.New("what writes values with fewer bits comes last, and once")
 			}
 		}
 	}
 	return nil
 }
 
-// Biased reports whether the mean of a code's values over all draws is not the vector itself.
-func (c Chain) Biased() bool {
-	for _, o := range c {
-		if b, ok := o.(interface{ biased() bool }); ok && b.biased() {
-			return true
-		}
-	}
-	return false
+// Size is the number of words of a code for a vector of d values, which has these tensors.
+func (c Chain) Size(d int, tensors []nn.Tensor) int { return c.codec(d, tensors, false).size() }
+
+// Ratio is about how many words a code has for each value of a long vector without matrices.
+func (c Chain) Ratio() float64 {
+	const d = 1 << 20
+	return float64(c.Size(d, nil)) / d
 }
 
 // codec is a chain at work on vectors of one length.
@@ -178,6 +177,14 @@ const (
 	// Feedback", NeurIPS 2021): g ← g + C(x − g).
 	EF21 Feedback = "ef21"
 )
+
+// Both is what is done to gradients on the way to a server, and to models on the way back: to the
+// difference of the model from the one that the receiver has, so that what is lost is sent later.
+type Both struct {
+	Up, Down Chain
+	// Feedback is that of Up.
+	Feedback Feedback
+}
 
 // Encoder is the sending end. What it remembers is state of the sender, like an optimizer's.
 type Encoder struct {

@@ -21,9 +21,11 @@ type PowerSGD struct {
 // Validate returns an error about a rank out of range.
 func (o PowerSGD) Validate() error { return field.Check(o) }
 func (PowerSGD) operator()         {}
-func (PowerSGD) biased() bool      { return true }
 
 func (o PowerSGD) reduction(d int, tensors []nn.Tensor, _ bool) reduction {
+	if len(tensors) == 0 {
+		tensors = []nn.Tensor{{Shape: []int{d}}}
+	}
 	p := &lowRank{d: d}
 	for i := range tensors {
 		t, next := &tensors[i], d

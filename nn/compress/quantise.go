@@ -113,7 +113,6 @@ func Int(bits int) Blocks { return Blocks{Bits: bits, Block: 256, Rounding: Near
 // Validate returns an error about the first setting that makes no sense.
 func (o Blocks) Validate() error { return field.Check(o) }
 func (Blocks) operator()         {}
-func (o Blocks) biased() bool    { return o.Rounding == Nearest }
 
 func (o Blocks) words(n int) int { return (n+o.Block-1)/o.Block + wordsOf(n, uint(o.Bits)) }
 

@@ -19,7 +19,6 @@ type TopK struct {
 // Validate returns an error about a share out of range.
 func (o TopK) Validate() error { return field.Check(o) }
 func (TopK) operator()         {}
-func (TopK) biased() bool      { return true }
 
 // count is how many of d values a share is, at least one.
 func count(share float64, d int) int { return min(max(int(math.Ceil(share*float64(d)-1e-9)), 1), d) }

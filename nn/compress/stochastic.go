@@ -70,7 +70,6 @@ type Ternary struct {
 // Validate returns an error about a negative clip.
 func (o Ternary) Validate() error { return field.Check(o) }
 func (Ternary) operator()         {}
-func (o Ternary) biased() bool    { return o.Clip > 0 }
 
 const trits = 20 // 3²⁰ < 2³²
 
@@ -131,7 +130,6 @@ type Sign struct{}
 // Validate returns nil.
 func (Sign) Validate() error { return nil }
 func (Sign) operator()       {}
-func (Sign) biased() bool    { return true }
 func (Sign) words(n int) int { return 1 + wordsOf(n, 1) }
 
 func (Sign) encode(words, x []float32, _ *rand.Rand) {

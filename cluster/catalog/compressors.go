@@ -1,0 +1,81 @@
+package catalog
+
+import (
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/nn/compress"
+)
+
+func addCompressors(c *Catalog) {
+	k := &c.Compressors
+	k.Declare("top-k", compress.TopK{}, "keeps the largest values, with their indices")
+	k.Declare("random-k", compress.RandomK{}, "keeps random values, whose indices both ends draw from a seed")
+	k.Declare("powersgd", compress.PowerSGD{Rank: 2},
+		"matrices of a low rank, by the power method (Vogels et al. 2019)")
+	k.Declare("float16", compress.Float16{}, "half precision: 16 bits a value")
+	k.Declare("bfloat16", compress.BFloat16{}, "the upper half of a float32: 16 bits a value")
+	integers := func(name string, bits int, doc string) {
+		type fixed struct {
+			Block    int               `plan:"block" range:"1..1048576" doc:"values that share a scale"`
+			Rounding compress.Rounding `plan:"rounding" words:"nearest|stochastic" doc:"stochastic is right on the average"`
+		}
+		k.Add(Define(name, doc,
+			func() fixed { o := compress.Int(bits); return fixed{o.Block, o.Rounding} },
+			func(_ *Catalog, s *fixed) (compress.Operator, error) {
+				o := compress.Blocks{Bits: bits, Block: s.Block, Rounding: s.Rounding}
+				return o, o.Validate()
+			}))
+	}
+	integers("int8", 8, "integers of 8 bits, times a scale for each block of values")
+	integers("int4", 4, "integers of 4 bits, times a scale for each block of values")
+	k.Declare("quantise", compress.Int(4), "integers of 2 to 8 bits, times a scale for each block of values")
+	k.Declare("qsgd", compress.QSGD{Levels: 15},
+		"levels from 0 to the norm, at random so that the mean is exact (Alistarh et al. 2017)")
+	k.Declare("ternary", compress.Ternary{Clip: 2.5},
+		"-1, 0 or 1 times the largest value, at random so that the mean is exact (TernGrad; Wen et al. 2017)")
+	k.Declare("sign", compress.Sign{}, "signs, times the mean absolute value")
+	k.Declare("natural", compress.Natural{},
+		"powers of two, at random so that the mean is exact (Horváth et al. 2022)")
+}
+
+// compression are the settings of what an architecture compresses on the way to a server and back.
+type compression struct {
+	Up       []*syntax.Node    `plan:"up" names:"compressor" doc:"what is done to gradients, in this order"`
+	Down     []*syntax.Node    `plan:"down" names:"compressor" doc:"what is done to the difference of the model from the one that the worker has, in this order"`
+	Feedback compress.Feedback `plan:"feedback" words:"ef|ef21|none" doc:"what becomes of what gradients lose: ef: it is added to the next; ef21: differences from what the server has are sent; none: it is forgotten"`
+}
+
+// compression reads what is compressed in both directions, and spells its defaults out in place.
+func (c *Catalog) compression(section **syntax.Node) (both compress.Both, err error) {
+	if *section == nil {
+		return compress.Both{}, nil
+	}
+	s := compression{Feedback: compress.EF}
+	if err := settings.Decode(*section, &s); err != nil {
+		return both, err
+	}
+	both.Feedback = s.Feedback
+	if both.Up, err = c.chain((*section).At("up"), s.Up); err != nil {
+		return both, err
+	}
+	if both.Down, err = c.chain((*section).At("down"), s.Down); err != nil {
+		return both, err
+	}
+	*section, err = settings.Encode(&s)
+	return both, err
+}
+
+// chain reads a list of compressors, words or maps, and spells their defaults out in place.
+func (c *Catalog) chain(at *syntax.Node, list []*syntax.Node) (chain compress.Chain, err error) {
+	for i, n := range list {
+		var o compress.Operator
+		if o, list[i], err = c.Compressors.readWord(c, n); err != nil {
+			return nil, err
+		}
+		chain = append(chain, o)
+		if err := chain.Validate(); err != nil {
+			return nil, syntax.Errorf(n, "%w", err)
+		}
+	}
+	return chain, nil
+}
