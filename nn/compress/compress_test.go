@@ -380,8 +380,8 @@ func TestChainsThatMakeNoSenseAreRefused(t *testing.T) {
 		"what keeps a part of the values comes first": {compress.TopK{Share: 0.1}, compress.RandomK{Share: 0.1}},
 		"what writes values with fewer bits comes":    {compress.Sign{}, compress.Int(4)},
 		"what keeps a part":                           {compress.Sign{}, compress.TopK{Share: 0.1}},
-		"[0]: Share is 0: must be more than 0":             {compress.TopK{}},
-		"[0]: Bits is 9":                                   {compress.Int(9)},
+		"[0]: Share is 0: must be more than 0":        {compress.TopK{}},
+		"[0]: Bits is 9":                              {compress.Int(9)},
 	} {
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got %v, want %s", c, err, want)
