@@ -10,8 +10,8 @@
 // is the number of the model's parameters, and S the number of vectors that the optimiser remembers
 // (1 with momentum). Values are float32: parameters, or the loss divided by a parameter for
 // gradients. Decoding does not check any of this; a receiver refuses what differs. Where a plan
-// compresses, a Push and a Parameters have the words of a code instead, see nn/compress, but for
-// the Parameters with which a worker is greeted.
+// compresses, a Push, a Parameters and a Model have the words of a code instead, see nn/compress,
+// but for the Parameters with which a worker is greeted, and the Model that a neighbour gets first.
 //
 //	head          tensors   values     what they are
 //	Push          1         P          a gradient, or the sum of several
@@ -19,7 +19,7 @@
 //	Chunk         1         0 to P     a piece of a reduction's vector; 1 value for a vote
 //	Report        0
 //	Outcome       0 to S+2  0 or P     the round's mean; to join, also model and optimiser
-//	Model         0 to 1    P          a peer's parameters; none if they have not moved
+//	Model         0 to 2    P          a peer's parameters, none if they have not moved; a tracker
 //	PullModel     0
 //	Busy          0
 //	Join          0

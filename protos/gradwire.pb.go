@@ -444,7 +444,13 @@ type Model struct {
 	// and of the others, in ascending order, so many more or less. The bytes are varints. An entry is one of them,
 	// (nodes skipped since the one before)·8 + min(z − 1, 7), where z ≥ 1 is the difference from the floor as ZigZag of
 	// 64 bits; with 7, another one follows, z − 8.
-	Others        []byte `protobuf:"bytes,8,opt,name=others,proto3" json:"others,omitempty"`
+	Others []byte `protobuf:"bytes,8,opt,name=others,proto3" json:"others,omitempty"`
+	// The first tensor has the words of a code, see nn/compress: of the difference of the parameters from those that
+	// the receiver knows.
+	Code bool `protobuf:"varint,9,opt,name=code,proto3" json:"code,omitempty"`
+	// Number of the view since which the sender tracks the mean gradient, 0 if it does not. A second tensor is its
+	// tracker; without one the tracker is 0.
+	Tracks        uint64 `protobuf:"varint,10,opt,name=tracks,proto3" json:"tracks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -533,6 +539,20 @@ func (x *Model) GetOthers() []byte {
 		return x.Others
 	}
 	return nil
+}
+
+func (x *Model) GetCode() bool {
+	if x != nil {
+		return x.Code
+	}
+	return false
+}
+
+func (x *Model) GetTracks() uint64 {
+	if x != nil {
+		return x.Tracks
+	}
+	return 0
 }
 
 // PullModel asks a peer for its model, which comes as an answer.
@@ -1385,7 +1405,7 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x1a\n" +
 	"\bfinished\x18\x02 \x01(\x04R\bfinished\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x14\n" +
-	"\x05steps\x18\x04 \x01(\x04R\x05steps\"\xbb\x01\n" +
+	"\x05steps\x18\x04 \x01(\x04R\x05steps\"\xe7\x01\n" +
 	"\x05Model\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x10\n" +
@@ -1394,7 +1414,10 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x06wanted\x18\x05 \x01(\bR\x06wanted\x12\x16\n" +
 	"\x06answer\x18\x06 \x01(\bR\x06answer\x12\x14\n" +
 	"\x05floor\x18\a \x01(\x04R\x05floor\x12\x16\n" +
-	"\x06others\x18\b \x01(\fR\x06others\";\n" +
+	"\x06others\x18\b \x01(\fR\x06others\x12\x12\n" +
+	"\x04code\x18\t \x01(\bR\x04code\x12\x16\n" +
+	"\x06tracks\x18\n" +
+	" \x01(\x04R\x06tracks\";\n" +
 	"\tPullModel\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
 	"\bexchange\x18\x02 \x01(\x04R\bexchange\"6\n" +

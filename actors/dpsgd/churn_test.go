@@ -12,6 +12,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 // lead is a bound for graphs that stay connected, whoever goes but node 0: clocks must reach
@@ -130,7 +131,14 @@ func TestNobodyStandsStillWhenNodesComeAndGo(t *testing.T) {
 		r := &simtest.Recorder{}
 		s := simtest.Stage{Task: simtest.NewTask(len(c.graph), 20, 0.1), Graph: c.graph, Detect: 100 * time.Millisecond,
 			Reorder: seed%2 == 0, Observer: r, Strict: seed%8 == 0}
-		s.Kind = dpsgd.Architecture{Lead: lead(c.name, random), Moved: float64(seed/5%2) * 0.05}
+		arch := dpsgd.Architecture{Lead: lead(c.name, random), Moved: float64(seed/5%2) * 0.05}
+		switch seed / 10 % 3 {
+		case 1:
+			arch.Track, arch.Moved = true, 0
+		case 2:
+			arch.Choco = dpsgd.Choco{Compress: compress.Chain{compress.TopK{Share: 0.3}}, Rate: 0.3}
+		}
+		s.Kind = arch
 		s.Task.Seed = seed
 		s.Edge = link.Uniform{Max: time.Duration(1+random.IntN(400)) * time.Millisecond}
 		s.Shake(random, 14, 4*time.Second)

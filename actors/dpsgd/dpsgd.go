@@ -41,6 +41,7 @@ import (
 	peers "github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 // RolePeer is the only role of the architecture.
@@ -67,6 +68,37 @@ type Architecture struct {
 	// the one step between neighbours. With a bound, the present peers must be connected, so that
 	// they hear of each other.
 	Lead int `plan:"lead" range:"0.." none:"-1" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
+	// Choco compresses what neighbours are sent.
+	Choco Choco `key:"choco"`
+	// Track has each peer step with an estimate of the mean gradient of all peers, which it
+	// exchanges beside its model:
+	//
+	//	y_i ← Σ_j W_ij y_j + ∇F_i(x_i) − ∇F_i(x_i of the step before)
+	//	x_i ← Σ_j W_ij x_j − γ y_i
+	//
+	// so that peers with different data agree where there is a gradient of theirs left (P. Di
+	// Lorenzo and G. Scutari, "NEXT: In-Network Nonconvex Optimization", 2016; A. Nedić, A.
+	// Olshevsky and W. Shi, "Achieving Geometric Convergence for Distributed Optimization over
+	// Time-Varying Graphs", SIAM J. Optimization 27(4), 2017; with batches S. Pu and A. Nedić,
+	// "Distributed Stochastic Gradient Tracking Methods", Mathematical Programming 187, 2021).
+	// Trackers begin anew in a view in which peers have come or gone.
+	Track bool `plan:"track" doc:"gradient tracking: peers step with an estimate of the mean gradient of all, which they exchange beside the model; for skewed data"`
+}
+
+// Choco is CHOCO-SGD: neighbours are sent the compressed difference of the model from what they
+// know of it, x̂, and average what they know:
+//
+//	x̂_i ← x̂_i + C(x_i − x̂_i)
+//	x_i ← x_i + Rate · Σ_j W_ij (x̂_j − x̂_i) − γ ∇F_i(x_i)
+//
+// (A. Koloskova, S. Stich and M. Jaggi, "Decentralized Stochastic Optimization and Gossip
+// Algorithms with Compressed Communication", ICML 2019, algorithm 2, with the gradient at the model
+// before averaging, as D-PSGD has it). Without Compress and with a Rate of 1 it is D-PSGD.
+type Choco struct {
+	// Compress is C; empty sends models as they are.
+	Compress compress.Chain `key:"compress"`
+	// Rate is the consensus step size; 0 stands for 1. The more is lost, the smaller it has to be.
+	Rate float64 `plan:"rate" range:">0..1" doc:"consensus step size: the more compression loses, the smaller it has to be"`
 }
 
 var _ train.Architecture = Architecture{}
@@ -76,8 +108,19 @@ func Default() Architecture { return Architecture{Lead: -1} }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
 func (a Architecture) Validate() error {
-	if err := field.Check(a); err != nil || a.Matrix == nil {
+	if err := field.Check(a); err != nil {
 		return err
+	}
+	if a.Choco.Rate != 0 {
+		if err := field.Within(a, "Choco", field.Check(a.Choco)); err != nil {
+			return err
+		}
+	}
+	if a.Track && (a.Moved > 0 || a.Choco.Compress != nil) {
+		return field.Errorf(a, "Track", "left out where moved or choco: {compress} has models travel otherwise")
+	}
+	if a.Matrix == nil {
+		return nil
 	}
 	return peers.CheckMixing(a.Matrix)
 }

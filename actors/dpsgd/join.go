@@ -10,6 +10,9 @@ import (
 // look takes over from the view which nodes are there and which are neighbours.
 func (p *peer) look() {
 	view := p.env.View()
+	if p.arch.Track {
+		p.tracker.restart(view.Number)
+	}
 	for i := range p.pairs {
 		x := &p.pairs[i]
 		there := view.Members[x.node].Present
@@ -75,7 +78,11 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	case x.stage == absent || head.Exchange != p.token(x):
 		// It is from an earlier life of either.
 	default:
-		if err := x.accept(head, m, p.replica.Steps, len(p.replica.Params.Data)); err != nil {
+		params, code := len(p.replica.Params.Data), 0
+		if p.choco != nil {
+			code = p.choco.encoder.Size()
+		}
+		if err := x.accept(head, m, p.replica.Steps, params, code); err != nil {
 			actors.Fail(p.env, "model of %s in step %d: %w", x.name, head.Step, err)
 			return
 		}

@@ -9,6 +9,8 @@ var _ train.Messenger = Architecture{}
 
 // Messages is the model of each step to each neighbour, and what the lead takes.
 func (a Architecture) Messages(neighbours, workers int) (messages, models float64) {
-	models = float64(neighbours)
-	return models + peers.LeadMessages(a.Lead, neighbours, workers), models
+	if models = float64(neighbours); a.Track {
+		models *= 2
+	}
+	return float64(neighbours) + peers.LeadMessages(a.Lead, neighbours, workers), models * a.Choco.Compress.Ratio()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	peers "github.com/gradwire/gradwire/actors/peer"
+	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -38,18 +39,25 @@ type pair struct {
 	wish    uint64 // the first step that it wishes
 	told    bool   // the neighbour knows x̂ of this peer
 	known   *protos.Tensor
-	slots   [2]slot // of even and of odd steps
+	decoder *compress.Decoder // whose memory is known, where models are compressed
+	slots   [2]slot           // of even and of odd steps
 }
 
 // slot holds a neighbour's model of one step; no tensor says that it is the one known.
 type slot struct {
-	here   bool
-	params *protos.Tensor
+	here    bool
+	code    bool // params are the words of one
+	params  *protos.Tensor
+	tracks  uint64 // see Model
+	tracker *protos.Tensor
 }
 
 func (s *slot) clear() {
 	if s.params != nil {
 		s.params.Release()
+	}
+	if s.tracker != nil {
+		s.tracker.Release()
 	}
 	*s = slot{}
 }
@@ -86,33 +94,51 @@ func (p *pair) missing(step uint64) bool {
 
 // accept keeps a neighbour's model of its step; this peer is at step now. It takes its own
 // reference.
-func (p *pair) accept(head *protos.Model, m *protos.Message, now uint64, values int) error {
+func (p *pair) accept(head *protos.Model, m *protos.Message, now uint64, params, code int) error {
 	s := &p.slots[head.Step&1]
 	switch {
 	case p.stage == joined && head.Step-max(p.first, now) > 1:
 		return fmt.Errorf("this peer is at step %d and averages with it from step %d", now, p.first)
 	case s.here:
 		return errors.New("it has come before")
-	case len(m.Tensors) > 0 && !actors.IsVector(m.Tensors, values):
-		return fmt.Errorf("it has %d tensors, wanted is one of %d values or none", len(m.Tensors), values)
+	case len(m.Tensors) > 0 && !actors.IsVector(m.Tensors[:1], size(head, params, code)) ||
+		len(m.Tensors) == 2 && (head.Tracks == 0 || !actors.IsVector(m.Tensors[1:], params)) || len(m.Tensors) > 2:
+		return fmt.Errorf("it has %d tensors, wanted is one of %d values or none", len(m.Tensors),
+			size(head, params, code))
 	}
-	s.here = true
-	if len(m.Tensors) == 1 {
+	s.here, s.code, s.tracks = true, head.Code, head.Tracks
+	if len(m.Tensors) > 0 {
 		s.params = m.Tensors[0].Retain()
+	}
+	if len(m.Tensors) == 2 {
+		s.tracker = m.Tensors[1].Retain()
 	}
 	return nil
 }
 
-// take makes the model of a step the one that is known, and frees its slot.
-func (p *pair) take(step uint64) error {
-	s := &p.slots[step&1]
-	if s.params != nil {
+// size is how many values a message has to have for the parameters.
+func size(head *protos.Model, params, code int) int {
+	if head.Code {
+		return code
+	}
+	return params
+}
+
+var errUnknown = errors.New("it says how its model has changed, and has not sent one")
+
+// take makes the model of a step the one that is known.
+func (p *pair) take(step uint64, c *choco) error {
+	switch s := &p.slots[step&1]; {
+	case s.params != nil && c != nil:
+		if err := c.take(p, s); err != nil {
+			return err
+		}
+	case s.params != nil:
 		p.releaseKnown()
 		p.known = s.params.Retain()
 	}
-	s.clear()
 	if p.known == nil {
-		return errors.New("it says that its model has not changed, and has not sent one")
+		return errUnknown
 	}
 	return nil
 }
@@ -131,5 +157,5 @@ func (p *pair) part() {
 	for i := range p.slots {
 		p.slots[i].clear()
 	}
-	p.stage, p.told = absent, false
+	p.stage, p.told, p.decoder = absent, false, nil
 }

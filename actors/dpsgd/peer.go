@@ -35,6 +35,8 @@ type peer struct {
 	pairs   []pair // in the order of the plan
 	joining peers.Joining
 	models  *protos.Messages[*protos.Model]
+	choco   *choco
+	tracker tracker
 
 	phase    phase
 	sent     *protos.Tensor // x̂, the model that neighbours know
@@ -60,6 +62,7 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 		pairs:  newPairs(view, env.Node(), a.Matrix),
 		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
 	}
+	p.choco, p.tracker = newChoco(env, task, a.Choco.Compress), tracker{env: env}
 	p.joining = peers.NewJoining(env, p.local, p.replica, p.lead)
 	p.look()
 	return p, nil
@@ -231,6 +234,11 @@ func (p *peer) begin(ctx actor.Context) {
 
 // know notes what neighbours will know from now on.
 func (p *peer) know(params *protos.Tensor) {
+	if p.choco != nil {
+		p.sent = p.choco.know(p.sent, params)
+		p.drift.Mark(p.sent)
+		return
+	}
 	if p.sent != nil {
 		p.sent.Release()
 	}
@@ -242,12 +250,19 @@ func (p *peer) know(params *protos.Tensor) {
 func (p *peer) send(ctx actor.Context, x *pair, far bool) {
 	var m *protos.Message
 	var head *protos.Model
-	if far || !x.told {
+	switch compressed := p.choco != nil; {
+	case compressed && !x.told: // x̂ goes on changing
+		m, head = p.models.Get(p.env.Tensors().Copy(p.sent.Data))
+	case compressed && far && p.choco.code != nil:
+		m, head = p.models.Get(p.choco.code.Retain())
+	case !compressed && (far || !x.told):
 		m, head = p.models.Get(p.sent.Retain())
-		x.told = true
-	} else {
+	default:
 		m, head = p.models.Get()
 	}
+	head.Code = p.choco != nil && x.told && len(m.Tensors) > 0
+	x.told = true
+	p.tracker.attach(m, head)
 	head.Node, head.Step, head.Age = int32(p.env.Node()), p.replica.Steps, p.replica.Version
 	head.Exchange = p.token(x)
 	head.Floor, head.Others = p.lead.Append(head.Others[:0])
@@ -260,7 +275,7 @@ func (p *peer) mix() bool {
 	self, others := float32(1), 0
 	for i := range p.pairs {
 		if x := &p.pairs[i]; x.counts(p.replica.Steps) {
-			if err := x.take(p.replica.Steps); err != nil {
+			if err := x.take(p.replica.Steps, p.choco); err != nil {
 				actors.Fail(p.env, "model of %s in step %d: %w", x.name, p.replica.Steps, err)
 				return false
 			}
@@ -273,9 +288,18 @@ func (p *peer) mix() bool {
 		p.replica.Replace(p.average(self))
 		p.env.Charge(2 * float64(others+1) * float64(len(p.replica.Params.Data)))
 	}
-	p.replica.Update(p.gradient.Data)
-	p.gradient.Release()
+	if p.arch.Track {
+		p.replica.Update(p.tracker.mix(p.pairs, p.replica.Steps, p.gradient).Data)
+	} else {
+		p.replica.Update(p.gradient.Data)
+		p.gradient.Release()
+	}
 	p.gradient = nil
+	for i := range p.pairs {
+		if x := &p.pairs[i]; x.counts(p.replica.Steps) {
+			x.slots[p.replica.Steps&1].clear()
+		}
+	}
 	p.replica.Steps++
 	p.lead.Finish(p.replica.Steps)
 	p.news = true
@@ -295,8 +319,8 @@ func (p *peer) average(self float32) *protos.Tensor {
 			own = true
 		}
 		if x.counts(p.replica.Steps) {
-			nn.AddScaled(out.Data, x.weight, x.known.Data)
-			if p.arch.Moved == 0 {
+			nn.AddScaled(out.Data, p.rate()*x.weight, x.known.Data)
+			if p.arch.Moved == 0 && p.choco == nil {
 				x.releaseKnown()
 			}
 		}
@@ -307,14 +331,22 @@ func (p *peer) average(self float32) *protos.Tensor {
 	return out
 }
 
-// addOwn adds this peer's own part: of x where the neighbours know it, otherwise x + (W_ii − 1) x̂.
+// addOwn adds this peer's own part, x + γ (W_ii − 1) x̂, where γ is the consensus step size.
 func (p *peer) addOwn(out []float32, self float32) {
 	if p.sent == p.replica.Params {
-		nn.AddScaled(out, self, p.sent.Data)
+		nn.AddScaled(out, 1+p.rate()*(self-1), p.sent.Data)
 		return
 	}
 	nn.AddScaled(out, 1, p.replica.Params.Data)
-	nn.AddScaled(out, self-1, p.sent.Data)
+	nn.AddScaled(out, p.rate()*(self-1), p.sent.Data)
+}
+
+// rate is the consensus step size.
+func (p *peer) rate() float32 {
+	if p.arch.Choco.Rate == 0 {
+		return 1
+	}
+	return float32(p.arch.Choco.Rate)
 }
 
 // merge takes in what another peer knows of how far all are.

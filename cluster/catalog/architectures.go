@@ -51,8 +51,20 @@ func addArchitectures(c *Catalog) {
 	a.Declare("gossip", gossip.Default(),
 		"peers without a server exchange their models with some of their neighbours, every N steps or with a "+
 			"period")
-	a.Declare("d-psgd", dpsgd.Default(),
-		"peers without a server average models with all their neighbours after every step (Lian et al. 2017)")
+	type averaging struct {
+		Architecture dpsgd.Architecture `plan:",inline"`
+		Choco        *syntax.Node       `plan:"choco" names:"choco" doc:"CHOCO-SGD: neighbours are sent compressed differences"`
+	}
+	a.Add(Define("d-psgd",
+		"peers without a server average models with all their neighbours after every step (Lian et al. 2017)",
+		func() averaging { return averaging{Architecture: dpsgd.Default()} },
+		func(c *Catalog, s *averaging) (_ train.Architecture, err error) {
+			a := &s.Architecture
+			if a.Choco, err = c.choco(&s.Choco); err != nil {
+				return nil, err
+			}
+			return *a, a.Validate()
+		}))
 	a.Declare("ad-psgd", adpsgd.Default(),
 		"peers without a server average models with one random neighbour at a time and wait for nobody else "+
 			"(Lian et al. 2018)")

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/nn/compress"
@@ -55,10 +56,10 @@ func (c *Catalog) compression(section **syntax.Node) (both compress.Both, err er
 		return both, err
 	}
 	both.Feedback = s.Feedback
-	if both.Up, err = c.chain((*section).At("up"), s.Up); err != nil {
+	if both.Up, err = c.chain(s.Up); err != nil {
 		return both, err
 	}
-	if both.Down, err = c.chain((*section).At("down"), s.Down); err != nil {
+	if both.Down, err = c.chain(s.Down); err != nil {
 		return both, err
 	}
 	*section, err = settings.Encode(&s)
@@ -66,7 +67,7 @@ func (c *Catalog) compression(section **syntax.Node) (both compress.Both, err er
 }
 
 // chain reads a list of compressors, words or maps, and spells their defaults out in place.
-func (c *Catalog) chain(at *syntax.Node, list []*syntax.Node) (chain compress.Chain, err error) {
+func (c *Catalog) chain(list []*syntax.Node) (chain compress.Chain, err error) {
 	for i, n := range list {
 		var o compress.Operator
 		if o, list[i], err = c.Compressors.readWord(c, n); err != nil {
@@ -78,4 +79,26 @@ func (c *Catalog) chain(at *syntax.Node, list []*syntax.Node) (chain compress.Ch
 		}
 	}
 	return chain, nil
+}
+
+// choco are the settings of CHOCO-SGD.
+type choco struct {
+	Compress []*syntax.Node `plan:"compress" names:"compressor" doc:"what is done to differences of models, in this order"`
+	Choco    dpsgd.Choco    `plan:",inline"`
+}
+
+// choco reads the settings of CHOCO-SGD, and spells their defaults out in place.
+func (c *Catalog) choco(section **syntax.Node) (_ dpsgd.Choco, err error) {
+	if *section == nil {
+		return dpsgd.Choco{}, nil
+	}
+	s := choco{Choco: dpsgd.Choco{Rate: 1}}
+	if err := settings.Decode(*section, &s); err != nil {
+		return s.Choco, err
+	}
+	if s.Choco.Compress, err = c.chain(s.Compress); err != nil {
+		return s.Choco, err
+	}
+	*section, err = settings.Encode(&s)
+	return s.Choco, err
 }

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
@@ -9,7 +10,7 @@ import (
 
 // Schema is the JSON Schema of plans that name what is in the catalog. Its definitions, which tags
 // names:"…" refer to, are data, model, layer, split, train, optimizer, rate, architecture,
-// consistency, compress, compressor, delay, link-rate and topology.
+// consistency, compress, choco, compressor, delay, link-rate and topology.
 func (c *Catalog) Schema(title string) *settings.Schema {
 	described := common{Fit: "train", Split: named("kind", "iid")}
 	shared := settings.SchemaOf(&described).Properties
@@ -31,6 +32,7 @@ func (c *Catalog) Schema(title string) *settings.Schema {
 		{Name: "architecture", Schema: c.Architectures.schema("kind", roles)},
 		{Name: "consistency", Schema: c.Consistencies.wordOrMap()},
 		{Name: "compress", Schema: settings.SchemaOf(&compression{Feedback: compress.EF})},
+		{Name: "choco", Schema: settings.SchemaOf(&choco{Choco: dpsgd.Choco{Rate: 1}})},
 		{Name: "compressor", Schema: c.Compressors.wordOrMap()},
 		{Name: "delay", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.Duration)),
 			c.Delays.schema("kind", settings.SchemaOf(&drawing{Draw: "message"}).Properties)}}},

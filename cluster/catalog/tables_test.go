@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -112,7 +113,8 @@ func (t *tables) write(c *Catalog) {
 	sort(t, "`architecture`", "kind", c.Architectures.All())
 	sort(t, "`architecture.consistency`", "kind", c.Consistencies.All())
 	t.section("`architecture.compress`", &compression{Feedback: compress.EF})
-	sort(t, "what compresses, in `architecture.compress`", "kind", c.Compressors.All())
+	t.section("`architecture.choco`", &choco{Choco: dpsgd.Choco{Rate: 1}})
+	sort(t, "what compresses, in `architecture.compress` and `architecture.choco`", "kind", c.Compressors.All())
 	choice := gossip.Default().Choice
 	t.section("`choose` of `kind: gossip`", &choice)
 	sort(t, "`delay` of a link, beside a duration", "kind", c.Delays.All())

@@ -279,11 +279,19 @@ func (r *Decoder) Decode(x, code []float32) error {
 	if r.memory == nil {
 		return r.codec.decode(x, code)
 	}
+	if err := r.Add(code); err != nil {
+		return err
+	}
+	copy(x, r.memory)
+	return nil
+}
+
+// Add takes a code into the Memory of EF21 without writing that elsewhere.
+func (r *Decoder) Add(code []float32) error {
 	if err := r.codec.decode(r.decoded, code); err != nil {
 		return err
 	}
 	nn.AddScaled(r.memory, 1, r.decoded)
-	copy(x, r.memory)
 	return nil
 }
 
