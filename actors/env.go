@@ -56,6 +56,9 @@ type Env interface {
 	Latency(node int) time.Duration
 	// Lossy reports whether links of the run may lose messages for good.
 	Lossy() bool
+	// Depart ends this actor, a [Leaver] that has handed over what it held, with the handler that
+	// calls it.
+	Depart()
 	// Post says where in memory the values of tensors belong that other processes send, as posted
 	// receives of MPI do: they are then received there, without a copy, each place once. It
 	// replaces what was posted before; nil withdraws that, and must before the caller gives its
@@ -83,6 +86,13 @@ type Waiter interface {
 	// Waiting says what the actor waits for and names the node; it is empty if it waits for
 	// nothing.
 	Waiting() string
+}
+
+// Leaver is an actor with something to hand over when its node leaves in order. The world keeps it
+// until it calls [Env.Depart]. It learns of its leave from the view, in which its member is Leaving.
+type Leaver interface {
+	// HandsOver marks the actor. It is never called.
+	HandsOver()
 }
 
 // Job is a piece of computation that is too long for a handler.

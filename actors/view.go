@@ -56,6 +56,9 @@ type Member struct {
 	Role string
 	// Present says whether the node takes part: it has joined, and neither left nor failed.
 	Present bool
+	// Leaving says that the node is not Present any longer, and that its actor, a [Leaver], still
+	// hands over what it holds.
+	Leaving bool
 	// Rank is the member's place among the present members of its role, from 0; −1 if it is absent.
 	Rank int
 	// PID addresses the member's actor.

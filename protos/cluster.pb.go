@@ -570,11 +570,15 @@ func (*EndRun) Descriptor() ([]byte, []int) {
 	return file_protos_cluster_proto_rawDescGZIP(), []int{7}
 }
 
-// NodeChanged tells the process that conducts a run that a node has gone or is there.
+// NodeChanged tells the process that conducts a run that a node has gone, leaves or is there.
 type NodeChanged struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          int32                  `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
-	Present       bool                   `protobuf:"varint,2,opt,name=present,proto3" json:"present,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Node    int32                  `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	Present bool                   `protobuf:"varint,2,opt,name=present,proto3" json:"present,omitempty"`
+	// It is not present, and hands over what it holds.
+	Leaving bool `protobuf:"varint,3,opt,name=leaving,proto3" json:"leaving,omitempty"`
+	// It has handed that over, and is not there any more.
+	Departed      bool `protobuf:"varint,4,opt,name=departed,proto3" json:"departed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -619,6 +623,20 @@ func (x *NodeChanged) GetNode() int32 {
 func (x *NodeChanged) GetPresent() bool {
 	if x != nil {
 		return x.Present
+	}
+	return false
+}
+
+func (x *NodeChanged) GetLeaving() bool {
+	if x != nil {
+		return x.Leaving
+	}
+	return false
+}
+
+func (x *NodeChanged) GetDeparted() bool {
+	if x != nil {
+		return x.Departed
 	}
 	return false
 }
@@ -3719,10 +3737,12 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\n" +
 	"\bBeginRun\"\t\n" +
 	"\aHaltRun\"\b\n" +
-	"\x06EndRun\";\n" +
+	"\x06EndRun\"q\n" +
 	"\vNodeChanged\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x18\n" +
-	"\apresent\x18\x02 \x01(\bR\apresent\"B\n" +
+	"\apresent\x18\x02 \x01(\bR\apresent\x12\x18\n" +
+	"\aleaving\x18\x03 \x01(\bR\aleaving\x12\x1a\n" +
+	"\bdeparted\x18\x04 \x01(\bR\bdeparted\"B\n" +
 	"\x06AskRun\x12\x12\n" +
 	"\x04wave\x18\x01 \x01(\x04R\x04wave\x12\x12\n" +
 	"\x04mark\x18\x02 \x01(\x04R\x04mark\x12\x10\n" +

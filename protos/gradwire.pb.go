@@ -39,7 +39,11 @@ type Push struct {
 	// As in the Parameters that the gradient was computed on.
 	Life uint64 `protobuf:"varint,5,opt,name=life,proto3" json:"life,omitempty"`
 	// Epoch that the samples are of, as in Parameters.
-	Epoch         uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The shard that the values are of, from 0.
+	Shard uint32 `protobuf:"varint,7,opt,name=shard,proto3" json:"shard,omitempty"`
+	// The worker has seen its samples of this epoch, and waits for the next.
+	Rests         bool `protobuf:"varint,8,opt,name=rests,proto3" json:"rests,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -116,6 +120,93 @@ func (x *Push) GetEpoch() uint64 {
 	return 0
 }
 
+func (x *Push) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Push) GetRests() bool {
+	if x != nil {
+		return x.Rests
+	}
+	return false
+}
+
+// Pull asks for the parameters of a shard, for a worker that goes on after a rest.
+type Pull struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the worker's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As in the Push before the rest.
+	Life uint64 `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`
+	// The shard, from 0.
+	Shard uint32 `protobuf:"varint,3,opt,name=shard,proto3" json:"shard,omitempty"`
+	// The epoch that it goes on with.
+	Epoch         uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pull) Reset() {
+	*x = Pull{}
+	mi := &file_protos_gradwire_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pull) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pull) ProtoMessage() {}
+
+func (x *Pull) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pull.ProtoReflect.Descriptor instead.
+func (*Pull) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Pull) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Pull) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *Pull) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Pull) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 // Parameters answers a Push, or greets a worker at the start of a run.
 // Tensors: the parameters, shared by all receivers and read-only to them.
 type Parameters struct {
@@ -127,15 +218,18 @@ type Parameters struct {
 	Life uint64 `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`
 	// The worker's clock: its pushes that are finished, counted from the clock that it joined with.
 	Clock uint64 `protobuf:"varint,3,opt,name=clock,proto3" json:"clock,omitempty"`
-	// Epoch whose pass through the samples the worker is to make, where the server counts epochs.
-	Epoch         uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Of the first shard, which counts them: epoch whose pass through the samples the worker is to make; of another
+	// one, that with which the worker has gone on after its last rest.
+	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The shard that the values are of, from 0.
+	Shard         uint32 `protobuf:"varint,5,opt,name=shard,proto3" json:"shard,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Parameters) Reset() {
 	*x = Parameters{}
-	mi := &file_protos_gradwire_proto_msgTypes[1]
+	mi := &file_protos_gradwire_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -147,7 +241,7 @@ func (x *Parameters) String() string {
 func (*Parameters) ProtoMessage() {}
 
 func (x *Parameters) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[1]
+	mi := &file_protos_gradwire_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -160,7 +254,7 @@ func (x *Parameters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Parameters.ProtoReflect.Descriptor instead.
 func (*Parameters) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{1}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Parameters) GetVersion() uint64 {
@@ -191,6 +285,464 @@ func (x *Parameters) GetEpoch() uint64 {
 	return 0
 }
 
+func (x *Parameters) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+// Shard moves a shard of a parameter server to the server that owns it from now on, with all that belongs to it.
+// Tensors: the parameters; the vectors that the optimiser remembers; then for each worker, in the order of the plan,
+// those that it has of: its gradient of the round under way, and the memories of the two ends of EF21 here.
+type Shard struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which shard, from 0.
+	Shard uint32 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Number of updates applied so far.
+	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Steps of the optimiser's schedule, and gradients that it has seen.
+	Steps   uint64 `protobuf:"varint,3,opt,name=steps,proto3" json:"steps,omitempty"`
+	Updates uint64 `protobuf:"varint,4,opt,name=updates,proto3" json:"updates,omitempty"`
+	// How many vectors the optimiser remembers.
+	Slots uint32 `protobuf:"varint,5,opt,name=slots,proto3" json:"slots,omitempty"`
+	// The slowest clock.
+	Slowest uint64 `protobuf:"varint,6,opt,name=slowest,proto3" json:"slowest,omitempty"`
+	// Each node of the run, in the order of the plan.
+	Workers []*ShardWorker `protobuf:"bytes,7,rep,name=workers,proto3" json:"workers,omitempty"`
+	// Of the first shard, where the plan bounds epochs: the epoch, and samples of it that have been processed.
+	Epoch         uint64 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Seen          uint64 `protobuf:"varint,9,opt,name=seen,proto3" json:"seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Shard) Reset() {
+	*x = Shard{}
+	mi := &file_protos_gradwire_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Shard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Shard) ProtoMessage() {}
+
+func (x *Shard) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Shard.ProtoReflect.Descriptor instead.
+func (*Shard) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Shard) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Shard) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Shard) GetSteps() uint64 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+func (x *Shard) GetUpdates() uint64 {
+	if x != nil {
+		return x.Updates
+	}
+	return 0
+}
+
+func (x *Shard) GetSlots() uint32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *Shard) GetSlowest() uint64 {
+	if x != nil {
+		return x.Slowest
+	}
+	return 0
+}
+
+func (x *Shard) GetWorkers() []*ShardWorker {
+	if x != nil {
+		return x.Workers
+	}
+	return nil
+}
+
+func (x *Shard) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Shard) GetSeen() uint64 {
+	if x != nil {
+		return x.Seen
+	}
+	return 0
+}
+
+// ShardWorker is what a shard knows of one node; zero for one that is no worker.
+type ShardWorker struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in Parameters.
+	Life uint64 `protobuf:"varint,1,opt,name=life,proto3" json:"life,omitempty"`
+	// It takes part in the clocks.
+	There bool `protobuf:"varint,2,opt,name=there,proto3" json:"there,omitempty"`
+	// Rounds that it has pushed, and those that it has heard of.
+	Rounds   uint64 `protobuf:"varint,3,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	Finished uint64 `protobuf:"varint,4,opt,name=finished,proto3" json:"finished,omitempty"`
+	// When it pushed last and before, in nanoseconds of the run, and how often.
+	Last     int64  `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
+	Previous int64  `protobuf:"varint,6,opt,name=previous,proto3" json:"previous,omitempty"`
+	Pushes   uint64 `protobuf:"varint,7,opt,name=pushes,proto3" json:"pushes,omitempty"`
+	// Rounds that DSSP has granted.
+	Granted uint64 `protobuf:"varint,8,opt,name=granted,proto3" json:"granted,omitempty"`
+	// It has seen its samples of the epoch.
+	Rests bool `protobuf:"varint,9,opt,name=rests,proto3" json:"rests,omitempty"`
+	// Which tensors it has in the message.
+	Gradient bool `protobuf:"varint,10,opt,name=gradient,proto3" json:"gradient,omitempty"`
+	Up       bool `protobuf:"varint,11,opt,name=up,proto3" json:"up,omitempty"`
+	Down     bool `protobuf:"varint,12,opt,name=down,proto3" json:"down,omitempty"`
+	// It was there when the shard moved.
+	Present bool `protobuf:"varint,13,opt,name=present,proto3" json:"present,omitempty"`
+	// Epoch that it has gone on with after its last rest.
+	Epoch         uint64 `protobuf:"varint,14,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardWorker) Reset() {
+	*x = ShardWorker{}
+	mi := &file_protos_gradwire_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardWorker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardWorker) ProtoMessage() {}
+
+func (x *ShardWorker) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardWorker.ProtoReflect.Descriptor instead.
+func (*ShardWorker) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ShardWorker) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *ShardWorker) GetThere() bool {
+	if x != nil {
+		return x.There
+	}
+	return false
+}
+
+func (x *ShardWorker) GetRounds() uint64 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
+}
+
+func (x *ShardWorker) GetFinished() uint64 {
+	if x != nil {
+		return x.Finished
+	}
+	return 0
+}
+
+func (x *ShardWorker) GetLast() int64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *ShardWorker) GetPrevious() int64 {
+	if x != nil {
+		return x.Previous
+	}
+	return 0
+}
+
+func (x *ShardWorker) GetPushes() uint64 {
+	if x != nil {
+		return x.Pushes
+	}
+	return 0
+}
+
+func (x *ShardWorker) GetGranted() uint64 {
+	if x != nil {
+		return x.Granted
+	}
+	return 0
+}
+
+func (x *ShardWorker) GetRests() bool {
+	if x != nil {
+		return x.Rests
+	}
+	return false
+}
+
+func (x *ShardWorker) GetGradient() bool {
+	if x != nil {
+		return x.Gradient
+	}
+	return false
+}
+
+func (x *ShardWorker) GetUp() bool {
+	if x != nil {
+		return x.Up
+	}
+	return false
+}
+
+func (x *ShardWorker) GetDown() bool {
+	if x != nil {
+		return x.Down
+	}
+	return false
+}
+
+func (x *ShardWorker) GetPresent() bool {
+	if x != nil {
+		return x.Present
+	}
+	return false
+}
+
+func (x *ShardWorker) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+// Farewell tells a server that leaves that nothing from the sender follows.
+type Farewell struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the sender's node in the view.
+	Node          int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Farewell) Reset() {
+	*x = Farewell{}
+	mi := &file_protos_gradwire_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Farewell) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Farewell) ProtoMessage() {}
+
+func (x *Farewell) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Farewell.ProtoReflect.Descriptor instead.
+func (*Farewell) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Farewell) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+// PullShards asks a server for the shards that it holds, of which the sender makes a Snapshot. Control.
+type PullShards struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the asking node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As in TakeSnapshot.
+	Evaluation uint64 `protobuf:"varint,2,opt,name=evaluation,proto3" json:"evaluation,omitempty"`
+	// Number of the sender's view.
+	View          uint64 `protobuf:"varint,3,opt,name=view,proto3" json:"view,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PullShards) Reset() {
+	*x = PullShards{}
+	mi := &file_protos_gradwire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PullShards) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PullShards) ProtoMessage() {}
+
+func (x *PullShards) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PullShards.ProtoReflect.Descriptor instead.
+func (*PullShards) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PullShards) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *PullShards) GetEvaluation() uint64 {
+	if x != nil {
+		return x.Evaluation
+	}
+	return 0
+}
+
+func (x *PullShards) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+// ShardParameters answers PullShards, once for each shard. Control.
+// Tensors: the parameters of one shard.
+type ShardParameters struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in TakeSnapshot.
+	Evaluation uint64 `protobuf:"varint,1,opt,name=evaluation,proto3" json:"evaluation,omitempty"`
+	// Which shard, from 0.
+	Shard uint32 `protobuf:"varint,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Number of updates applied to it.
+	Version       uint64 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardParameters) Reset() {
+	*x = ShardParameters{}
+	mi := &file_protos_gradwire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardParameters) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardParameters) ProtoMessage() {}
+
+func (x *ShardParameters) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardParameters.ProtoReflect.Descriptor instead.
+func (*ShardParameters) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ShardParameters) GetEvaluation() uint64 {
+	if x != nil {
+		return x.Evaluation
+	}
+	return 0
+}
+
+func (x *ShardParameters) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *ShardParameters) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
 // Chunk carries one piece of a vector that peers reduce among themselves.
 // Tensors: the values of the piece.
 type Chunk struct {
@@ -211,7 +763,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_protos_gradwire_proto_msgTypes[2]
+	mi := &file_protos_gradwire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -223,7 +775,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[2]
+	mi := &file_protos_gradwire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -236,7 +788,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{2}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Chunk) GetView() uint64 {
@@ -292,7 +844,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_protos_gradwire_proto_msgTypes[3]
+	mi := &file_protos_gradwire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -304,7 +856,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[3]
+	mi := &file_protos_gradwire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -317,7 +869,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{3}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Report) GetView() uint64 {
@@ -367,7 +919,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_protos_gradwire_proto_msgTypes[4]
+	mi := &file_protos_gradwire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -379,7 +931,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[4]
+	mi := &file_protos_gradwire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -392,7 +944,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{4}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Outcome) GetView() uint64 {
@@ -457,7 +1009,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_protos_gradwire_proto_msgTypes[5]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +1021,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[5]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +1034,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{5}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Model) GetNode() int32 {
@@ -568,7 +1120,7 @@ type PullModel struct {
 
 func (x *PullModel) Reset() {
 	*x = PullModel{}
-	mi := &file_protos_gradwire_proto_msgTypes[6]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -580,7 +1132,7 @@ func (x *PullModel) String() string {
 func (*PullModel) ProtoMessage() {}
 
 func (x *PullModel) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[6]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -593,7 +1145,7 @@ func (x *PullModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModel.ProtoReflect.Descriptor instead.
 func (*PullModel) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{6}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PullModel) GetNode() int32 {
@@ -623,7 +1175,7 @@ type Busy struct {
 
 func (x *Busy) Reset() {
 	*x = Busy{}
-	mi := &file_protos_gradwire_proto_msgTypes[7]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -635,7 +1187,7 @@ func (x *Busy) String() string {
 func (*Busy) ProtoMessage() {}
 
 func (x *Busy) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[7]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -648,7 +1200,7 @@ func (x *Busy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Busy.ProtoReflect.Descriptor instead.
 func (*Busy) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{7}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Busy) GetNode() int32 {
@@ -678,7 +1230,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_protos_gradwire_proto_msgTypes[8]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -690,7 +1242,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[8]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -703,7 +1255,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Join) GetNode() int32 {
@@ -733,7 +1285,7 @@ type Unready struct {
 
 func (x *Unready) Reset() {
 	*x = Unready{}
-	mi := &file_protos_gradwire_proto_msgTypes[9]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -745,7 +1297,7 @@ func (x *Unready) String() string {
 func (*Unready) ProtoMessage() {}
 
 func (x *Unready) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[9]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -758,7 +1310,7 @@ func (x *Unready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unready.ProtoReflect.Descriptor instead.
 func (*Unready) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Unready) GetNode() int32 {
@@ -797,7 +1349,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +1361,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +1374,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Welcome) GetNode() int32 {
@@ -888,7 +1440,7 @@ type Meet struct {
 
 func (x *Meet) Reset() {
 	*x = Meet{}
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1452,7 @@ func (x *Meet) String() string {
 func (*Meet) ProtoMessage() {}
 
 func (x *Meet) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1465,7 @@ func (x *Meet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meet.ProtoReflect.Descriptor instead.
 func (*Meet) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Meet) GetNode() int32 {
@@ -973,7 +1525,7 @@ type Clock struct {
 
 func (x *Clock) Reset() {
 	*x = Clock{}
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1537,7 @@ func (x *Clock) String() string {
 func (*Clock) ProtoMessage() {}
 
 func (x *Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1550,7 @@ func (x *Clock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clock.ProtoReflect.Descriptor instead.
 func (*Clock) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Clock) GetNode() int32 {
@@ -1036,7 +1588,7 @@ type Arrived struct {
 
 func (x *Arrived) Reset() {
 	*x = Arrived{}
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1600,7 @@ func (x *Arrived) String() string {
 func (*Arrived) ProtoMessage() {}
 
 func (x *Arrived) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1613,7 @@ func (x *Arrived) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arrived.ProtoReflect.Descriptor instead.
 func (*Arrived) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Arrived) GetNode() int32 {
@@ -1091,7 +1643,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +1655,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +1668,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Start) GetView() uint64 {
@@ -1141,14 +1693,16 @@ type View struct {
 	// Positions of the nodes that do not take part, ascending.
 	Absent []int32 `protobuf:"varint,2,rep,packed,name=absent,proto3" json:"absent,omitempty"`
 	// Which of the run's topologies holds, from 0.
-	Topology      uint32 `protobuf:"varint,3,opt,name=topology,proto3" json:"topology,omitempty"`
+	Topology uint32 `protobuf:"varint,3,opt,name=topology,proto3" json:"topology,omitempty"`
+	// Positions of those among the absent that have left in order and hand over what they hold, ascending.
+	Leaving       []int32 `protobuf:"varint,4,rep,packed,name=leaving,proto3" json:"leaving,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1714,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1727,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -1197,6 +1751,13 @@ func (x *View) GetTopology() uint32 {
 	return 0
 }
 
+func (x *View) GetLeaving() []int32 {
+	if x != nil {
+		return x.Leaving
+	}
+	return nil
+}
+
 // Progress tells the coordinator that a worker has finished a training step. Control.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1212,7 +1773,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_protos_gradwire_proto_msgTypes[16]
+	mi := &file_protos_gradwire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1224,7 +1785,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[16]
+	mi := &file_protos_gradwire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1237,7 +1798,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Progress) GetNode() int32 {
@@ -1272,7 +1833,7 @@ type TakeSnapshot struct {
 
 func (x *TakeSnapshot) Reset() {
 	*x = TakeSnapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[17]
+	mi := &file_protos_gradwire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1845,7 @@ func (x *TakeSnapshot) String() string {
 func (*TakeSnapshot) ProtoMessage() {}
 
 func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[17]
+	mi := &file_protos_gradwire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1858,7 @@ func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeSnapshot.ProtoReflect.Descriptor instead.
 func (*TakeSnapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TakeSnapshot) GetEvaluation() uint64 {
@@ -1323,7 +1884,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[18]
+	mi := &file_protos_gradwire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1896,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[18]
+	mi := &file_protos_gradwire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1909,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Snapshot) GetEvaluation() uint64 {
@@ -1376,20 +1937,69 @@ var File_protos_gradwire_proto protoreflect.FileDescriptor
 
 const file_protos_gradwire_proto_rawDesc = "" +
 	"\n" +
-	"\x15protos/gradwire.proto\x12\bgradwire\"\x8c\x01\n" +
+	"\x15protos/gradwire.proto\x12\bgradwire\"\xb8\x01\n" +
 	"\x04Push\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x18\n" +
 	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x18\n" +
 	"\asamples\x18\x04 \x01(\rR\asamples\x12\x12\n" +
 	"\x04life\x18\x05 \x01(\x04R\x04life\x12\x14\n" +
-	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\"f\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05shard\x18\a \x01(\rR\x05shard\x12\x14\n" +
+	"\x05rests\x18\b \x01(\bR\x05rests\"Z\n" +
+	"\x04Pull\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
+	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
+	"\x05shard\x18\x03 \x01(\rR\x05shard\x12\x14\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"|\n" +
 	"\n" +
 	"Parameters\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05clock\x18\x03 \x01(\x04R\x05clock\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"o\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shard\"\xf2\x01\n" +
+	"\x05Shard\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05steps\x18\x03 \x01(\x04R\x05steps\x12\x18\n" +
+	"\aupdates\x18\x04 \x01(\x04R\aupdates\x12\x14\n" +
+	"\x05slots\x18\x05 \x01(\rR\x05slots\x12\x18\n" +
+	"\aslowest\x18\x06 \x01(\x04R\aslowest\x12/\n" +
+	"\aworkers\x18\a \x03(\v2\x15.gradwire.ShardWorkerR\aworkers\x12\x14\n" +
+	"\x05epoch\x18\b \x01(\x04R\x05epoch\x12\x12\n" +
+	"\x04seen\x18\t \x01(\x04R\x04seen\"\xd3\x02\n" +
+	"\vShardWorker\x12\x12\n" +
+	"\x04life\x18\x01 \x01(\x04R\x04life\x12\x14\n" +
+	"\x05there\x18\x02 \x01(\bR\x05there\x12\x16\n" +
+	"\x06rounds\x18\x03 \x01(\x04R\x06rounds\x12\x1a\n" +
+	"\bfinished\x18\x04 \x01(\x04R\bfinished\x12\x12\n" +
+	"\x04last\x18\x05 \x01(\x03R\x04last\x12\x1a\n" +
+	"\bprevious\x18\x06 \x01(\x03R\bprevious\x12\x16\n" +
+	"\x06pushes\x18\a \x01(\x04R\x06pushes\x12\x18\n" +
+	"\agranted\x18\b \x01(\x04R\agranted\x12\x14\n" +
+	"\x05rests\x18\t \x01(\bR\x05rests\x12\x1a\n" +
+	"\bgradient\x18\n" +
+	" \x01(\bR\bgradient\x12\x0e\n" +
+	"\x02up\x18\v \x01(\bR\x02up\x12\x12\n" +
+	"\x04down\x18\f \x01(\bR\x04down\x12\x18\n" +
+	"\apresent\x18\r \x01(\bR\apresent\x12\x14\n" +
+	"\x05epoch\x18\x0e \x01(\x04R\x05epoch\"\x1e\n" +
+	"\bFarewell\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\"T\n" +
+	"\n" +
+	"PullShards\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1e\n" +
+	"\n" +
+	"evaluation\x18\x02 \x01(\x04R\n" +
+	"evaluation\x12\x12\n" +
+	"\x04view\x18\x03 \x01(\x04R\x04view\"a\n" +
+	"\x0fShardParameters\x12\x1e\n" +
+	"\n" +
+	"evaluation\x18\x01 \x01(\x04R\n" +
+	"evaluation\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\rR\x05shard\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\"o\n" +
 	"\x05Chunk\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
@@ -1453,11 +2063,12 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\bexchange\x18\x02 \x01(\x04R\bexchange\"1\n" +
 	"\x05Start\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x14\n" +
-	"\x05joins\x18\x02 \x01(\bR\x05joins\"R\n" +
+	"\x05joins\x18\x02 \x01(\bR\x05joins\"l\n" +
 	"\x04View\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
 	"\x06absent\x18\x02 \x03(\x05R\x06absent\x12\x1a\n" +
-	"\btopology\x18\x03 \x01(\rR\btopology\"L\n" +
+	"\btopology\x18\x03 \x01(\rR\btopology\x12\x18\n" +
+	"\aleaving\x18\x04 \x03(\x05R\aleaving\"L\n" +
 	"\bProgress\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x18\n" +
@@ -1485,34 +2096,41 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 	return file_protos_gradwire_proto_rawDescData
 }
 
-var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_protos_gradwire_proto_goTypes = []any{
-	(*Push)(nil),         // 0: gradwire.Push
-	(*Parameters)(nil),   // 1: gradwire.Parameters
-	(*Chunk)(nil),        // 2: gradwire.Chunk
-	(*Report)(nil),       // 3: gradwire.Report
-	(*Outcome)(nil),      // 4: gradwire.Outcome
-	(*Model)(nil),        // 5: gradwire.Model
-	(*PullModel)(nil),    // 6: gradwire.PullModel
-	(*Busy)(nil),         // 7: gradwire.Busy
-	(*Join)(nil),         // 8: gradwire.Join
-	(*Unready)(nil),      // 9: gradwire.Unready
-	(*Welcome)(nil),      // 10: gradwire.Welcome
-	(*Meet)(nil),         // 11: gradwire.Meet
-	(*Clock)(nil),        // 12: gradwire.Clock
-	(*Arrived)(nil),      // 13: gradwire.Arrived
-	(*Start)(nil),        // 14: gradwire.Start
-	(*View)(nil),         // 15: gradwire.View
-	(*Progress)(nil),     // 16: gradwire.Progress
-	(*TakeSnapshot)(nil), // 17: gradwire.TakeSnapshot
-	(*Snapshot)(nil),     // 18: gradwire.Snapshot
+	(*Push)(nil),            // 0: gradwire.Push
+	(*Pull)(nil),            // 1: gradwire.Pull
+	(*Parameters)(nil),      // 2: gradwire.Parameters
+	(*Shard)(nil),           // 3: gradwire.Shard
+	(*ShardWorker)(nil),     // 4: gradwire.ShardWorker
+	(*Farewell)(nil),        // 5: gradwire.Farewell
+	(*PullShards)(nil),      // 6: gradwire.PullShards
+	(*ShardParameters)(nil), // 7: gradwire.ShardParameters
+	(*Chunk)(nil),           // 8: gradwire.Chunk
+	(*Report)(nil),          // 9: gradwire.Report
+	(*Outcome)(nil),         // 10: gradwire.Outcome
+	(*Model)(nil),           // 11: gradwire.Model
+	(*PullModel)(nil),       // 12: gradwire.PullModel
+	(*Busy)(nil),            // 13: gradwire.Busy
+	(*Join)(nil),            // 14: gradwire.Join
+	(*Unready)(nil),         // 15: gradwire.Unready
+	(*Welcome)(nil),         // 16: gradwire.Welcome
+	(*Meet)(nil),            // 17: gradwire.Meet
+	(*Clock)(nil),           // 18: gradwire.Clock
+	(*Arrived)(nil),         // 19: gradwire.Arrived
+	(*Start)(nil),           // 20: gradwire.Start
+	(*View)(nil),            // 21: gradwire.View
+	(*Progress)(nil),        // 22: gradwire.Progress
+	(*TakeSnapshot)(nil),    // 23: gradwire.TakeSnapshot
+	(*Snapshot)(nil),        // 24: gradwire.Snapshot
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
-	0, // [0:0] is the sub-list for method output_type
-	0, // [0:0] is the sub-list for method input_type
-	0, // [0:0] is the sub-list for extension type_name
-	0, // [0:0] is the sub-list for extension extendee
-	0, // [0:0] is the sub-list for field type_name
+	4, // 0: gradwire.Shard.workers:type_name -> gradwire.ShardWorker
+	1, // [1:1] is the sub-list for method output_type
+	1, // [1:1] is the sub-list for method input_type
+	1, // [1:1] is the sub-list for extension type_name
+	1, // [1:1] is the sub-list for extension extendee
+	0, // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_protos_gradwire_proto_init() }
@@ -1526,7 +2144,7 @@ func file_protos_gradwire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_gradwire_proto_rawDesc), len(file_protos_gradwire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

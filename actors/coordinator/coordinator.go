@@ -60,6 +60,9 @@ type Run struct {
 	Samples int
 	// Holders are the positions in the view of the nodes whose models are evaluated.
 	Holders []int
+	// Joint says that the holders have one model among them: the first one that is there is asked
+	// for it.
+	Joint bool
 	// Topologies are the changes of the topology, in the order of time.
 	Topologies []TopologyChange
 	// Evaluate judges a model; it is called by jobs, of which several may be under way.

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -14,6 +15,7 @@ import (
 type views struct {
 	number   uint64 // of the view
 	gone     []bool // by node
+	leaving  []bool // by node: it is gone, and hands over what it holds
 	topology int
 	hold     []bool // by node: it holds a model
 	there    int    // holders that are not gone
@@ -23,7 +25,8 @@ type views struct {
 func newViews(env actors.Env, holders []int) views {
 	v := env.View()
 	n := len(v.Members)
-	views := views{number: v.Number, gone: make([]bool, n), hold: make([]bool, n), order: slices.Clone(holders)}
+	views := views{number: v.Number, gone: make([]bool, n), leaving: make([]bool, n),
+		hold: make([]bool, n), order: slices.Clone(holders)}
 	for i := range v.Members {
 		views.gone[i] = !v.Members[i].Present
 	}
@@ -49,6 +52,9 @@ func (c *coordinator) draw() {
 func (c *coordinator) looked() []int {
 	var nodes []int
 	for _, node := range c.order {
+		if c.run.Joint && len(nodes) == 1 {
+			break
+		}
 		if s := c.run.Policy.Sample; s > 0 && len(nodes) == s {
 			break
 		}
@@ -62,10 +68,17 @@ func (c *coordinator) looked() []int {
 
 // member takes a node into the view or out of it.
 func (c *coordinator) member(ctx actor.Context, m world.MemberChange) {
-	if m.Node < 0 || m.Node >= len(c.gone) || c.gone[m.Node] != m.Present {
+	if m.Node < 0 || m.Node >= len(c.gone) {
+		return
+	}
+	if c.leaving[m.Node] && !m.Present && !m.Leaving {
+		c.departed(ctx, m)
+		return
+	}
+	if c.gone[m.Node] != m.Present {
 		return // nothing new
 	}
-	c.gone[m.Node] = !m.Present
+	c.gone[m.Node], c.leaving[m.Node] = !m.Present, m.Leaving
 	switch {
 	case !c.holds(m.Node):
 	case m.Present:
@@ -84,6 +97,17 @@ func (c *coordinator) member(ctx actor.Context, m world.MemberChange) {
 	c.leave(m.Node)
 }
 
+// departed takes note that a node that hands over what it holds is not there any more.
+func (c *coordinator) departed(ctx actor.Context, m world.MemberChange) {
+	if !m.Departed {
+		c.env.Fail(fmt.Errorf("node %s has crashed while it handed over what it held, of which some is lost",
+			c.env.View().Members[m.Node].Name))
+		return
+	}
+	c.leaving[m.Node] = false
+	c.announce(ctx)
+}
+
 // announce issues the next view.
 func (c *coordinator) announce(ctx actor.Context) {
 	c.number++
@@ -92,14 +116,16 @@ func (c *coordinator) announce(ctx actor.Context) {
 		if gone {
 			head.Absent = append(head.Absent, int32(i))
 		}
+		if c.leaving[i] {
+			head.Leaving = append(head.Leaving, int32(i))
+		}
 	}
 	c.control.Announce(&head)
 	view := c.env.View()
 	for i := range view.Members {
-		if view.Members[i].Present {
-			ctx.Send(view.Members[i].PID, protos.NewMessage(&protos.View{
-				Number: head.Number, Topology: head.Topology, Absent: slices.Clone(head.Absent),
-			}))
+		if m := &view.Members[i]; m.Present || m.Leaving {
+			ctx.Send(m.PID, protos.NewMessage(&protos.View{Number: head.Number, Topology: head.Topology,
+				Absent: slices.Clone(head.Absent), Leaving: slices.Clone(head.Leaving)}))
 		}
 	}
 }

@@ -16,56 +16,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim"
 )
 
-// A server that comes back while pushes to the one before it are under way: these gradients are of
-// another model's life, and are answered with the present model instead of being applied.
-func TestPushToAFormerServerIsAnsweredAndNotApplied(t *testing.T) {
-	task := newTask(t, 3, []int{4, 3, 2}, 8, 120, "w1")
-	a := ps.Architecture{Scale: ps.Sum}
-	updates := &events{kind: actors.UpdateApplied}
-	d := &world.Deployment{Seed: 3, Strict: true, Bounded: true, Observer: updates, Detect: ms,
-		Schedule: []world.NodeChange{
-			{At: 500 * ms, Node: 0, Do: world.Crash}, {At: 502 * ms, Node: 0, Do: world.Join},
-		}}
-	names := []string{"hub", "w1"}
-	for i, role := range []string{ps.RoleServer, ps.RoleWorker} {
-		d.Nodes = append(d.Nodes, world.Node{
-			Name: names[i], Role: role, Profile: world.Profile{Cores: 1, Speed: 1e12, Step: 5 * ms},
-			Kind: a.Kind(task, train.Place{Node: i, Name: names[i], Role: role}),
-		})
-	}
-	var result coordinator.Result
-	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
-		return coordinator.New(coordinator.Run{
-			Policy: coordinator.Policy{Every: coordinator.Interval{Time: time.Second}, Time: time.Second}, Samples: 120,
-			Holders: []int{0}, Result: &result,
-			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
-		}, env, control)
-	}
-	network := link.New(3, append(names, actors.Coordinator))
-	network.SetDefault(link.Config{Delay: link.Constant{Delay: 20 * ms}})
-	w, err := sim.New(sim.Config{Deployment: d, Network: network})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Run(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	// A cycle takes 45 ms. The push of 490 ms arrives at the new server, which has made no update.
-	version := uint64(0)
-	for i, e := range updates.list {
-		if updates.at[i] > 500*ms && version > 10 {
-			version = 0
-		}
-		if version++; e.Version != version || e.Staleness != 0 {
-			t.Fatalf("update %d at %v has version %d and staleness %d, want %d and 0", i, updates.at[i], e.Version,
-				e.Staleness, version)
-		}
-	}
-	if n := len(updates.list); n < 18 || version > 11 {
-		t.Errorf("%d updates, %d of the second life", n, version)
-	}
-}
-
 // Steps take 5 ms and links 10 ms each way: a worker's cycle is 25 ms.
 // count is how many of the events are from a node, after an instant and not after another.
 func (e *events) count(node int, from, to time.Duration) (n int) {

@@ -2,13 +2,12 @@ package ps
 
 import (
 	"github.com/gradwire/gradwire/actors"
-	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/protos"
 )
 
-// compressor makes the ends of what is compressed between the server and its workers.
+// compressor makes the ends of what is compressed between a shard and its workers.
 type compressor struct {
 	env     actors.Env
 	both    compress.Both
@@ -16,11 +15,11 @@ type compressor struct {
 	tensors []nn.Tensor
 }
 
-func newCompressor(env actors.Env, task *train.Task, both compress.Both) compressor {
-	return compressor{env: env, both: both, params: task.Model.Params(), tensors: task.Model.Tensors()}
+func newCompressor(env actors.Env, params int, tensors []nn.Tensor, both compress.Both) compressor {
+	return compressor{env: env, both: both, params: params, tensors: tensors}
 }
 
-// receiver is the server's end of gradients; nil where they travel as they are.
+// receiver is the shard's end of gradients; nil where they travel as they are.
 func (c *compressor) receiver() *compress.Decoder {
 	if c.both.Up == nil {
 		return nil
@@ -28,7 +27,7 @@ func (c *compressor) receiver() *compress.Decoder {
 	return c.both.Up.NewDecoder(c.params, c.tensors, c.both.Feedback)
 }
 
-// sender is the server's end of models for a worker that has those parameters.
+// sender is the shard's end of models for a worker that has those parameters.
 func (c *compressor) sender(params []float32) *compress.Encoder {
 	if c.both.Down == nil {
 		return nil

@@ -304,7 +304,7 @@ func TestBoundedDelayHidesTheLinkBehindSteps(t *testing.T) {
 	}
 }
 
-// Crashes, joins and leaves at random instants: nobody is held back for ever, no bound is violated,
+// Crashes, joins and leaves of workers and servers at random instants: nobody is held back for ever, no bound is violated,
 // and who is there trains until the end.
 func TestWorkersThatComeAndGoHoldNobodyBack(t *testing.T) {
 	for _, m := range all() {
@@ -320,13 +320,16 @@ func TestWorkersThatComeAndGoHoldNobodyBack(t *testing.T) {
 	}
 }
 
-// comeAndGo has a node leave, crash and join at random instants until 900 ms.
+// comeAndGo has a node join, and leave or, if it is a worker, crash, at random instants until 900 ms.
 func comeAndGo(r *rand.Rand, d *world.Deployment, node int) {
 	at := time.Duration(50+r.IntN(300)) * ms
 	for there := !d.Nodes[node].Absent; at < 900*ms; there = !there {
 		do := world.Join
 		if there {
-			do = []world.NodeEvent{world.Crash, world.Leave}[r.IntN(2)]
+			do = []world.NodeEvent{world.Leave, world.Crash}[r.IntN(2)]
+		}
+		if there && d.Nodes[node].Role == ps.RoleServer {
+			do = world.Leave
 		}
 		d.Schedule = append(d.Schedule, world.NodeChange{At: at, Node: node, Do: do})
 		at += time.Duration(60+r.IntN(400)) * ms
@@ -336,28 +339,33 @@ func comeAndGo(r *rand.Rand, d *world.Deployment, node int) {
 func churn(t *testing.T, seed uint64, a ps.Architecture) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 11))
-	workers := 2 + r.IntN(4)
-	names := []string{"hub"}
+	workers, servers := 2+r.IntN(4), 1+r.IntN(4)
+	names := []string{"hub", "hub2", "hub3", "hub4"}[:servers]
+	if a = sharded(a); seed%2 == 0 {
+		a.Servers = nil
+	}
 	log := &trace{}
 	d := &world.Deployment{Seed: seed, Strict: seed%5 == 0, Bounded: true, Observer: log,
 		Detect: time.Duration(r.IntN(40)) * ms}
 	for i := range workers {
 		names = append(names, fmt.Sprintf("w%d", i))
 	}
-	task := newTask(t, seed, []int{4, 3, 2}, 5, 30*workers, names[1:]...)
+	task := newTask(t, seed, []int{4, 3, 2}, 5, 30*workers, names[servers:]...)
 	if m := a.Consistency; m.Bound() == 0 && workers > 2 {
 		a.Backup = r.IntN(2)
 	}
+	var holders []int
 	for i, name := range names {
 		n := world.Node{Name: name, Role: ps.RoleWorker,
 			Profile: world.Profile{Cores: 1, Speed: 1e9, Step: time.Duration(1+r.IntN(20)) * ms},
-			Absent:  i > 1 && r.IntN(4) == 0}
-		if i == 0 {
+			Absent:  i > 0 && i != servers && r.IntN(4) == 0}
+		if i < servers {
 			n.Role = ps.RoleServer
+			holders = append(holders, i)
 		}
 		n.Kind = a.Kind(task, train.Place{Node: i, Name: name, Role: n.Role})
 		d.Nodes = append(d.Nodes, n)
-		if i > 1 { // w0 stays
+		if i > 0 && i != servers { // hub and w0 stay
 			comeAndGo(r, d, i)
 		}
 	}
@@ -365,8 +373,8 @@ func churn(t *testing.T, seed uint64, a ps.Architecture) {
 	var result coordinator.Result
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(coordinator.Run{
-			Policy:  coordinator.Policy{Every: coordinator.Interval{Time: 2 * time.Second}, Time: 2 * time.Second},
-			Samples: task.Train.Len(), Holders: []int{0}, Result: &result,
+			Policy:  coordinator.Policy{Every: coordinator.Interval{Time: 90 * ms}, Time: 2 * time.Second},
+			Samples: task.Train.Len(), Holders: holders, Joint: true, Result: &result,
 			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 		}, env, control)
 	}
@@ -376,14 +384,14 @@ func churn(t *testing.T, seed uint64, a ps.Architecture) {
 	if err == nil {
 		_, err = w.Run(context.Background())
 	}
-	if err != nil {
-		t.Fatalf("seed %d: %v", seed, err)
+	if err != nil || len(result.Models) != 1 {
+		t.Fatalf("seed %d: %v, %d models", seed, err, len(result.Models))
 	}
 	for i := len(log.events) - 1; ; i-- {
 		if i < 0 || log.at[i] < 1500*ms {
 			t.Fatalf("seed %d: w0 makes no step after %v; %v", seed, log.at[max(i, 0)], d.Schedule)
 		}
-		if log.events[i].Kind == actors.StepDone && log.nodes[i] == 1 {
+		if log.events[i].Kind == actors.StepDone && log.nodes[i] == servers {
 			break
 		}
 	}

@@ -1,7 +1,11 @@
-// Package ps implements the parameter server: one server holds the model; workers compute
+// Package ps implements the parameter server: servers hold the model; workers compute
 // gradients, push them and go on with the parameters that they get back (M. Li et al., "Scaling
 // Distributed Machine Learning with the Parameter Server", OSDI 2014, section 3; J. Dean et al.,
 // "Large Scale Distributed Deep Networks", NIPS 2012, section 4.1).
+//
+// Several servers share the model by [Servers], in shards. Each shard is a parameter server of its
+// own, with its own clocks: a worker pushes to all of them, and goes on when all have answered.
+// Servers may join and leave in order while training goes on; one that crashes ends the run.
 //
 // When a worker may go on is a matter of the consistency, see package consistency. With a bound of
 // 0 the server combines the gradients of a round, in the order of their workers, and makes one step
@@ -52,7 +56,7 @@ const (
 	Inverse StalenessRate = "inverse"
 )
 
-// Architecture is a parameter server with one server and any number of workers.
+// Architecture is a parameter server with any number of servers and workers.
 type Architecture struct {
 	// Consistency says when a worker may go on; nil stands for asynchronous.
 	Consistency consistency.Model `key:"consistency"`
@@ -64,6 +68,9 @@ type Architecture struct {
 	Every int `plan:"every,omitzero" range:"1..1048576" doc:"steps that a worker makes on its own copy between two pushes; it pushes the sum of their gradients (Dean et al. 2012, section 4.1)"`
 	// Compress is what is done to gradients and models before they travel.
 	Compress compress.Both `key:"compress"`
+	// Servers says how the parameters are spread over several servers; nil stands for the defaults,
+	// and for one server with all of them.
+	Servers *Servers `plan:"servers" doc:"with several nodes of role server: how they share the parameters"`
 	// Backup is how many workers a round ends without, the slowest ones (J. Chen et al.,
 	// "Revisiting Distributed Synchronous SGD", ICLR 2016 workshop, section 3).
 	Backup int `plan:"backup,omitzero" range:"1..65536" doc:"with bsp: the slowest workers that a round ends without; their gradients are dropped and counted"`
@@ -89,6 +96,11 @@ func Default() Architecture {
 func (a Architecture) Validate() error {
 	if err := field.Check(a); err != nil {
 		return err
+	}
+	if a.Servers != nil {
+		if err := a.Servers.Validate(); err != nil {
+			return err
+		}
 	}
 	if a.Backup > 0 && a.model().Bound() != 0 {
 		return field.Errorf(a, "Backup", "left out without consistency: bsp")
@@ -129,10 +141,11 @@ func (a Architecture) Fit(first, _ *actors.View) error {
 	return nil
 }
 
-// Roles are one server, which holds the model, and workers, which train it.
+// Roles are servers, which hold the model among them, and workers, which train it.
 func (a Architecture) Roles() []train.Role {
 	return []train.Role{
-		{Name: RoleServer, Doc: "holds the model and applies the workers' gradients", Holds: true, Min: 1, Max: 1},
+		{Name: RoleServer, Doc: "holds the model, or some shards of it, and applies the workers' gradients",
+			Holds: true, Joint: true, Min: 1},
 		{Name: RoleWorker, Doc: "computes gradients on its shard", Trains: true, Min: 1},
 	}
 }

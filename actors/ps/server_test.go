@@ -167,7 +167,7 @@ func TestParametersOfAnotherLengthEndTheRun(t *testing.T) {
 		}), nil
 	}
 	_, err := s.world(t).Run(context.Background())
-	if err == nil || !strings.Contains(err.Error(), "node near: parameters that are not one vector of 23") {
+	if err == nil || !strings.Contains(err.Error(), "node near: parameters of shard 0 that are not one vector of 23") {
 		t.Errorf("got %v", err)
 	}
 }

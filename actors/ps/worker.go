@@ -2,6 +2,7 @@ package ps
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -9,7 +10,6 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
-	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -22,33 +22,21 @@ type worker struct {
 	busy  bool // a round is under way
 	round localRound
 
-	compressor compressor
-	up         *compress.Encoder // nil where gradients travel as they are
-	down       *compress.Decoder // nil where models do
-	answers    int               // values of an answer
+	layout *layout
+	owners []int   // the server of each shard
+	parts  []*part // by shard
+	behind int     // parts for which the next round waits
+	fleet  fleet
 
-	server  *actor.PID
-	params  int // of the model
+	params  *protos.Tensor // of a model of several shards, as they are put together; nil at first
 	pushes  *protos.Messages[*protos.Push]
-	version uint64 // of the parameters in use
-	life    uint64 // see Push
-	// latest are parameters for the next round: those that came during a round, if the worker does
-	// not wait for them, or the greeting of another life.
-	latest  latest
-	greeted bool // latest is a greeting
-	clock   uint64
-	heard   uint64 // the highest clock that an answer had
-	ahead   uint64 // by how much clock may be above that when a round begins
+	ahead   uint64 // how many pushes of a part may be unanswered when a round begins
 	epoch   uint64 // that samples are of
-	epochs  bool   // the server says when a pass begins
+	epochs  bool   // the first shard says when a pass begins
+	shard   int    // samples that the worker has
+	left    int    // of them in this pass
 	idle    time.Duration
 	waiting bool // for parameters, since idle
-}
-
-// latest are parameters that a round can begin on.
-type latest struct {
-	params         *protos.Tensor // nil for none
-	version, epoch uint64
 }
 
 // localRound is what a worker does on its own between two pushes of several steps each.
@@ -67,27 +55,28 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 		return nil, err
 	}
 	view := env.View()
+	l := newLayout(a.Servers, task.Model, view.Members)
 	w := &worker{
-		env:        env,
-		local:      local,
-		server:     view.Members[serverOf(view)].PID,
-		params:     task.Model.Params(),
-		pushes:     protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
-		round:      localRound{every: max(a.Every, 1)},
-		ahead:      a.model().Ahead(),
-		epochs:     a.EpochShare > 0,
-		compressor: newCompressor(env, task, a.Compress),
-		answers:    a.Compress.Down.Size(task.Model.Params(), task.Model.Tensors()),
+		env:    env,
+		local:  local,
+		layout: l,
+		owners: l.owners(view),
+		behind: l.shards,
+		fleet:  newFleet(env),
+		pushes: protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
+		round:  localRound{every: max(a.Every, 1)},
+		ahead:  a.model().Ahead(),
+		epochs: a.EpochShare > 0,
+		shard:  local.Samples(),
+	}
+	w.left = w.shard
+	for k := range l.shards {
+		w.parts = append(w.parts, newPart(env, l, k, a.Compress))
 	}
 	if w.round.every > 1 {
-		w.round.optimizer = task.Method.New(w.params)
+		w.round.optimizer = task.Method.New(l.params)
 	}
 	return w, nil
-}
-
-// serverOf is the position of the server, whether it is present or not.
-func serverOf(view *actors.View) int {
-	return slices.IndexFunc(view.Members, func(m actors.Member) bool { return m.Role == RoleServer })
 }
 
 var _ actors.Waiter = (*worker)(nil)
@@ -98,91 +87,90 @@ func (w *worker) Waiting() string {
 		return ""
 	}
 	view := w.env.View()
-	return "parameters from " + view.Members[serverOf(view)].Name
+	names := []string{}
+	for k, p := range w.parts {
+		if w.owners == nil || !p.late(w.ahead) {
+			continue
+		}
+		if name := view.Members[w.owners[k]].Name; !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "parameters from a server"
+	}
+	return "parameters from " + strings.Join(names, ", ")
 }
 
 func (w *worker) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *protos.Message:
-		w.receive(m)
+		w.receive(ctx, m)
 	case *train.Gradient:
 		w.step(ctx, m)
 	}
 }
 
-func (w *worker) receive(m *protos.Message) {
+func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	defer m.Release()
 	switch head := m.Head.(type) {
-	case *protos.Start, *protos.View: // the server's greeting is what starts a worker
-	case *protos.Parameters:
-		size := w.answers
-		if head.Life > w.life {
-			size = w.params
+	case *protos.Start: // the servers' greetings are what starts a worker
+	case *protos.View:
+		moved, leaving, ok := w.fleet.follow()
+		if ok && moved {
+			w.owners = w.layout.owners(w.env.View())
 		}
-		if !actors.IsVector(m.Tensors, size) {
-			actors.Fail(w.env, "parameters that are not one vector of %d", size)
+		if ok {
+			w.fleet.farewell(ctx, leaving)
+		}
+	case *protos.Parameters:
+		if int(head.Shard) >= len(w.parts) {
+			actors.Fail(w.env, "parameters of shard %d of %d", head.Shard, len(w.parts))
 			return
 		}
-		w.take(head, m)
+		w.take(ctx, w.parts[head.Shard], head, m)
 	default:
 		actors.Unexpected(w.env, m)
 	}
 }
 
-// take takes in parameters, and begins a round on them if it may.
-func (w *worker) take(head *protos.Parameters, m *protos.Message) {
-	greets := head.Life > w.life
-	switch {
-	case head.Life < w.life, !greets && w.busy && w.ahead == 0:
-		return // an answer to what this node pushed in its former life
-	case greets:
-		w.life, w.clock, w.heard = head.Life, head.Clock, head.Clock
-		w.meet(m.Tensors[0].Data)
-	default:
-		w.heard = max(w.heard, head.Clock)
-		w.clock = max(w.clock, head.Clock)
+// take takes in the parameters of a shard, and begins a round if the worker may.
+func (w *worker) take(ctx actor.Context, p *part, head *protos.Parameters, m *protos.Message) {
+	was := p.late(w.ahead)
+	if ok := p.take(head, m); !ok {
+		return
 	}
-	if w.latest.params == nil || greets || head.Version >= w.latest.version {
-		params := m.Tensors[0].Retain()
-		if w.down != nil && !greets {
-			var ok bool
-			if params, ok = w.compressor.decode(w.down, params); !ok {
-				return
-			}
-		}
-		w.latest.release()
-		w.latest = latest{params, head.Version, head.Epoch}
+	if was && !p.late(w.ahead) {
+		w.behind--
 	}
-	w.greeted = w.greeted || greets && w.busy
 	if !w.busy {
-		w.proceed()
+		w.proceed(ctx)
 	}
 }
 
-// meet begins anew what is compressed between this worker and a server that greets it with
-// parameters.
-func (w *worker) meet(params []float32) {
-	c := &w.compressor
-	if c.both.Up != nil {
-		w.up = c.both.Up.NewEncoder(c.params, c.tensors, c.both.Feedback, w.env.Rand("compress"))
-	}
-	if c.both.Down != nil {
-		w.down = c.both.Down.NewDecoder(c.params, c.tensors, compress.EF21)
-		copy(w.down.Memory(), params)
+// wake asks all shards but the first for parameters after a rest: they do not know that it is over.
+func (w *worker) wake(ctx actor.Context) {
+	w.left = w.shard
+	for _, p := range w.parts[1:] {
+		if !p.late(w.ahead) {
+			w.behind++
+		}
+		p.awaits = w.parts[0].latest.epoch
+		ctx.Send(w.server(p), protos.NewMessage(&protos.Pull{Node: int32(w.env.Node()), Life: p.life,
+			Shard: uint32(p.index), Epoch: p.awaits}))
 	}
 }
 
-// release gives the parameters back.
-func (l *latest) release() {
-	if l.params != nil {
-		l.params.Release()
-		l.params = nil
-	}
-}
+// server is where messages about a shard go.
+func (w *worker) server(p *part) *actor.PID { return w.env.View().Members[w.owners[p.index]].PID }
 
 // proceed begins a round if the worker may, on the latest parameters that it has.
-func (w *worker) proceed() {
-	if w.clock-w.heard > w.ahead || w.epochs && w.local.AtEnd() && w.latest.epoch == w.epoch {
+func (w *worker) proceed(ctx actor.Context) {
+	first := &w.parts[0].latest
+	if w.epochs && w.left <= 0 && first.epoch != w.epoch {
+		w.wake(ctx)
+	}
+	if w.behind > 0 || w.epochs && w.left <= 0 && first.epoch == w.epoch {
 		return
 	}
 	if w.waiting {
@@ -191,31 +179,46 @@ func (w *worker) proceed() {
 			w.env.Record(actors.Event{Kind: actors.Waited, Duration: idle, Cause: "parameters"})
 		}
 	}
-	if w.epochs && w.latest.epoch != w.epoch {
-		w.epoch = w.latest.epoch
+	if w.epochs && first.epoch != w.epoch {
+		w.epoch, w.left = first.epoch, w.shard
 		w.local.Pass(w.epoch)
 	}
-	w.version = w.latest.version
-	w.busy, w.greeted = true, false
+	params := w.assemble()
+	w.busy = true
 	if w.round.every > 1 {
-		w.round.begin(w.latest.params.Retain())
+		w.round.begin(params.Retain())
 	}
-	w.local.Begin(w.latest.params.Retain())
-	if w.ahead == 0 {
-		w.latest.release()
+	w.local.Begin(params)
+}
+
+// assemble returns the latest parameters of all shards, with a reference for the caller.
+func (w *worker) assemble() *protos.Tensor {
+	for _, p := range w.parts {
+		p.version = p.latest.version
 	}
+	if len(w.parts) == 1 {
+		return w.parts[0].give(w.ahead > 0)
+	}
+	pool := w.env.Tensors()
+	if w.params == nil {
+		w.params = pool.Get(w.layout.params)
+	}
+	w.params = pool.Writable(w.params)
+	copied := 0
+	for _, p := range w.parts {
+		if p.latest.params != nil {
+			copied += copy(w.params.Data[p.low:p.high], p.latest.params.Data)
+			p.latest.release()
+		}
+	}
+	w.env.Charge(float64(copied))
+	return w.params.Retain()
 }
 
 // step takes a gradient in, and pushes at the end of a round.
 func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 	gradient, samples := g.Values, g.Samples
 	w.local.Done(g)
-	if w.greeted { // the round before is of another life
-		gradient.Release()
-		w.round.abandon()
-		w.proceed()
-		return
-	}
 	if w.round.every > 1 {
 		w.env.Charge(w.round.take(w.env, gradient, samples))
 		if w.round.steps < w.round.every {
@@ -224,18 +227,34 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 		}
 		gradient, samples = w.round.end()
 	}
-	if w.up != nil {
-		gradient = w.compressor.encode(w.up, gradient)
-	}
-	m, head := w.pushes.Get(gradient)
-	head.Node, head.Step, head.Samples = int32(w.env.Node()), g.Step, uint32(samples)
-	head.Version, head.Life, head.Epoch = w.version, w.life, w.epoch
+	w.push(ctx, gradient, g.Step, samples)
 	w.busy = false
-	w.clock++
 	w.idle, w.waiting = w.env.Now(), true
-	ctx.Send(w.server, m)
-	if w.latest.params != nil {
-		w.proceed()
+	if w.ahead > 0 {
+		w.proceed(ctx)
+	}
+}
+
+// push takes over a gradient, and sends each shard's part to its server.
+func (w *worker) push(ctx actor.Context, gradient *protos.Tensor, step uint64, samples int) {
+	w.left -= samples
+	w.behind = 0
+	for _, p := range w.parts {
+		values := gradient
+		if len(w.parts) > 1 {
+			values = gradient.View(p.low, p.high)
+		}
+		m, head := w.pushes.Get(p.code(values))
+		head.Node, head.Step, head.Samples = int32(w.env.Node()), step, uint32(samples)
+		head.Version, head.Life, head.Epoch = p.version, p.life, w.epoch
+		head.Shard, head.Rests = uint32(p.index), w.epochs && w.left <= 0
+		if p.clock++; p.late(w.ahead) {
+			w.behind++
+		}
+		ctx.Send(w.server(p), m)
+	}
+	if len(w.parts) > 1 {
+		gradient.Release()
 	}
 }
 
@@ -256,16 +275,6 @@ func (r *localRound) take(env actors.Env, gradient *protos.Tensor, samples int) 
 	nn.AddScaled(r.sum.Data, 1, gradient.Data)
 	gradient.Release()
 	return work + float64(len(r.sum.Data))
-}
-
-// abandon gives back what a round that does not end has.
-func (r *localRound) abandon() {
-	for _, t := range []*protos.Tensor{r.model, r.sum} {
-		if t != nil {
-			t.Release()
-		}
-	}
-	r.model, r.sum = nil, nil
 }
 
 // end gives the copy back and hands the sum of the gradients over.

@@ -117,8 +117,8 @@ func (l *Local) Resume(steps uint64) { l.step, l.walked = steps, steps }
 // called while a step is under way.
 func (l *Local) Pass(pass uint64) { l.walked = pass * uint64(l.sampler.Steps()) }
 
-// AtEnd reports whether a pass has ended and the next has not begun.
-func (l *Local) AtEnd() bool { return l.walked > 0 && l.walked%uint64(l.sampler.Steps()) == 0 }
+// Samples is how many samples the worker's shard has.
+func (l *Local) Samples() int { return l.sampler.Len() }
 
 func (l *Local) position() (pass, step int) {
 	return int(l.walked) / l.sampler.Steps(), int(l.walked) % l.sampler.Steps()

@@ -114,6 +114,9 @@ type Role struct {
 	Trains bool
 	// Holds marks those whose models are evaluated.
 	Holds bool
+	// Joint says that the nodes that hold have one model among them, which any of them puts
+	// together.
+	Joint bool
 	// Min and Max bound the number of nodes; a Max of 0 is no bound.
 	Min, Max int
 }

@@ -18,9 +18,11 @@ const (
 	// Crash: the node's actor and all it knows are gone at once. What it has sent is still
 	// delivered; what is sent to it is not. The coordinator hears of it after Detect.
 	Crash NodeEvent = iota + 1
-	// Leave: like a crash that the coordinator hears of at once.
+	// Leave: like a crash that the coordinator hears of at once; an [actors.Leaver] hands over what
+	// it holds before it is gone.
 	Leave
-	// Join: the node is there, with a new actor that knows nothing. If the coordinator has not
+	// Join: the node is there, with a new actor that knows nothing; one that hands over what it holds
+	// joins as soon as it has. If the coordinator has not
 	// heard yet that its predecessor crashed, it hears that first.
 	Join
 	// Pause: the node's actor handles no message for a while. A step that is under way ends as it
@@ -48,6 +50,9 @@ type MemberChange struct {
 	Node int
 	// Present says whether it takes part from now on.
 	Present bool
+	// Leaving says that it does not, and hands over what it holds; see [actors.Leaver]. Departed says
+	// that it has.
+	Leaving, Departed bool
 }
 
 // ErrLeaderless ends a run whose coordinator the schedule takes away.
@@ -84,12 +89,14 @@ type LifeCycle struct {
 	deployment *Deployment
 	actors     []actor.Actor // by node, the coordinator's last; nil where none lives
 	unheard    []*NodeChange // by node: the crash that the coordinator has not heard of
+	leaving    []bool        // by node: its actor, a Leaver, hands over what it holds
+	returns    []bool        // by node: it joins as soon as it has
 }
 
 // NewLifeCycle returns the life cycle of a deployment's nodes, on which no actor lives yet.
 func NewLifeCycle(realm Realm, d *Deployment) *LifeCycle {
 	n := len(d.Nodes)
-	return &LifeCycle{realm, d, make([]actor.Actor, n+1), make([]*NodeChange, n)}
+	return &LifeCycle{realm, d, make([]actor.Actor, n+1), make([]*NodeChange, n), make([]bool, n+1), make([]bool, n+1)}
 }
 
 // Populate places the actors of the nodes that live here and that the plan has be there when the
@@ -109,7 +116,7 @@ func (l *LifeCycle) Populate(begin time.Duration, here func(node int) bool) erro
 }
 
 // Settle takes note of the actor that lives on a node from now on; nil for none.
-func (l *LifeCycle) Settle(node int, a actor.Actor) { l.actors[node] = a }
+func (l *LifeCycle) Settle(node int, a actor.Actor) { l.actors[node], l.leaving[node] = a, false }
 
 // There reports whether an actor lives on a node.
 func (l *LifeCycle) There(node int) bool { return l.actors[node] != nil }
@@ -130,6 +137,9 @@ func (l *LifeCycle) Happen(c *NodeChange) (crashed bool) {
 		l.realm.Fail(fmt.Errorf("at %v: %w", l.realm.Now(), ErrLeaderless))
 	case c.Do == Join && !there:
 		l.join(c.Node)
+	case c.Do == Join && l.leaving[c.Node]:
+		l.returns[c.Node] = true
+	case c.Do == Leave && there && l.leave(c.Node):
 	case c.Ends() && there:
 		l.realm.Remove(c.Node)
 		if c.Do == Crash {
@@ -139,6 +149,40 @@ func (l *LifeCycle) Happen(c *NodeChange) (crashed bool) {
 		l.realm.Tell(MemberChange{Node: c.Node})
 	}
 	return false
+}
+
+// leave has a node's actor hand over what it holds, and reports whether it is one that does.
+func (l *LifeCycle) leave(node int) bool {
+	if !l.HandsOver(node) {
+		return false
+	}
+	if !l.leaving[node] {
+		l.leaving[node] = true
+		l.realm.Tell(MemberChange{Node: node, Leaving: true})
+	}
+	return true
+}
+
+// HandsOver reports whether a node's actor is a [actors.Leaver].
+func (l *LifeCycle) HandsOver(node int) bool {
+	_, hands := l.actors[node].(actors.Leaver)
+	return hands
+}
+
+// Leaving reports whether a node's actor hands over what it holds before it is gone.
+func (l *LifeCycle) Leaving(node int) bool { return l.leaving[node] }
+
+// Depart removes a node whose actor has handed over what it held.
+func (l *LifeCycle) Depart(node int) {
+	if !l.leaving[node] {
+		return
+	}
+	l.realm.Remove(node)
+	l.realm.Tell(MemberChange{Node: node, Departed: true})
+	if l.returns[node] {
+		l.returns[node] = false
+		l.join(node)
+	}
 }
 
 // join gives a node a new actor, after the coordinator has heard of the end of the one before.

@@ -45,5 +45,8 @@ func (v *Views) Of(announced *protos.View) *actors.View {
 	for _, i := range announced.Absent {
 		members[i].Present = false
 	}
+	for _, i := range announced.Leaving {
+		members[i].Leaving = true
+	}
 	return actors.NewView(announced.Number, members, now, v.ever)
 }

@@ -255,11 +255,11 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	if s.Deployment.Topologies, err = p.graphs(task.Seed, s.Names[:len(p.Spec.Plan.Nodes)]); err != nil {
 		return nil, refusal.Input(err)
 	}
-	absent := p.Spec.Plan.Absent()
+	absent, joint := p.Spec.Plan.Absent(), false
 	for i := range p.Spec.Plan.Nodes {
 		node, role := &p.Spec.Plan.Nodes[i], p.Spec.Roles[i]
 		if role.Holds {
-			s.holders = append(s.holders, i)
+			s.holders, joint = append(s.holders, i), role.Joint
 		}
 		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
 			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task.Model, task.Batch), Absent: absent[i],
@@ -270,7 +270,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		return nil, refusal.Input(err)
 	}
 	run := coordinator.Run{
-		Policy: policy(p.Spec.Plan), Samples: p.epochSamples(task.Train.Len()), Holders: s.holders,
+		Policy: policy(p.Spec.Plan), Samples: p.epochSamples(task.Train.Len()), Holders: s.holders, Joint: joint,
 		Topologies: p.topologyChanges(), Result: &s.result,
 	}
 	evaluateWith(&run, task, threads, p.Spec.Plan.Evaluate.Early)

@@ -33,6 +33,7 @@ type History struct {
 	incidents []record.Incident
 	degraded  bool
 	away      map[int]absence // by node
+	handed    map[int]bool    // nodes that left in order, and handed over what they held
 }
 
 // absence describes a node whose process is not in the run.
@@ -44,7 +45,7 @@ type absence struct {
 
 // NewHistory returns the empty history of a run. It logs each incident in a line.
 func NewHistory(d *world.Deployment, roles []train.Role, log func(format string, args ...any)) *History {
-	return &History{deployment: d, roles: roles, log: log, away: map[int]absence{}}
+	return &History{deployment: d, roles: roles, log: log, away: map[int]absence{}, handed: map[int]bool{}}
 }
 
 // Add takes down an incident. The run is degraded if it did any harm.
@@ -64,6 +65,13 @@ func (h *History) addLocked(at time.Duration, node, what string, harm record.Har
 // Seconds writes an instant, or a time, as incidents do.
 func Seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
+// HandsOver notes that a node leaves in order, and that others get what it holds.
+func (h *History) HandsOver(node int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.handed[node] = true
+}
+
 // Gone notes that the nodes of a process are gone.
 func (h *History) Gone(at time.Duration, process, why string, nodes []int) {
 	h.mu.Lock()
@@ -78,7 +86,7 @@ func (h *History) Gone(at time.Duration, process, why string, nodes []int) {
 	last := !h.modelsAt(at)
 	for _, node := range news {
 		a := h.away[node]
-		a.lost = !h.roles[node].Trains || h.roles[node].Holds && last
+		a.lost = !h.handed[node] && (!h.roles[node].Trains || h.roles[node].Holds && last)
 		h.away[node] = a
 	}
 }
@@ -94,6 +102,7 @@ func (h *History) Back(at time.Duration, nodes []int) {
 			continue
 		}
 		delete(h.away, node)
+		delete(h.handed, node)
 		role := h.roles[node]
 		went := fmt.Sprintf("its process %s was gone from %s on (%s)", a.process, Seconds(a.from), a.why)
 		what, harm := "", record.ToAll

@@ -25,10 +25,10 @@ type Carrier interface {
 	// error: one that wraps ErrGone drops the message, any other ends the run. Packets to a node
 	// keep their order, but wire.Control and wire.System frames may pass the others.
 	Send(node int, p *wire.Packet) error
-	// Changed tells the coordinator's world, by its Change, that a node of this one has gone
-	// or is there. The news keeps its place among control messages to the coordinator. An error
+	// Changed tells the coordinator's world, by its Change, that a node of this one has gone,
+	// leaves or is there. The news keeps its place among control messages to the coordinator. An error
 	// that does not wrap ErrGone ends the run.
-	Changed(node int, present bool) error
+	Changed(change world.MemberChange) error
 	// Halt calls Halt of all other worlds. The coordinator's world calls it once: when the
 	// coordinator has halted the members, or when the run ends without, however it does.
 	Halt()
@@ -159,14 +159,14 @@ func (w *World) heard(v *protos.View) {
 	}
 }
 
-// Change tells the coordinator, who lives here, that a node of another process has gone or
+// Change tells the coordinator, who lives here, that a node of another process has gone, leaves or
 // is there: when that process says so, is gone, or has been replaced. It does nothing in
 // other worlds and for nodes that live here. Place must have been called.
-func (w *World) Change(node int, present bool) {
+func (w *World) Change(c world.MemberChange) {
 	w.arrivals.RLock()
 	defer w.arrivals.RUnlock()
-	if node >= 0 && node < len(w.nodes)-1 && w.nodes[node].away && !w.lead().away {
-		realm{w}.Tell(world.MemberChange{Node: node, Present: present})
+	if c.Node >= 0 && c.Node < len(w.nodes)-1 && w.nodes[c.Node].away && !w.lead().away {
+		realm{w}.Tell(c)
 	}
 }
 

@@ -389,7 +389,7 @@ func TestWhatIsDeliveredToNobodyIsReleasedAndCounted(t *testing.T) {
 		for node, id := range map[int]string{-1: "x", 0: "n0/other", 1: "n1/peer", 2: "coordinator/run", 3: "x"} {
 			m.worlds[0].Deliver(node, &wire.Frame{Kind: wire.User, Target: id, Head: &protos.Chunk{},
 				Tensors: []*protos.Tensor{tensor.Retain()}})
-			m.worlds[0].Change(node, false) // is not for this world
+			m.worlds[0].Change(world.MemberChange{Node: node}) // is not for this world
 		}
 		s.finish()
 	}

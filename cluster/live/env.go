@@ -39,6 +39,12 @@ func (e *env) Fail(err error) {
 	}
 }
 
+// Depart takes the node out of the world after this handler.
+func (e *env) Depart() {
+	w := e.node.world
+	w.clock.At(w.clock.Now(), func() { w.change(func() { w.cycle.Depart(int(e.node.index)) }) })
+}
+
 // Post puts up places for what other worlds send.
 func (e *env) Post(memory *protos.Tensor, places iter.Seq[actors.Place]) {
 	if e.node.world.partial {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -83,6 +84,46 @@ func (w *World) happen(c *world.NodeChange) {
 	}
 }
 
+// Leave has the nodes that live here and hand something over leave in order. It returns when they
+// have, when their part is over, or with the cause when ctx ends. Place must have been called.
+func (w *World) Leave(ctx context.Context) error {
+	look := time.NewTicker(leaveEvery)
+	defer look.Stop()
+	for first := true; ; first = false {
+		leaving := make(chan bool, 1)
+		w.clock.At(w.clock.Now(), func() { w.change(func() { leaving <- w.leaveAll(first) }) })
+		select {
+		case more := <-leaving:
+			if !more {
+				return nil
+			}
+		case <-w.halted:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// leaveEvery is how often Leave looks whether everything has been handed over.
+const leaveEvery = 10 * time.Millisecond
+
+// leaveAll has nodes here leave, the first time, and reports whether some still hand over.
+func (w *World) leaveAll(first bool) (leaving bool) {
+	for i, n := range w.nodes[:len(w.nodes)-1] {
+		if first && !n.away && w.cycle.HandsOver(i) && !n.over() {
+			w.cycle.Happen(&world.NodeChange{Node: i, Do: world.Leave})
+		}
+		leaving = leaving || w.cycle.Leaving(i)
+	}
+	return leaving
+}
+
 // realm is the world as the life cycle of its nodes sees it.
 type realm struct{ *World }
 
@@ -122,7 +163,7 @@ func (r realm) Tell(change world.MemberChange) {
 	}
 	lead := r.lead()
 	if lead.away {
-		if err := r.config.Carrier.Changed(change.Node, change.Present); err != nil && !errors.Is(err, ErrGone) {
+		if err := r.config.Carrier.Changed(change); err != nil && !errors.Is(err, ErrGone) {
 			r.fail(err)
 		}
 		return

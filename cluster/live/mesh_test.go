@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -142,11 +143,11 @@ func (c *carrier) carry(node int, arrived *wire.Frame) {
 	w.Deliver(node, arrived)
 }
 
-func (c *carrier) Changed(node int, present bool) error {
+func (c *carrier) Changed(change world.MemberChange) error {
 	lead := len(c.mesh.hosts) - 1
 	c.put(lead, wire.Control, func() {
 		if w := c.mesh.world(c.from, lead); w != nil {
-			w.Change(node, present)
+			w.Change(change)
 		}
 	})
 	return nil

@@ -382,13 +382,13 @@ func TestTrainingGoesOnWithoutAWorldThatIsLostAndWithTheOneThatReplacesIt(t *tes
 			}
 			steps.more(t, 20, append(trains, 2)...)
 			m.cut(2)
-			m.worlds[0].Change(2, false)
+			m.worlds[0].Change(world.MemberChange{Node: 2})
 			steps.more(t, 20, trains...)
 
 			config := r.config()
 			config.Start, config.Lives = time.Since(began), 1
 			m.replace(t, 2, config)
-			m.worlds[0].Change(2, true)
+			m.worlds[0].Change(world.MemberChange{Node: 2, Present: true})
 			steps.more(t, 20, append(trains, 2)...)
 			r.finish()
 			wait()

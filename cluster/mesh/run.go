@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -155,9 +156,11 @@ func (r *Run) Send(node int, p *wire.Packet) error {
 	return err
 }
 
-// Changed tells the process that conducts the run that a node of this process has gone or is there.
-func (r *Run) Changed(node int, present bool) error {
-	p, err := packed(&protos.NodeChanged{Node: int32(node), Present: present})
+// Changed tells the process that conducts the run that a node of this process has gone, leaves or is
+// there.
+func (r *Run) Changed(c world.MemberChange) error {
+	p, err := packed(&protos.NodeChanged{Node: int32(c.Node), Present: c.Present, Leaving: c.Leaving,
+		Departed: c.Departed})
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/transport"
@@ -80,7 +81,11 @@ func (c *conductor) heard(name string, m proto.Message) {
 		c.note(name, func(q *party) { q.state = m })
 	case *protos.NodeChanged:
 		if w := c.World(); w != nil && slices.Contains(c.NodesOf(name), int(m.Node)) {
-			w.Change(int(m.Node), m.Present)
+			if m.Leaving {
+				c.history.HandsOver(int(m.Node))
+			}
+			w.Change(world.MemberChange{Node: int(m.Node), Present: m.Present, Leaving: m.Leaving,
+				Departed: m.Departed})
 		}
 	case *protos.RunResult:
 		if m.Left {
@@ -239,7 +244,7 @@ func (c *conductor) change(name string, present bool) {
 	w := c.World()
 	for _, i := range c.NodesOf(name) {
 		if w != nil {
-			w.Change(i, present)
+			w.Change(world.MemberChange{Node: i, Present: present})
 		}
 	}
 }

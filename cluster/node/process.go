@@ -307,8 +307,32 @@ func (p *process) address() string { return cmp.Or(p.config.Advertise, p.node.Ad
 // leavePatience is how long a process takes its leave at most.
 const leavePatience = 3 * time.Second
 
+// handOverPatience is how long a process takes at most to hand over what its nodes hold in runs that
+// others conduct.
+const handOverPatience = 10 * time.Second
+
+// leaveRuns has the nodes that hand something over do so.
+func (p *process) leaveRuns() {
+	ctx, cancel := context.WithTimeout(context.Background(), handOverPatience)
+	defer cancel()
+	var leaving sync.WaitGroup
+	for _, h := range p.hosts() {
+		if w := h.World(); w != nil && h.conductor == nil && h.begun.Err() != nil {
+			leaving.Go(func() {
+				if err := w.Leave(ctx); err != nil {
+					p.log("run %x: not everything was handed over: %v", h.Number(), err)
+				}
+			})
+		}
+	}
+	leaving.Wait()
+}
+
 // close takes leave of the cluster. Runs that this process conducts end with it.
 func (p *process) close() error {
+	if p.joined.Load() {
+		p.leaveRuns()
+	}
 	p.mu.Lock() // whatever begins from now on finds that the process is stopping
 	p.halt(experiment.ErrStopping)
 	p.mu.Unlock()

@@ -29,6 +29,11 @@ func (e *env) Now() time.Duration          { return e.world.now + e.world.charge
 func (e *env) Tensors() *protos.TensorPool { return &e.world.tensors }
 func (e *env) Fail(err error)              { e.world.fail(err) }
 
+// Depart takes the node out of the world after this handler.
+func (e *env) Depart() {
+	e.world.enter(e.Now(), slot{what: change, apply: func() { e.world.cycle.Depart(int(e.node)) }})
+}
+
 // Post does nothing: no message comes from another process.
 func (e *env) Post(*protos.Tensor, iter.Seq[actors.Place]) {}
 

@@ -1,0 +1,64 @@
+package consistency
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// State is what clocks depend on beside their model, as plain data.
+type State struct {
+	Slowest uint64
+	// Workers are by the positions of their nodes; those of nodes that are no workers are zero.
+	Workers []WorkerState
+}
+
+// WorkerState is that of one worker.
+type WorkerState struct {
+	There            bool
+	Rounds, Finished uint64
+	Last, Previous   time.Duration
+	Pushes           int
+	Granted          uint64
+}
+
+// State returns a copy of the clocks' state.
+func (c *Clocks) State() State {
+	s := State{Slowest: c.slowest, Workers: make([]WorkerState, len(c.workers))}
+	for i, w := range c.workers {
+		s.Workers[i] = WorkerState{There: w.there, Rounds: w.rounds, Finished: w.finished, Last: w.last,
+			Previous: w.previous, Pushes: w.pushes, Granted: w.granted}
+	}
+	return s
+}
+
+// Restore puts back what State returned, on clocks of the same model and number of nodes. It
+// returns an error about a state that no clocks can have.
+func (c *Clocks) Restore(s State) error {
+	if len(s.Workers) != len(c.workers) {
+		return fmt.Errorf("clocks of %d nodes for %d", len(s.Workers), len(c.workers))
+	}
+	restored := Clocks{model: c.model, bound: c.bound, ahead: c.ahead, workers: make([]clock, len(c.workers)),
+		slowest: s.Slowest, moved: true, pushed: -1}
+	for i, w := range s.Workers {
+		if w.There && (w.Finished > w.Rounds || w.Rounds < s.Slowest) || w.Pushes < 0 {
+			return fmt.Errorf("a clock at %d that has heard of %d, where the slowest is at %d", w.Rounds, w.Finished,
+				s.Slowest)
+		}
+		restored.workers[i] = clock{there: w.There, rounds: w.Rounds, finished: w.Finished, last: w.Last,
+			previous: w.Previous, pushes: w.Pushes, granted: w.Granted}
+		if w.There {
+			restored.present++
+		}
+		if w.There && w.Rounds == s.Slowest {
+			restored.bottom++
+		}
+	}
+	if restored.present > 0 && restored.bottom == 0 {
+		return fmt.Errorf("no clock is at %d, the slowest", slices.MinFunc(s.Workers, func(a, b WorkerState) int {
+			return int(a.Rounds) - int(b.Rounds)
+		}).Rounds)
+	}
+	*c = restored
+	return nil
+}

@@ -1,0 +1,110 @@
+package ps
+
+import (
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// fleet is what a member of a run knows of the others' coming and going.
+//
+// A server that leaves stays until nothing more can come for it: each member that was there says
+// farewell when it has heard of that, and so does each server that left before, when it departs.
+// What a member sends to another keeps its order, so that nothing follows a farewell.
+type fleet struct {
+	env              actors.Env
+	present, leaving []bool // by node, in the view before
+	left             bool   // this node has
+	owed             []bool // by node: it has still to say farewell
+	owes             []int  // the servers to which this node, which leaves, says farewell last
+}
+
+func newFleet(env actors.Env) fleet {
+	v := env.View()
+	n := len(v.Members)
+	f := fleet{env: env, present: make([]bool, n), leaving: make([]bool, n), owed: make([]bool, n)}
+	for i := range v.Members {
+		m := &v.Members[i]
+		f.present[i], f.leaving[i] = m.Present, m.Leaving
+		f.owed[i] = m.Leaving && m.Role == RoleServer
+	}
+	return f
+}
+
+// follow takes in the view. It reports whether the servers of the run have changed, and which of
+// them leave since this view; ok is false if one has crashed, which ends the run.
+func (f *fleet) follow() (moved bool, leaving []int, ok bool) {
+	view := f.env.View()
+	for i := range view.Members {
+		m := &view.Members[i]
+		server := m.Role == RoleServer
+		if server && f.present[i] && !m.Present && !m.Leaving {
+			actors.Fail(f.env, "%s has gone without handing over its part of the parameters, which is lost", m.Name)
+			return false, nil, false
+		}
+		moved = moved || server && f.present[i] != m.Present
+		if server && m.Leaving && !f.leaving[i] {
+			leaving = append(leaving, i)
+			f.owed[i] = i != f.env.Node()
+		}
+		f.present[i], f.leaving[i] = m.Present, m.Leaving
+	}
+	if slices.Contains(leaving, f.env.Node()) {
+		f.left = true
+		for i := range view.Members {
+			f.owed[i] = f.owed[i] || view.Members[i].Present
+		}
+	}
+	return moved, leaving, true
+}
+
+// farewell tells servers that leave that nothing from this node follows. If it leaves itself, it
+// does so when it departs.
+func (f *fleet) farewell(ctx actor.Context, leaving []int) {
+	if f.left {
+		f.owes = append(f.owes, leaving...)
+		return
+	}
+	for _, node := range leaving {
+		f.say(ctx, node)
+	}
+}
+
+func (f *fleet) say(ctx actor.Context, node int) {
+	self := f.env.Node()
+	if node != self {
+		ctx.Send(f.env.View().Members[node].PID, protos.NewMessage(&protos.Farewell{Node: int32(self)}))
+	}
+}
+
+// heard notes that nothing from a node follows.
+func (f *fleet) heard(head *protos.Farewell) {
+	if f.env.View().Has(head.Node) {
+		f.owed[head.Node] = false
+	}
+}
+
+// depart ends this node if it leaves and everybody who owes it a farewell has said so, or is gone.
+func (f *fleet) depart(ctx actor.Context) {
+	view := f.env.View()
+	if !f.left {
+		return
+	}
+	for node, owed := range f.owed {
+		if m := &view.Members[node]; owed && (m.Present || m.Role == RoleServer) {
+			return
+		}
+	}
+	for _, node := range view.Role(RoleServer) {
+		f.say(ctx, node)
+	}
+	for _, node := range f.owes {
+		if view.Members[node].Leaving {
+			f.say(ctx, node)
+		}
+	}
+	f.env.Depart()
+}

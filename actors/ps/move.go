@@ -1,0 +1,133 @@
+package ps
+
+import (
+	"errors"
+	"time"
+
+	"github.com/gradwire/gradwire/actors/consistency"
+	"github.com/gradwire/gradwire/nn/compress"
+	"github.com/gradwire/gradwire/nn/optim"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// pack gives the shard up for a message that has all of it.
+func (h *shard) pack() *protos.Message {
+	of := h.optimizer.State()
+	clocks := h.clocks.State()
+	head := &protos.Shard{Shard: uint32(h.index), Version: h.version, Steps: uint64(of.Step),
+		Updates: uint64(of.Updates), Slots: uint32(len(of.Slots)), Slowest: clocks.Slowest}
+	tensors := []*protos.Tensor{h.params}
+	for _, slot := range of.Slots {
+		tensors = append(tensors, protos.NewTensor(slot))
+	}
+	for node := range h.workers {
+		w, c := &h.workers[node], &clocks.Workers[node]
+		about := &protos.ShardWorker{Life: w.life, There: c.There, Rounds: c.Rounds, Finished: c.Finished,
+			Last: int64(c.Last), Previous: int64(c.Previous), Pushes: uint64(c.Pushes), Granted: c.Granted,
+			Rests: w.rests, Present: w.pid != nil, Epoch: w.epoch}
+		if h.round != nil && h.round.gradients[node] != nil {
+			about.Gradient = true
+			tensors = append(tensors, h.round.gradients[node])
+		}
+		if w.pid != nil && w.up != nil && w.up.Memory() != nil {
+			about.Up = true
+			tensors = append(tensors, protos.NewTensor(w.up.Memory()))
+		}
+		if w.pid != nil && w.down != nil {
+			about.Down = true
+			tensors = append(tensors, protos.NewTensor(w.down.Memory()))
+		}
+		head.Workers = append(head.Workers, about)
+	}
+	if h.epoch != nil {
+		head.Epoch, head.Seen = h.epoch.number, uint64(h.epoch.seen)
+	}
+	return protos.NewMessage(head, tensors...)
+}
+
+var errUnfit = errors.New("what another server has sent does not fit")
+
+// unpack takes the state of a shard out of a message.
+func (h *shard) unpack(head *protos.Shard, m *protos.Message) error {
+	low, high := h.layout.bounds(h.index)
+	if len(head.Workers) != len(h.workers) || len(m.Tensors) < 1+int(head.Slots) {
+		return errUnfit
+	}
+	for _, t := range m.Tensors {
+		if len(t.Data) != high-low {
+			return errUnfit
+		}
+	}
+	tensors := m.Tensors
+	next := func() *protos.Tensor {
+		if len(tensors) == 0 {
+			return nil
+		}
+		t := tensors[0]
+		tensors = tensors[1:]
+		return t
+	}
+	h.params = next().Retain()
+	h.version = head.Version
+	state := optim.State{Step: int(head.Steps), Updates: int(head.Updates)}
+	for range head.Slots {
+		state.Slots = append(state.Slots, next().Data)
+	}
+	if err := h.optimizer.Restore(state); err != nil {
+		return err
+	}
+	clocks := consistency.State{Slowest: head.Slowest}
+	for node, w := range head.Workers {
+		clocks.Workers = append(clocks.Workers, consistency.WorkerState{There: w.There, Rounds: w.Rounds,
+			Finished: w.Finished, Last: time.Duration(w.Last), Previous: time.Duration(w.Previous),
+			Pushes: int(w.Pushes), Granted: w.Granted})
+		if err := h.unpackWorker(node, w, next); err != nil {
+			return err
+		}
+	}
+	if h.epoch != nil {
+		h.epoch.number, h.epoch.seen = head.Epoch, int(head.Seen)
+	}
+	if len(tensors) > 0 {
+		return errUnfit
+	}
+	return h.clocks.Restore(clocks)
+}
+
+// unpackWorker takes in what the shard knew of a worker. One that is not there any more leaves when
+// the view is followed.
+func (h *shard) unpackWorker(node int, w *protos.ShardWorker, next func() *protos.Tensor) error {
+	to := &h.workers[node]
+	if w.Life == 0 {
+		return nil
+	}
+	*to = worked{life: w.Life, rests: w.Rests, epoch: w.Epoch, up: h.gradients}
+	if w.Present {
+		to.pid = h.env.View().Members[node].PID
+	}
+	var take [3]*protos.Tensor
+	for i, there := range []bool{w.Gradient, w.Up, w.Down} {
+		if !there {
+			continue
+		}
+		if take[i] = next(); take[i] == nil {
+			return errUnfit
+		}
+	}
+	if t := take[0]; t != nil {
+		if h.round == nil {
+			return errUnfit
+		}
+		h.round.take(node, t.Retain())
+	}
+	if to.up == nil {
+		to.up = h.compressor.receiver()
+	}
+	if t := take[1]; t != nil && to.up != nil && h.arch.Compress.Feedback == compress.EF21 {
+		copy(to.up.Memory(), t.Data)
+	}
+	if t := take[2]; t != nil {
+		to.down = h.compressor.sender(t.Data)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package ps
+
+import (
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/nn/compress"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// part is a worker's end of one shard.
+type part struct {
+	index, low, high int
+	latest           latest
+	version          uint64 // of the parameters in use
+	life             uint64 // see Push; 0 before the shard has greeted
+	clock            uint64 // pushes, counted from the clock of the greeting
+	heard            uint64 // the highest clock that an answer had
+	awaits, epoch    uint64 // that an answer is to have after a rest, and the latest that one had
+
+	compressor compressor
+	up         *compress.Encoder // nil where gradients travel as they are
+	down       *compress.Decoder // nil where models do
+	answers    int               // values of an answer
+}
+
+// latest are parameters that a round can begin on.
+type latest struct {
+	params         *protos.Tensor // nil for none
+	version, epoch uint64
+}
+
+func newPart(env actors.Env, l *layout, index int, both compress.Both) *part {
+	low, high := l.bounds(index)
+	p := &part{index: index, low: low, high: high,
+		compressor: newCompressor(env, high-low, l.tensorsOf(index), both)}
+	p.answers = both.Down.Size(high-low, p.compressor.tensors)
+	return p
+}
+
+// late reports whether the next round waits for this part.
+func (p *part) late(ahead uint64) bool {
+	return p.life == 0 || p.clock-p.heard > ahead || p.epoch < p.awaits
+}
+
+// take takes in what the shard's server has sent. It reports false where that was nothing to go on
+// with: an answer to this node's former life, or one that ends the run.
+func (p *part) take(head *protos.Parameters, m *protos.Message) bool {
+	env, greets := p.compressor.env, head.Life > p.life
+	size := p.answers
+	if greets {
+		size = p.high - p.low
+	}
+	switch {
+	case !actors.IsVector(m.Tensors, size):
+		actors.Fail(env, "parameters of shard %d that are not one vector of %d", p.index, size)
+		return false
+	case head.Life < p.life:
+		return false
+	case greets:
+		p.life, p.clock, p.heard = head.Life, head.Clock, head.Clock
+		p.meet(m.Tensors[0].Data)
+	default:
+		p.heard = max(p.heard, head.Clock)
+		p.clock = max(p.clock, head.Clock)
+	}
+	p.epoch = max(p.epoch, head.Epoch)
+	if p.latest.params != nil && !greets && head.Version < p.latest.version {
+		return true
+	}
+	params := m.Tensors[0].Retain()
+	if p.down != nil && !greets {
+		var ok bool
+		if params, ok = p.compressor.decode(p.down, params); !ok {
+			return false
+		}
+	}
+	p.latest.release()
+	p.latest = latest{params, head.Version, head.Epoch}
+	return true
+}
+
+// meet begins anew what is compressed between this worker and a shard that greets it with
+// parameters.
+func (p *part) meet(params []float32) {
+	c := &p.compressor
+	if c.both.Up != nil {
+		p.up = c.both.Up.NewEncoder(c.params, c.tensors, c.both.Feedback, c.env.Rand("compress"))
+	}
+	if c.both.Down != nil {
+		p.down = c.both.Down.NewDecoder(c.params, c.tensors, compress.EF21)
+		copy(p.down.Memory(), params)
+	}
+}
+
+// give returns the latest parameters with a reference for the caller, and keeps them for the next
+// round if that may begin without others.
+func (p *part) give(keep bool) *protos.Tensor {
+	params := p.latest.params
+	if keep {
+		return params.Retain()
+	}
+	p.latest.params = nil
+	return params
+}
+
+// code gives up values for what is sent of them.
+func (p *part) code(values *protos.Tensor) *protos.Tensor {
+	if p.up == nil {
+		return values
+	}
+	return p.compressor.encode(p.up, values)
+}
+
+// release gives the parameters back.
+func (l *latest) release() {
+	if l.params != nil {
+		l.params.Release()
+		l.params = nil
+	}
+}

@@ -1,0 +1,288 @@
+package ps
+
+import (
+	"errors"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/consistency"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/compress"
+	"github.com/gradwire/gradwire/nn/optim"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Dropped is what the record calls the number of gradients so far that came to a server after their
+// round had ended without them; with several shards each counts.
+const Dropped = "gradients dropped"
+
+// shard is a range of the parameters with everything that belongs to it: a parameter server of its
+// own, with its own clocks, which moves from server to server as a whole. Receivers share one
+// snapshot of the parameters; the next gradient makes another only while somebody still reads it.
+type shard struct {
+	*server
+	index      int
+	params     *protos.Tensor
+	version    uint64 // updates applied to params
+	optimizer  optim.Optimizer
+	clocks     *consistency.Clocks
+	workers    []worked // by node
+	present    int      // workers
+	round      *round   // of a consistency with bound 0; nil for others
+	epoch      *epoch   // of the first shard, where the plan bounds them; nil otherwise
+	compressor compressor
+	pushed     int               // values of a push
+	gradients  *compress.Decoder // of all workers; nil where they travel as they are, or each has its own
+}
+
+// worked is a worker as a shard knows it.
+type worked struct {
+	pid *actor.PID // nil while it is absent
+	// life is the number of the view in which this shard has greeted it: pushes of another life are
+	// of a worker that is gone.
+	life  uint64
+	rests bool   // it has seen its samples of the epoch
+	epoch uint64 // with which it has gone on after its last rest
+	// up and down are this end of what is compressed of its own; nil for nothing.
+	up   *compress.Decoder
+	down *compress.Encoder
+}
+
+// newShard makes a shard of which nothing is known but its place.
+func (s *server) newShard(index int) *shard {
+	low, high := s.layout.bounds(index)
+	nodes := len(s.env.View().Members)
+	h := &shard{
+		server:     s,
+		index:      index,
+		optimizer:  s.task.Method.New(high - low),
+		clocks:     consistency.New(s.arch.model(), nodes),
+		workers:    make([]worked, nodes),
+		compressor: newCompressor(s.env, high-low, s.layout.tensorsOf(index), s.arch.Compress),
+	}
+	if s.arch.Compress.Feedback != compress.EF21 {
+		h.gradients = h.compressor.receiver()
+	}
+	h.pushed = s.arch.Compress.Up.Size(high-low, h.compressor.tensors)
+	if s.arch.model().Bound() == 0 {
+		h.round = newRound(nodes)
+	}
+	if s.arch.EpochShare > 0 && index == 0 {
+		h.epoch = newEpoch(s.task, s.arch.EpochShare)
+	}
+	return h
+}
+
+// follow takes in the members of the view, and greets workers that have come, in the order of their
+// ranks.
+func (h *shard) follow(ctx actor.Context) {
+	view := h.env.View()
+	for node := range h.workers {
+		w, m := &h.workers[node], &view.Members[node]
+		switch there := m.Present && m.Role == RoleWorker; {
+		case there && (w.pid == nil || w.life < h.since[node]):
+			if w.pid != nil { // another life of it, of whose end nobody told this shard
+				h.clocks.Leave(node)
+			}
+			*w = worked{pid: m.PID}
+			h.clocks.Join(node)
+		case !there && w.pid != nil:
+			w.pid = nil
+			h.clocks.Leave(node)
+		}
+	}
+	workers := view.Role(RoleWorker)
+	h.present = len(workers)
+	for _, node := range workers {
+		h.greet(ctx, node)
+	}
+}
+
+// greet sends a worker the parameters to begin with, unless it has them.
+func (h *shard) greet(ctx actor.Context, node int) {
+	w := &h.workers[node]
+	if w.life > 0 {
+		return
+	}
+	w.life = h.env.View().Number
+	h.answer(ctx, node)
+	w.down = h.compressor.sender(h.params.Data)
+	if w.up = h.gradients; w.up == nil {
+		w.up = h.compressor.receiver()
+	}
+}
+
+// push takes a gradient in.
+func (h *shard) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
+	node := int(head.Node)
+	members := h.env.View().Members
+	if !h.env.View().Has(head.Node) || members[node].Role != RoleWorker ||
+		!actors.IsVector(m.Tensors, h.pushed) ||
+		head.Version > h.version && head.Life == h.workers[node].life {
+		const format = "a push of node %d at version %d does not fit a run of %d nodes, %d values and version %d"
+		actors.Fail(h.env, format, head.Node, head.Version, len(members), h.pushed, h.version)
+		return
+	}
+	if head.Life != h.workers[node].life {
+		return
+	}
+	gradient := m.Take(0)
+	if w := &h.workers[node]; w.up != nil {
+		var ok bool
+		if gradient, ok = h.compressor.decode(w.up, gradient); !ok {
+			return
+		}
+	}
+	late := h.round != nil && head.Version < h.version
+	h.rest(node, head)
+	if h.epoch != nil && !late {
+		h.epoch.seen += int(head.Samples)
+	}
+	switch {
+	case late:
+		gradient.Release()
+		h.drop(ctx, node)
+		return
+	case h.round != nil:
+		h.round.take(node, gradient)
+	default:
+		h.apply(gradient, head.Version, node)
+	}
+	if h.workers[node].pid != nil {
+		if err := h.clocks.Push(node, h.env.Now()); h.violated(err) {
+			return
+		}
+	}
+	h.advance(ctx)
+}
+
+// rest notes whether a worker rests after a push, unless it has gone on already. The first shard
+// knows when epochs are over; the others are told by the worker when it goes on.
+func (h *shard) rest(node int, head *protos.Push) {
+	now := h.workers[node].epoch
+	if h.epoch != nil {
+		now = h.epoch.number
+	}
+	if head.Rests && head.Epoch >= now { // pushes before it may still come
+		h.workers[node].rests = true
+	}
+}
+
+// pull lets a worker go on after a rest.
+func (h *shard) pull(ctx actor.Context, head *protos.Pull) {
+	if !h.env.View().Has(head.Node) || h.workers[head.Node].pid == nil || h.workers[head.Node].life != head.Life {
+		return
+	}
+	w := &h.workers[head.Node]
+	w.epoch = head.Epoch
+	if !w.rests {
+		return // the push with which it rests is yet to come
+	}
+	w.rests = false
+	h.clocks.Return(int(head.Node))
+	h.advance(ctx)
+}
+
+// drop counts a gradient whose round has ended without it, and lets its worker begin the present
+// one.
+func (h *shard) drop(ctx actor.Context, node int) {
+	h.dropped++
+	h.env.Record(actors.Event{Kind: actors.Measured, Name: Dropped, Value: float64(h.dropped)})
+	if w := &h.workers[node]; w.pid != nil && !w.rests {
+		h.answer(ctx, node)
+	}
+	h.advance(ctx)
+}
+
+// advance ends the round that is complete, if rounds end, and tells workers what they wait for.
+func (h *shard) advance(ctx actor.Context) {
+	h.turn()
+	if h.round != nil {
+		h.clocks.Skip(h.arch.Backup)
+		for h.version < h.clocks.Slowest() {
+			h.combine()
+		}
+	}
+	ready, err := h.clocks.Ready()
+	if h.violated(err) {
+		return
+	}
+	for _, node := range ready {
+		h.answer(ctx, node)
+	}
+}
+
+// violated ends the run if clocks are too far apart.
+func (h *shard) violated(err error) bool {
+	if err == nil {
+		return false
+	}
+	var v *consistency.Violation
+	if errors.As(err, &v) {
+		actors.Fail(h.env, "%s", v.Text(func(node int) string { return h.env.View().Members[node].Name }))
+	}
+	return true
+}
+
+// apply takes over a gradient on the parameters of a version.
+func (h *shard) apply(gradient *protos.Tensor, version uint64, node int) {
+	staleness := h.version - version
+	factor := float32(1)
+	if h.arch.Scale == Mean {
+		factor = 1 / float32(max(h.present, 1))
+	}
+	if h.arch.StalenessRate == Inverse {
+		factor /= float32(max(staleness, 1))
+	}
+	h.update(gradient, factor)
+	h.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: h.version, Staleness: staleness, Origin: node})
+}
+
+// combine applies the gradients of a round at once.
+func (h *shard) combine() {
+	sum, n := h.round.sum(h.env)
+	if n == 0 { // all who had begun it have gone
+		h.version++
+		return
+	}
+	factor := float32(1)
+	if h.arch.Scale == Mean {
+		factor = 1 / float32(n)
+	}
+	h.update(sum, factor)
+	for _, node := range h.round.nodes {
+		h.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: h.version, Origin: node})
+	}
+}
+
+// update makes a step with a gradient, which it takes over, times a factor.
+func (h *shard) update(gradient *protos.Tensor, factor float32) {
+	n := len(gradient.Data)
+	work := h.optimizer.Work(n)
+	if factor != 1 {
+		gradient = h.env.Tensors().Writable(gradient)
+		nn.Scale(gradient.Data, factor)
+		work += float64(n)
+	}
+	h.params = train.Update(h.env.Tensors(), h.optimizer, h.params, gradient.Data)
+	gradient.Release()
+	h.version++
+	h.env.Charge(work)
+}
+
+func (h *shard) answer(ctx actor.Context, node int) {
+	w := &h.workers[node]
+	params := h.params.Retain()
+	if w.down != nil {
+		params = h.compressor.encode(w.down, params)
+	}
+	m, head := h.parameters.Get(params)
+	head.Version, head.Life, head.Clock, head.Epoch = h.version, w.life, h.clocks.Finished(node), w.epoch
+	head.Shard = uint32(h.index)
+	if h.epoch != nil {
+		head.Epoch = h.epoch.number
+	}
+	ctx.Send(w.pid, m)
+}

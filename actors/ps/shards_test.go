@@ -1,0 +1,195 @@
+package ps_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/consistency"
+	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/ps"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/link/rate"
+	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/nn/compress"
+	"github.com/gradwire/gradwire/nn/optim"
+)
+
+// site is a run of several servers and workers that a coordinator leads.
+type site struct {
+	arch     ps.Architecture
+	method   optim.Method
+	servers  int
+	absent   []int // servers that are not there at first
+	workers  int
+	delay    time.Duration
+	rate     float64 // bytes a second of each node's uplink and downlink; 0 for no limit
+	schedule []world.NodeChange
+	steps    int // of all workers
+	seed     uint64
+	layers   []int
+	observer world.Observer
+}
+
+// outcome is what a run of a site has led to.
+type outcome struct {
+	coordinator.Result
+	end   time.Duration
+	edges map[string]int64 // bytes, by the names of both ends
+}
+
+func (o *outcome) model() []float32 { return o.Models[0].Params }
+
+func (s *site) names() (names, workers []string) {
+	for i := range s.servers {
+		names = append(names, fmt.Sprint("server", i+1))
+	}
+	for i := range s.workers {
+		workers = append(workers, fmt.Sprint("worker", i+1))
+	}
+	return append(names, workers...), workers
+}
+
+func (s *site) run(tb testing.TB) (*outcome, error) {
+	tb.Helper()
+	names, workers := s.names()
+	layers := s.layers
+	if layers == nil {
+		layers = []int{5, 7, 3}
+	}
+	task := newTask(tb, s.seed+1, layers, 4, 60*len(workers), workers...)
+	if s.method != nil {
+		task.Method = s.method
+	}
+	d := &world.Deployment{Seed: s.seed + 1, Strict: true, Observer: s.observer, Schedule: s.schedule,
+		Detect: 3 * time.Millisecond}
+	out := &outcome{edges: map[string]int64{}}
+	run := coordinator.Run{
+		Policy: coordinator.Policy{Every: coordinator.Interval{Steps: 1 << 30}, Steps: s.steps},
+		Joint:  true, Samples: task.Train.Len(), Result: &out.Result,
+		Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
+	}
+	for i, name := range names {
+		role := ps.RoleWorker
+		if i < s.servers {
+			role, run.Holders = ps.RoleServer, append(run.Holders, i)
+		}
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: role, Absent: slices.Contains(s.absent, i),
+			Profile: world.Profile{Cores: 1, Speed: 1e12, Step: 5 * ms},
+			Kind:    s.arch.Kind(task, train.Place{Node: i, Name: name, Role: role})})
+	}
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
+		return coordinator.New(run, env, control)
+	}
+	network := link.New(s.seed+1, append(slices.Clone(names), actors.Coordinator))
+	network.SetDefault(link.Config{Delay: link.Constant{Delay: s.delay}})
+	if s.rate > 0 {
+		for i := range names {
+			network.SetUplink(int32(i), rate.Constant(s.rate))
+			network.SetDownlink(int32(i), rate.Constant(s.rate))
+		}
+	}
+	w, err := sim.New(sim.Config{Deployment: d, Network: network})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	result, err := w.Run(context.Background())
+	out.end = result.Now
+	for _, c := range network.Used() {
+		if int(max(c.Source, c.Destination)) < len(names) {
+			out.edges[names[c.Source]+" "+names[c.Destination]] = c.SentBytes
+		}
+	}
+	return out, err
+}
+
+func (s *site) must(tb testing.TB) *outcome {
+	tb.Helper()
+	out, err := s.run(tb)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return out
+}
+
+// small shards, so that a model of 66 values has nine.
+func sharded(a ps.Architecture) ps.Architecture {
+	a.Servers = &ps.Servers{}
+	a.Servers.SetDefaults()
+	a.Servers.Shard = 4 * 8
+	return a
+}
+
+// movement has servers join and leave while messages are under way.
+var movement = []world.NodeChange{
+	{At: 33 * ms, Node: 2, Do: world.Join}, {At: 61 * ms, Node: 0, Do: world.Leave},
+	{At: 62 * ms, Node: 3, Do: world.Join}, {At: 75 * ms, Node: 2, Do: world.Leave},
+	{At: 91 * ms, Node: 0, Do: world.Join}, {At: 104 * ms, Node: 1, Do: world.Leave},
+	{At: 119 * ms, Node: 2, Do: world.Join},
+}
+
+// With rounds, what a model is made of does not depend on when anything arrives, nor on where its
+// shards are.
+func TestModelOfRoundsDoesNotDependOnHowManyServersThereAreNorOnTheirComingAndGoing(t *testing.T) {
+	topK := compress.Chain{compress.TopK{Share: 0.3}}
+	for name, c := range map[string]struct {
+		arch   ps.Architecture
+		method optim.Method
+	}{
+		"sgd":      {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean}, nil},
+		"momentum": {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean}, optim.Momentum{Rate: optim.Constant(0.05), Momentum: 0.9}},
+		"ef": {ps.Architecture{Consistency: consistency.SSP{}, Scale: ps.Sum,
+			Compress: compress.Both{Up: topK, Feedback: compress.EF}}, nil},
+		"ef21 and down": {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean,
+			Compress: compress.Both{Up: topK, Down: topK, Feedback: compress.EF21}}, nil},
+		"every": {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean, Every: 2}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := site{arch: c.arch, method: c.method, servers: 1, workers: 3, delay: 4 * ms, steps: 60}
+			if c.arch.Compress.Up == nil { // compressors see one shard at a time
+				one := s.must(t)
+				s.arch = sharded(c.arch)
+				sameBits(t, "one server, in shards", s.must(t).model(), one.model())
+			}
+			s.arch, s.servers = sharded(c.arch), 4
+			still := s.must(t)
+			s.absent, s.schedule = []int{2, 3}, movement
+			moved := s.must(t)
+			sameBits(t, "servers that come and go", moved.model(), still.model())
+			if moved.edges["server1 server4"]+moved.edges["server1 server2"]+moved.edges["server1 server3"] == 0 {
+				t.Error("the server that left has handed nothing over")
+			}
+		})
+	}
+}
+
+func TestServerThatCrashesEndsTheRunAndIsNamed(t *testing.T) {
+	for servers := 1; servers <= 3; servers++ {
+		s := site{arch: sharded(ps.Default()), servers: servers, workers: 2, delay: 4 * ms, steps: 1000,
+			schedule: []world.NodeChange{{At: 50 * ms, Node: 0, Do: world.Crash}, {At: 51 * ms, Node: 0, Do: world.Join}}}
+		_, err := s.run(t)
+		want := "server1 has gone without handing over its part of the parameters"
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d servers: %v, want %q", servers, err, want)
+		}
+	}
+}
+
+func TestLastServerThatLeavesEndsTheRunAndIsNamed(t *testing.T) {
+	s := site{arch: ps.Default(), servers: 2, workers: 2, delay: 4 * ms, steps: 1000,
+		schedule: []world.NodeChange{{At: 50 * ms, Node: 0, Do: world.Leave}, {At: 90 * ms, Node: 1, Do: world.Leave}}}
+	_, err := s.run(t)
+	want := "server2 leaves, and no other server is there to take over the parameters"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
