@@ -89,7 +89,7 @@ type Waiter interface {
 }
 
 // Leaver is an actor with something to hand over when its node leaves in order. The world keeps it
-// until it calls [Env.Depart]. It learns of its leave from the view, in which its member is Leaving.
+// until it calls [Env.Depart]. The view tells it when: its member is Leaving.
 type Leaver interface {
 	// HandsOver marks the actor. It is never called.
 	HandsOver()

@@ -7,15 +7,21 @@
 // # Heads and their tensors
 //
 // The heads of a run's messages, how many tensors each carries, and how many values a tensor has. P
-// is the number of the model's parameters, and S the number of vectors that the optimiser remembers
-// (1 with momentum). Values are float32: parameters, or the loss divided by a parameter for
-// gradients. Decoding does not check any of this; a receiver refuses what differs. Where a plan
-// compresses, a Push, a Parameters and a Model have the words of a code instead, see nn/compress,
-// but for the Parameters with which a worker is greeted, and the Model that a neighbour gets first.
+// is the number of the model's parameters, or of those of a shard of it, S the number of vectors
+// that the optimiser remembers (1 with momentum), and N the number of workers. Values are float32:
+// parameters, or the loss divided by a parameter for gradients. Decoding does not check any of
+// this; a receiver refuses what differs. Where a plan compresses, a Push, a Parameters and a Model
+// have the words of a code instead, see nn/compress, but for the Parameters with which a worker is
+// greeted, and the Model that a neighbour gets first.
 //
 //	head          tensors   values     what they are
 //	Push          1         P          a gradient, or the sum of several
+//	Pull          0
 //	Parameters    1         P          the server's parameters, shared by all receivers
+//	Shard         1 or more P          a shard's parameters and optimiser, what it has of workers
+//	Farewell      0
+//	PullShards    0
+//	ShardCopy     1         P          parameters of a shard at the instant of the answer
 //	Chunk         1         0 to P     a piece of a reduction's vector; 1 value for a vote
 //	Report        0
 //	Outcome       0 to S+2  0 or P     the round's mean; to join, also model and optimiser

@@ -309,7 +309,7 @@ type Shard struct {
 	// The slowest clock.
 	Slowest uint64 `protobuf:"varint,6,opt,name=slowest,proto3" json:"slowest,omitempty"`
 	// Each node of the run, in the order of the plan.
-	Workers []*ShardWorker `protobuf:"bytes,7,rep,name=workers,proto3" json:"workers,omitempty"`
+	Workers []*Shard_Worker `protobuf:"bytes,7,rep,name=workers,proto3" json:"workers,omitempty"`
 	// Of the first shard, where the plan bounds epochs: the epoch, and samples of it that have been processed.
 	Epoch         uint64 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Seen          uint64 `protobuf:"varint,9,opt,name=seen,proto3" json:"seen,omitempty"`
@@ -389,7 +389,7 @@ func (x *Shard) GetSlowest() uint64 {
 	return 0
 }
 
-func (x *Shard) GetWorkers() []*ShardWorker {
+func (x *Shard) GetWorkers() []*Shard_Worker {
 	if x != nil {
 		return x.Workers
 	}
@@ -410,164 +410,6 @@ func (x *Shard) GetSeen() uint64 {
 	return 0
 }
 
-// ShardWorker is what a shard knows of one node; zero for one that is no worker.
-type ShardWorker struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// As in Parameters.
-	Life uint64 `protobuf:"varint,1,opt,name=life,proto3" json:"life,omitempty"`
-	// It takes part in the clocks.
-	There bool `protobuf:"varint,2,opt,name=there,proto3" json:"there,omitempty"`
-	// Rounds that it has pushed, and those that it has heard of.
-	Rounds   uint64 `protobuf:"varint,3,opt,name=rounds,proto3" json:"rounds,omitempty"`
-	Finished uint64 `protobuf:"varint,4,opt,name=finished,proto3" json:"finished,omitempty"`
-	// When it pushed last and before, in nanoseconds of the run, and how often.
-	Last     int64  `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
-	Previous int64  `protobuf:"varint,6,opt,name=previous,proto3" json:"previous,omitempty"`
-	Pushes   uint64 `protobuf:"varint,7,opt,name=pushes,proto3" json:"pushes,omitempty"`
-	// Rounds that DSSP has granted.
-	Granted uint64 `protobuf:"varint,8,opt,name=granted,proto3" json:"granted,omitempty"`
-	// It has seen its samples of the epoch.
-	Rests bool `protobuf:"varint,9,opt,name=rests,proto3" json:"rests,omitempty"`
-	// Which tensors it has in the message.
-	Gradient bool `protobuf:"varint,10,opt,name=gradient,proto3" json:"gradient,omitempty"`
-	Up       bool `protobuf:"varint,11,opt,name=up,proto3" json:"up,omitempty"`
-	Down     bool `protobuf:"varint,12,opt,name=down,proto3" json:"down,omitempty"`
-	// It was there when the shard moved.
-	Present bool `protobuf:"varint,13,opt,name=present,proto3" json:"present,omitempty"`
-	// Epoch that it has gone on with after its last rest.
-	Epoch         uint64 `protobuf:"varint,14,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ShardWorker) Reset() {
-	*x = ShardWorker{}
-	mi := &file_protos_gradwire_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ShardWorker) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ShardWorker) ProtoMessage() {}
-
-func (x *ShardWorker) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ShardWorker.ProtoReflect.Descriptor instead.
-func (*ShardWorker) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *ShardWorker) GetLife() uint64 {
-	if x != nil {
-		return x.Life
-	}
-	return 0
-}
-
-func (x *ShardWorker) GetThere() bool {
-	if x != nil {
-		return x.There
-	}
-	return false
-}
-
-func (x *ShardWorker) GetRounds() uint64 {
-	if x != nil {
-		return x.Rounds
-	}
-	return 0
-}
-
-func (x *ShardWorker) GetFinished() uint64 {
-	if x != nil {
-		return x.Finished
-	}
-	return 0
-}
-
-func (x *ShardWorker) GetLast() int64 {
-	if x != nil {
-		return x.Last
-	}
-	return 0
-}
-
-func (x *ShardWorker) GetPrevious() int64 {
-	if x != nil {
-		return x.Previous
-	}
-	return 0
-}
-
-func (x *ShardWorker) GetPushes() uint64 {
-	if x != nil {
-		return x.Pushes
-	}
-	return 0
-}
-
-func (x *ShardWorker) GetGranted() uint64 {
-	if x != nil {
-		return x.Granted
-	}
-	return 0
-}
-
-func (x *ShardWorker) GetRests() bool {
-	if x != nil {
-		return x.Rests
-	}
-	return false
-}
-
-func (x *ShardWorker) GetGradient() bool {
-	if x != nil {
-		return x.Gradient
-	}
-	return false
-}
-
-func (x *ShardWorker) GetUp() bool {
-	if x != nil {
-		return x.Up
-	}
-	return false
-}
-
-func (x *ShardWorker) GetDown() bool {
-	if x != nil {
-		return x.Down
-	}
-	return false
-}
-
-func (x *ShardWorker) GetPresent() bool {
-	if x != nil {
-		return x.Present
-	}
-	return false
-}
-
-func (x *ShardWorker) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
 // Farewell tells a server that leaves that nothing from the sender follows.
 type Farewell struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -579,7 +421,7 @@ type Farewell struct {
 
 func (x *Farewell) Reset() {
 	*x = Farewell{}
-	mi := &file_protos_gradwire_proto_msgTypes[5]
+	mi := &file_protos_gradwire_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -591,7 +433,7 @@ func (x *Farewell) String() string {
 func (*Farewell) ProtoMessage() {}
 
 func (x *Farewell) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[5]
+	mi := &file_protos_gradwire_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -604,7 +446,7 @@ func (x *Farewell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Farewell.ProtoReflect.Descriptor instead.
 func (*Farewell) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{5}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Farewell) GetNode() int32 {
@@ -629,7 +471,7 @@ type PullShards struct {
 
 func (x *PullShards) Reset() {
 	*x = PullShards{}
-	mi := &file_protos_gradwire_proto_msgTypes[6]
+	mi := &file_protos_gradwire_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -641,7 +483,7 @@ func (x *PullShards) String() string {
 func (*PullShards) ProtoMessage() {}
 
 func (x *PullShards) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[6]
+	mi := &file_protos_gradwire_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -654,7 +496,7 @@ func (x *PullShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullShards.ProtoReflect.Descriptor instead.
 func (*PullShards) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{6}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PullShards) GetNode() int32 {
@@ -678,9 +520,9 @@ func (x *PullShards) GetView() uint64 {
 	return 0
 }
 
-// ShardParameters answers PullShards, once for each shard. Control.
+// ShardCopy answers PullShards, once for each shard. Control.
 // Tensors: the parameters of one shard.
-type ShardParameters struct {
+type ShardCopy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in TakeSnapshot.
 	Evaluation uint64 `protobuf:"varint,1,opt,name=evaluation,proto3" json:"evaluation,omitempty"`
@@ -692,21 +534,21 @@ type ShardParameters struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ShardParameters) Reset() {
-	*x = ShardParameters{}
-	mi := &file_protos_gradwire_proto_msgTypes[7]
+func (x *ShardCopy) Reset() {
+	*x = ShardCopy{}
+	mi := &file_protos_gradwire_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ShardParameters) String() string {
+func (x *ShardCopy) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ShardParameters) ProtoMessage() {}
+func (*ShardCopy) ProtoMessage() {}
 
-func (x *ShardParameters) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[7]
+func (x *ShardCopy) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,26 +559,26 @@ func (x *ShardParameters) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ShardParameters.ProtoReflect.Descriptor instead.
-func (*ShardParameters) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{7}
+// Deprecated: Use ShardCopy.ProtoReflect.Descriptor instead.
+func (*ShardCopy) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *ShardParameters) GetEvaluation() uint64 {
+func (x *ShardCopy) GetEvaluation() uint64 {
 	if x != nil {
 		return x.Evaluation
 	}
 	return 0
 }
 
-func (x *ShardParameters) GetShard() uint32 {
+func (x *ShardCopy) GetShard() uint32 {
 	if x != nil {
 		return x.Shard
 	}
 	return 0
 }
 
-func (x *ShardParameters) GetVersion() uint64 {
+func (x *ShardCopy) GetVersion() uint64 {
 	if x != nil {
 		return x.Version
 	}
@@ -763,7 +605,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_protos_gradwire_proto_msgTypes[8]
+	mi := &file_protos_gradwire_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -775,7 +617,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[8]
+	mi := &file_protos_gradwire_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -788,7 +630,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Chunk) GetView() uint64 {
@@ -844,7 +686,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_protos_gradwire_proto_msgTypes[9]
+	mi := &file_protos_gradwire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -856,7 +698,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[9]
+	mi := &file_protos_gradwire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -869,7 +711,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Report) GetView() uint64 {
@@ -919,7 +761,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -931,7 +773,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -944,7 +786,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Outcome) GetView() uint64 {
@@ -1009,7 +851,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1021,7 +863,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1034,7 +876,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Model) GetNode() int32 {
@@ -1120,7 +962,7 @@ type PullModel struct {
 
 func (x *PullModel) Reset() {
 	*x = PullModel{}
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +974,7 @@ func (x *PullModel) String() string {
 func (*PullModel) ProtoMessage() {}
 
 func (x *PullModel) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +987,7 @@ func (x *PullModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModel.ProtoReflect.Descriptor instead.
 func (*PullModel) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PullModel) GetNode() int32 {
@@ -1175,7 +1017,7 @@ type Busy struct {
 
 func (x *Busy) Reset() {
 	*x = Busy{}
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1029,7 @@ func (x *Busy) String() string {
 func (*Busy) ProtoMessage() {}
 
 func (x *Busy) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1042,7 @@ func (x *Busy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Busy.ProtoReflect.Descriptor instead.
 func (*Busy) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Busy) GetNode() int32 {
@@ -1230,7 +1072,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1084,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1097,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Join) GetNode() int32 {
@@ -1285,7 +1127,7 @@ type Unready struct {
 
 func (x *Unready) Reset() {
 	*x = Unready{}
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1139,7 @@ func (x *Unready) String() string {
 func (*Unready) ProtoMessage() {}
 
 func (x *Unready) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1152,7 @@ func (x *Unready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unready.ProtoReflect.Descriptor instead.
 func (*Unready) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Unready) GetNode() int32 {
@@ -1349,7 +1191,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_protos_gradwire_proto_msgTypes[16]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1361,7 +1203,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[16]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1374,7 +1216,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Welcome) GetNode() int32 {
@@ -1440,7 +1282,7 @@ type Meet struct {
 
 func (x *Meet) Reset() {
 	*x = Meet{}
-	mi := &file_protos_gradwire_proto_msgTypes[17]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1294,7 @@ func (x *Meet) String() string {
 func (*Meet) ProtoMessage() {}
 
 func (x *Meet) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[17]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1307,7 @@ func (x *Meet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meet.ProtoReflect.Descriptor instead.
 func (*Meet) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Meet) GetNode() int32 {
@@ -1525,7 +1367,7 @@ type Clock struct {
 
 func (x *Clock) Reset() {
 	*x = Clock{}
-	mi := &file_protos_gradwire_proto_msgTypes[18]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1537,7 +1379,7 @@ func (x *Clock) String() string {
 func (*Clock) ProtoMessage() {}
 
 func (x *Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[18]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1550,7 +1392,7 @@ func (x *Clock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clock.ProtoReflect.Descriptor instead.
 func (*Clock) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Clock) GetNode() int32 {
@@ -1588,7 +1430,7 @@ type Arrived struct {
 
 func (x *Arrived) Reset() {
 	*x = Arrived{}
-	mi := &file_protos_gradwire_proto_msgTypes[19]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1600,7 +1442,7 @@ func (x *Arrived) String() string {
 func (*Arrived) ProtoMessage() {}
 
 func (x *Arrived) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[19]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1613,7 +1455,7 @@ func (x *Arrived) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arrived.ProtoReflect.Descriptor instead.
 func (*Arrived) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{19}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Arrived) GetNode() int32 {
@@ -1643,7 +1485,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_protos_gradwire_proto_msgTypes[20]
+	mi := &file_protos_gradwire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +1497,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[20]
+	mi := &file_protos_gradwire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,7 +1510,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{20}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Start) GetView() uint64 {
@@ -1702,7 +1544,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_protos_gradwire_proto_msgTypes[21]
+	mi := &file_protos_gradwire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +1556,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[21]
+	mi := &file_protos_gradwire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +1569,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{21}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -1773,7 +1615,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_protos_gradwire_proto_msgTypes[22]
+	mi := &file_protos_gradwire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1785,7 +1627,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[22]
+	mi := &file_protos_gradwire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1798,7 +1640,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{22}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Progress) GetNode() int32 {
@@ -1833,7 +1675,7 @@ type TakeSnapshot struct {
 
 func (x *TakeSnapshot) Reset() {
 	*x = TakeSnapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[23]
+	mi := &file_protos_gradwire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +1687,7 @@ func (x *TakeSnapshot) String() string {
 func (*TakeSnapshot) ProtoMessage() {}
 
 func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[23]
+	mi := &file_protos_gradwire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +1700,7 @@ func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeSnapshot.ProtoReflect.Descriptor instead.
 func (*TakeSnapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{23}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TakeSnapshot) GetEvaluation() uint64 {
@@ -1884,7 +1726,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[24]
+	mi := &file_protos_gradwire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +1738,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[24]
+	mi := &file_protos_gradwire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +1751,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{24}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Snapshot) GetEvaluation() uint64 {
@@ -1929,6 +1771,164 @@ func (x *Snapshot) GetNode() int32 {
 func (x *Snapshot) GetVersion() uint64 {
 	if x != nil {
 		return x.Version
+	}
+	return 0
+}
+
+// Worker is what a shard knows of one node; zero for one that is no worker.
+type Shard_Worker struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in Parameters.
+	Life uint64 `protobuf:"varint,1,opt,name=life,proto3" json:"life,omitempty"`
+	// It takes part in the clocks.
+	There bool `protobuf:"varint,2,opt,name=there,proto3" json:"there,omitempty"`
+	// Rounds that it has pushed, and those that it has heard of.
+	Rounds   uint64 `protobuf:"varint,3,opt,name=rounds,proto3" json:"rounds,omitempty"`
+	Finished uint64 `protobuf:"varint,4,opt,name=finished,proto3" json:"finished,omitempty"`
+	// When it pushed last and before, in nanoseconds of the run, and how often.
+	Last     int64  `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
+	Previous int64  `protobuf:"varint,6,opt,name=previous,proto3" json:"previous,omitempty"`
+	Pushes   uint64 `protobuf:"varint,7,opt,name=pushes,proto3" json:"pushes,omitempty"`
+	// Rounds that DSSP has granted.
+	Granted uint64 `protobuf:"varint,8,opt,name=granted,proto3" json:"granted,omitempty"`
+	// It has seen its samples of the epoch.
+	Rests bool `protobuf:"varint,9,opt,name=rests,proto3" json:"rests,omitempty"`
+	// Which tensors it has in the message.
+	Gradient bool `protobuf:"varint,10,opt,name=gradient,proto3" json:"gradient,omitempty"`
+	Up       bool `protobuf:"varint,11,opt,name=up,proto3" json:"up,omitempty"`
+	Down     bool `protobuf:"varint,12,opt,name=down,proto3" json:"down,omitempty"`
+	// It was there when the shard moved.
+	Present bool `protobuf:"varint,13,opt,name=present,proto3" json:"present,omitempty"`
+	// Epoch that it has gone on with after its last rest.
+	Epoch         uint64 `protobuf:"varint,14,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Shard_Worker) Reset() {
+	*x = Shard_Worker{}
+	mi := &file_protos_gradwire_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Shard_Worker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Shard_Worker) ProtoMessage() {}
+
+func (x *Shard_Worker) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Shard_Worker.ProtoReflect.Descriptor instead.
+func (*Shard_Worker) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{3, 0}
+}
+
+func (x *Shard_Worker) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *Shard_Worker) GetThere() bool {
+	if x != nil {
+		return x.There
+	}
+	return false
+}
+
+func (x *Shard_Worker) GetRounds() uint64 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
+}
+
+func (x *Shard_Worker) GetFinished() uint64 {
+	if x != nil {
+		return x.Finished
+	}
+	return 0
+}
+
+func (x *Shard_Worker) GetLast() int64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *Shard_Worker) GetPrevious() int64 {
+	if x != nil {
+		return x.Previous
+	}
+	return 0
+}
+
+func (x *Shard_Worker) GetPushes() uint64 {
+	if x != nil {
+		return x.Pushes
+	}
+	return 0
+}
+
+func (x *Shard_Worker) GetGranted() uint64 {
+	if x != nil {
+		return x.Granted
+	}
+	return 0
+}
+
+func (x *Shard_Worker) GetRests() bool {
+	if x != nil {
+		return x.Rests
+	}
+	return false
+}
+
+func (x *Shard_Worker) GetGradient() bool {
+	if x != nil {
+		return x.Gradient
+	}
+	return false
+}
+
+func (x *Shard_Worker) GetUp() bool {
+	if x != nil {
+		return x.Up
+	}
+	return false
+}
+
+func (x *Shard_Worker) GetDown() bool {
+	if x != nil {
+		return x.Down
+	}
+	return false
+}
+
+func (x *Shard_Worker) GetPresent() bool {
+	if x != nil {
+		return x.Present
+	}
+	return false
+}
+
+func (x *Shard_Worker) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
 	}
 	return 0
 }
@@ -1958,18 +1958,18 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05clock\x18\x03 \x01(\x04R\x05clock\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05shard\x18\x05 \x01(\rR\x05shard\"\xf2\x01\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shard\"\xc4\x04\n" +
 	"\x05Shard\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05steps\x18\x03 \x01(\x04R\x05steps\x12\x18\n" +
 	"\aupdates\x18\x04 \x01(\x04R\aupdates\x12\x14\n" +
 	"\x05slots\x18\x05 \x01(\rR\x05slots\x12\x18\n" +
-	"\aslowest\x18\x06 \x01(\x04R\aslowest\x12/\n" +
-	"\aworkers\x18\a \x03(\v2\x15.gradwire.ShardWorkerR\aworkers\x12\x14\n" +
+	"\aslowest\x18\x06 \x01(\x04R\aslowest\x120\n" +
+	"\aworkers\x18\a \x03(\v2\x16.gradwire.Shard.WorkerR\aworkers\x12\x14\n" +
 	"\x05epoch\x18\b \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04seen\x18\t \x01(\x04R\x04seen\"\xd3\x02\n" +
-	"\vShardWorker\x12\x12\n" +
+	"\x04seen\x18\t \x01(\x04R\x04seen\x1a\xce\x02\n" +
+	"\x06Worker\x12\x12\n" +
 	"\x04life\x18\x01 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05there\x18\x02 \x01(\bR\x05there\x12\x16\n" +
 	"\x06rounds\x18\x03 \x01(\x04R\x06rounds\x12\x1a\n" +
@@ -1993,8 +1993,8 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\n" +
 	"evaluation\x18\x02 \x01(\x04R\n" +
 	"evaluation\x12\x12\n" +
-	"\x04view\x18\x03 \x01(\x04R\x04view\"a\n" +
-	"\x0fShardParameters\x12\x1e\n" +
+	"\x04view\x18\x03 \x01(\x04R\x04view\"[\n" +
+	"\tShardCopy\x12\x1e\n" +
 	"\n" +
 	"evaluation\x18\x01 \x01(\x04R\n" +
 	"evaluation\x12\x14\n" +
@@ -2098,39 +2098,39 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 
 var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_protos_gradwire_proto_goTypes = []any{
-	(*Push)(nil),            // 0: gradwire.Push
-	(*Pull)(nil),            // 1: gradwire.Pull
-	(*Parameters)(nil),      // 2: gradwire.Parameters
-	(*Shard)(nil),           // 3: gradwire.Shard
-	(*ShardWorker)(nil),     // 4: gradwire.ShardWorker
-	(*Farewell)(nil),        // 5: gradwire.Farewell
-	(*PullShards)(nil),      // 6: gradwire.PullShards
-	(*ShardParameters)(nil), // 7: gradwire.ShardParameters
-	(*Chunk)(nil),           // 8: gradwire.Chunk
-	(*Report)(nil),          // 9: gradwire.Report
-	(*Outcome)(nil),         // 10: gradwire.Outcome
-	(*Model)(nil),           // 11: gradwire.Model
-	(*PullModel)(nil),       // 12: gradwire.PullModel
-	(*Busy)(nil),            // 13: gradwire.Busy
-	(*Join)(nil),            // 14: gradwire.Join
-	(*Unready)(nil),         // 15: gradwire.Unready
-	(*Welcome)(nil),         // 16: gradwire.Welcome
-	(*Meet)(nil),            // 17: gradwire.Meet
-	(*Clock)(nil),           // 18: gradwire.Clock
-	(*Arrived)(nil),         // 19: gradwire.Arrived
-	(*Start)(nil),           // 20: gradwire.Start
-	(*View)(nil),            // 21: gradwire.View
-	(*Progress)(nil),        // 22: gradwire.Progress
-	(*TakeSnapshot)(nil),    // 23: gradwire.TakeSnapshot
-	(*Snapshot)(nil),        // 24: gradwire.Snapshot
+	(*Push)(nil),         // 0: gradwire.Push
+	(*Pull)(nil),         // 1: gradwire.Pull
+	(*Parameters)(nil),   // 2: gradwire.Parameters
+	(*Shard)(nil),        // 3: gradwire.Shard
+	(*Farewell)(nil),     // 4: gradwire.Farewell
+	(*PullShards)(nil),   // 5: gradwire.PullShards
+	(*ShardCopy)(nil),    // 6: gradwire.ShardCopy
+	(*Chunk)(nil),        // 7: gradwire.Chunk
+	(*Report)(nil),       // 8: gradwire.Report
+	(*Outcome)(nil),      // 9: gradwire.Outcome
+	(*Model)(nil),        // 10: gradwire.Model
+	(*PullModel)(nil),    // 11: gradwire.PullModel
+	(*Busy)(nil),         // 12: gradwire.Busy
+	(*Join)(nil),         // 13: gradwire.Join
+	(*Unready)(nil),      // 14: gradwire.Unready
+	(*Welcome)(nil),      // 15: gradwire.Welcome
+	(*Meet)(nil),         // 16: gradwire.Meet
+	(*Clock)(nil),        // 17: gradwire.Clock
+	(*Arrived)(nil),      // 18: gradwire.Arrived
+	(*Start)(nil),        // 19: gradwire.Start
+	(*View)(nil),         // 20: gradwire.View
+	(*Progress)(nil),     // 21: gradwire.Progress
+	(*TakeSnapshot)(nil), // 22: gradwire.TakeSnapshot
+	(*Snapshot)(nil),     // 23: gradwire.Snapshot
+	(*Shard_Worker)(nil), // 24: gradwire.Shard.Worker
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
-	4, // 0: gradwire.Shard.workers:type_name -> gradwire.ShardWorker
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	24, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
+	1,  // [1:1] is the sub-list for method output_type
+	1,  // [1:1] is the sub-list for method input_type
+	1,  // [1:1] is the sub-list for extension type_name
+	1,  // [1:1] is the sub-list for extension extendee
+	0,  // [0:1] is the sub-list for field type_name
 }
 
 func init() { file_protos_gradwire_proto_init() }

@@ -61,6 +61,8 @@ func allows(t *testing.T, cell string, n, params, slots int) bool {
 			return params
 		case "S+2":
 			return slots + 2
+		case "more":
+			return n
 		}
 		v, err := strconv.Atoi(s)
 		if err != nil {
@@ -114,13 +116,17 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 	pairs.Graph = adpsgd.Exponential
 	votes := collective.Default()
 	votes.Reduce, votes.Moved = collective.Models, 1e-3
+	shards := ps.Default() // of 13 values, as 3 of them make a model of 39
+	shards.Servers = &ps.Servers{}
+	shards.Servers.SetDefaults()
+	shards.Servers.Shard = 4 * 13
 	four := []int{40, 40, 40, 40} // samples of the nodes
 	method := optim.Momentum{Rate: optim.Constant(0.1), Momentum: 0.9}
 	for _, c := range []struct {
 		architecture train.Architecture
 		first, rest  string
 	}{
-		{ps.Default(), ps.RoleServer, ps.RoleWorker},
+		{ps.Default(), ps.RoleServer, ps.RoleWorker}, {shards, ps.RoleServer, ps.RoleWorker},
 		{collective.Default(), collective.RoleWorker, collective.RoleWorker},
 		{votes, collective.RoleWorker, collective.RoleWorker},
 		{gossip.Default(), "peer", "peer"}, {pulls, "peer", "peer"},
@@ -131,8 +137,13 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 		if c.first != c.rest { // a server
 			task.Workers, task.Shards = task.Workers[1:], task.Shards[1:]
 		}
-		play(t, task, c.architecture, []string{c.first, c.rest, c.rest, c.rest}, func(m *protos.Message) {
-			seen[checkHead(t, rows, m, task.Model.Params())] = true
+		last := c.rest
+		if a, is := c.architecture.(ps.Architecture); is && a.Servers != nil {
+			last = ps.RoleServer
+			task.Workers, task.Shards = task.Workers[:2], task.Shards[:2]
+		}
+		play(t, task, c.architecture, []string{c.first, c.rest, c.rest, last}, func(m *protos.Message) {
+			seen[checkHead(t, rows, m, task.Model.Params(), 13)] = true
 		})
 	}
 	for name, r := range rows {
@@ -143,13 +154,14 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 }
 
 // checkHead compares a message with its row, and returns the name of its head.
-func checkHead(t *testing.T, rows map[string]row, m *protos.Message, params int) string {
+func checkHead(t *testing.T, rows map[string]row, m *protos.Message, params, shard int) string {
 	t.Helper()
 	name := string(m.Head.ProtoReflect().Descriptor().Name())
 	r, slots := rows[name], 1 // with momentum
 	fits := allows(t, r.tensors, len(m.Tensors), params, slots)
 	for _, tensor := range m.Tensors {
-		fits = fits && allows(t, r.values, len(tensor.Data), params, slots)
+		n := len(tensor.Data)
+		fits = fits && (allows(t, r.values, n, params, slots) || allows(t, r.values, n, shard, slots))
 	}
 	if !fits {
 		t.Errorf("a %s has %d tensors, the table says %q of %q values", name, len(m.Tensors), r.tensors, r.values)
@@ -157,25 +169,40 @@ func checkHead(t *testing.T, rows map[string]row, m *protos.Message, params int)
 	return name
 }
 
-// overhear shows the messages that an actor receives before it does.
+// overheard shows the messages that an actor receives before it does.
+type overheard struct {
+	actor.Actor
+	hear func(*protos.Message)
+}
+
+func (o *overheard) Receive(ctx actor.Context) {
+	if m, ok := ctx.Message().(*protos.Message); ok {
+		o.hear(m)
+	}
+	o.Actor.Receive(ctx)
+}
+
+// leaver is one of an actors.Leaver.
+type leaver struct{ overheard }
+
+func (*leaver) HandsOver() {}
+
 func overhear(a actor.Actor, hear func(*protos.Message)) actor.Actor {
-	return actor.ReceiveFunc(func(ctx actor.Context) {
-		if m, ok := ctx.Message().(*protos.Message); ok {
-			hear(m)
-		}
-		a.Receive(ctx)
-	})
+	if _, is := a.(actors.Leaver); is {
+		return &leaver{overheard{a, hear}}
+	}
+	return &overheard{a, hear}
 }
 
 // play runs an architecture on nodes of some roles, of which the last crashes, leaves and returns.
 func play(t *testing.T, task *train.Task, a train.Architecture, roles []string, hear func(*protos.Message)) {
 	t.Helper()
 	d := &world.Deployment{Seed: 1, Bounded: true, Detect: 2 * time.Millisecond}
-	holders := []int{0, 1, 2, 3}
+	var holders []int
 	for i, role := range roles {
 		name := string(rune('a' + i))
-		if role != roles[0] {
-			holders = []int{0}
+		if role == roles[0] {
+			holders = append(holders, i)
 		}
 		kind := a.Kind(task, train.Place{Node: i, Name: name, Role: role})
 		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: role,
@@ -186,13 +213,17 @@ func play(t *testing.T, task *train.Task, a train.Architecture, roles []string, 
 			}})
 	}
 	for at := 20 * time.Millisecond; at < 900*time.Millisecond; at += 60 * time.Millisecond {
-		d.Schedule = append(d.Schedule, world.NodeChange{At: at, Node: 3, Do: world.Crash},
+		end := world.Crash
+		if roles[3] == ps.RoleServer {
+			end = world.Leave
+		}
+		d.Schedule = append(d.Schedule, world.NodeChange{At: at, Node: 3, Do: end},
 			world.NodeChange{At: at + 25*time.Millisecond, Node: 3, Do: world.Join})
 	}
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		made, err := coordinator.New(coordinator.Run{
 			Policy:  coordinator.Policy{Every: coordinator.Interval{Time: 200 * time.Millisecond}, Time: time.Second},
-			Samples: task.Train.Len(), Holders: holders, Result: &coordinator.Result{},
+			Samples: task.Train.Len(), Holders: holders, Joint: len(holders) < 4, Result: &coordinator.Result{},
 			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 		}, env, control)
 		return overhear(made, hear), err

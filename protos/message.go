@@ -139,7 +139,8 @@ func (c *Chunk) Place() PlaceName {
 // must keep its order with these counts as control too, but passes no door.
 func IsControl(head proto.Message) bool {
 	switch head.(type) {
-	case *Start, *View, *Progress, *TakeSnapshot, *Snapshot, *PullShards, *ShardParameters, *Arrived, *BeginRun, *HaltRun, *NodeChanged:
+	case *Start, *View, *Progress, *TakeSnapshot, *Snapshot, *PullShards, *ShardCopy, *Arrived,
+		*BeginRun, *HaltRun, *NodeChanged:
 		return true
 	}
 	return false

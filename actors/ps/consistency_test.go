@@ -304,8 +304,8 @@ func TestBoundedDelayHidesTheLinkBehindSteps(t *testing.T) {
 	}
 }
 
-// Crashes, joins and leaves of workers and servers at random instants: nobody is held back for ever, no bound is violated,
-// and who is there trains until the end.
+// Crashes, joins and leaves of workers and servers at random instants: nobody is held back for
+// ever, no bound is violated, and who is there trains until the end.
 func TestWorkersThatComeAndGoHoldNobodyBack(t *testing.T) {
 	for _, m := range all() {
 		for _, share := range []float64{0, 0.75} {
@@ -320,7 +320,8 @@ func TestWorkersThatComeAndGoHoldNobodyBack(t *testing.T) {
 	}
 }
 
-// comeAndGo has a node join, and leave or, if it is a worker, crash, at random instants until 900 ms.
+// comeAndGo has a node join, and leave or, if it is a worker, crash, at random instants until
+// 900 ms.
 func comeAndGo(r *rand.Rand, d *world.Deployment, node int) {
 	at := time.Duration(50+r.IntN(300)) * ms
 	for there := !d.Nodes[node].Absent; at < 900*ms; there = !there {

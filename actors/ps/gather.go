@@ -72,7 +72,7 @@ func (s *server) asked(ctx actor.Context, head *protos.PullShards) {
 // show sends a server that asks a shard.
 func (s *server) show(ctx actor.Context, to *protos.PullShards, k int) {
 	h := s.shards[k]
-	head := &protos.ShardParameters{Evaluation: to.Evaluation, Shard: uint32(k), Version: h.version}
+	head := &protos.ShardCopy{Evaluation: to.Evaluation, Shard: uint32(k), Version: h.version}
 	ctx.Send(s.env.View().Members[to.Node].PID, protos.NewMessage(head, h.params.Retain()))
 }
 
@@ -109,7 +109,7 @@ func (s *server) again(ctx actor.Context) {
 }
 
 // gathered takes in a shard of another server.
-func (s *server) gathered(ctx actor.Context, head *protos.ShardParameters, m *protos.Message) {
+func (s *server) gathered(ctx actor.Context, head *protos.ShardCopy, m *protos.Message) {
 	k := int(head.Shard)
 	low, high := s.layout.bounds(k)
 	if k >= len(s.shards) || !actors.IsVector(m.Tensors, high-low) {

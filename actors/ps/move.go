@@ -22,7 +22,7 @@ func (h *shard) pack() *protos.Message {
 	}
 	for node := range h.workers {
 		w, c := &h.workers[node], &clocks.Workers[node]
-		about := &protos.ShardWorker{Life: w.life, There: c.There, Rounds: c.Rounds, Finished: c.Finished,
+		about := &protos.Shard_Worker{Life: w.life, There: c.There, Rounds: c.Rounds, Finished: c.Finished,
 			Last: int64(c.Last), Previous: int64(c.Previous), Pushes: uint64(c.Pushes), Granted: c.Granted,
 			Rests: w.rests, Present: w.pid != nil, Epoch: w.epoch}
 		if h.round != nil && h.round.gradients[node] != nil {
@@ -96,7 +96,7 @@ func (h *shard) unpack(head *protos.Shard, m *protos.Message) error {
 
 // unpackWorker takes in what the shard knew of a worker. One that is not there any more leaves when
 // the view is followed.
-func (h *shard) unpackWorker(node int, w *protos.ShardWorker, next func() *protos.Tensor) error {
+func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *protos.Tensor) error {
 	to := &h.workers[node]
 	if w.Life == 0 {
 		return nil

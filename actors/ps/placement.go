@@ -166,7 +166,9 @@ func (l *layout) ring(v *actors.View, servers []int) []point {
 			ring = append(ring, point{hashed(v.Members[node].Name, n), node})
 		}
 	}
-	slices.SortFunc(ring, func(a, b point) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.server, b.server)) })
+	slices.SortFunc(ring, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.server, b.server))
+	})
 	return ring
 }
 

@@ -145,7 +145,7 @@ func (a Architecture) Fit(first, _ *actors.View) error {
 func (a Architecture) Roles() []train.Role {
 	return []train.Role{
 		{Name: RoleServer, Doc: "holds the model, or some shards of it, and applies the workers' gradients",
-			Holds: true, Joint: true, Min: 1},
+			Holds: true, Joint: true, Min: 1, ByName: true},
 		{Name: RoleWorker, Doc: "computes gradients on its shard", Trains: true, Min: 1},
 	}
 }

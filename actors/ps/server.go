@@ -104,7 +104,7 @@ func (s *server) Receive(ctx actor.Context) {
 		s.snapshot(ctx, head)
 	case *protos.PullShards:
 		s.asked(ctx, head)
-	case *protos.ShardParameters:
+	case *protos.ShardCopy:
 		s.gathered(ctx, head, m)
 	default:
 		actors.Unexpected(s.env, m)

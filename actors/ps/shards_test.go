@@ -145,7 +145,8 @@ func TestModelOfRoundsDoesNotDependOnHowManyServersThereAreNorOnTheirComingAndGo
 		method optim.Method
 	}{
 		"sgd":      {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean}, nil},
-		"momentum": {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean}, optim.Momentum{Rate: optim.Constant(0.05), Momentum: 0.9}},
+		"momentum": {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean},
+			optim.Momentum{Rate: optim.Constant(0.05), Momentum: 0.9}},
 		"ef": {ps.Architecture{Consistency: consistency.SSP{}, Scale: ps.Sum,
 			Compress: compress.Both{Up: topK, Feedback: compress.EF}}, nil},
 		"ef21 and down": {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean,
@@ -175,7 +176,8 @@ func TestModelOfRoundsDoesNotDependOnHowManyServersThereAreNorOnTheirComingAndGo
 func TestServerThatCrashesEndsTheRunAndIsNamed(t *testing.T) {
 	for servers := 1; servers <= 3; servers++ {
 		s := site{arch: sharded(ps.Default()), servers: servers, workers: 2, delay: 4 * ms, steps: 1000,
-			schedule: []world.NodeChange{{At: 50 * ms, Node: 0, Do: world.Crash}, {At: 51 * ms, Node: 0, Do: world.Join}}}
+			schedule: []world.NodeChange{{At: 50 * ms, Node: 0, Do: world.Crash},
+				{At: 51 * ms, Node: 0, Do: world.Join}}}
 		_, err := s.run(t)
 		want := "server1 has gone without handing over its part of the parameters"
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -119,6 +119,8 @@ type Role struct {
 	Joint bool
 	// Min and Max bound the number of nodes; a Max of 0 is no bound.
 	Min, Max int
+	// ByName says that more nodes than Min have the role only where a plan gives it to them.
+	ByName bool
 }
 
 // Place is where an actor is wanted.

@@ -18,12 +18,12 @@ const (
 	// Crash: the node's actor and all it knows are gone at once. What it has sent is still
 	// delivered; what is sent to it is not. The coordinator hears of it after Detect.
 	Crash NodeEvent = iota + 1
-	// Leave: like a crash that the coordinator hears of at once; an [actors.Leaver] hands over what
-	// it holds before it is gone.
+	// Leave: like a crash that the coordinator hears of at once. An [actors.Leaver] hands over what
+	// it holds first.
 	Leave
-	// Join: the node is there, with a new actor that knows nothing; one that hands over what it holds
-	// joins as soon as it has. If the coordinator has not
-	// heard yet that its predecessor crashed, it hears that first.
+	// Join: the node is there, with a new actor that knows nothing. If the coordinator has not heard
+	// yet that its predecessor crashed, it hears that first. A node that still hands over what it
+	// holds joins as soon as it has.
 	Join
 	// Pause: the node's actor handles no message for a while. A step that is under way ends as it
 	// would, and is noticed afterwards; nobody takes the node for gone.
@@ -50,8 +50,8 @@ type MemberChange struct {
 	Node int
 	// Present says whether it takes part from now on.
 	Present bool
-	// Leaving says that it does not, and hands over what it holds; see [actors.Leaver]. Departed says
-	// that it has.
+	// Leaving says that it does not, and hands over what it holds; see [actors.Leaver]. Departed
+	// says that it has.
 	Leaving, Departed bool
 }
 

@@ -32,7 +32,7 @@ func addArchitectures(c *Catalog) {
 		Compress     *syntax.Node    `plan:"compress" names:"compress" doc:"what is done to gradients and models before they travel"`
 	}
 	a.Add(Define("parameter-server",
-		"one server holds the model, workers push gradients and pull parameters, with a consistency from "+
+		"one or several servers hold the model, workers push gradients and pull parameters, with a consistency from "+
 			"synchronous to asynchronous, whatever the network's topology",
 		func() server { return server{Consistency: named("kind", "asp"), Architecture: ps.Default()} },
 		func(c *Catalog, s *server) (_ train.Architecture, err error) {

@@ -16,9 +16,9 @@ import (
 //  1. A role that `roles:` names has the nodes that it names, or one that is added.
 //  2. A node with a `role:` that the architecture knows, and that `roles:` does not name, has that
 //     role.
-//  3. A role with a greatest number of nodes takes the first nodes that are left, until it has the
-//     least number that it needs.
-//  4. The one role without a greatest number takes the rest.
+//  3. A role with a greatest number of nodes, or one that more nodes have by name alone, takes the
+//     first nodes that are left, until it has the least number that it needs.
+//  4. The one other role takes the rest.
 
 // added is the word for a node that is there for the sake of its role.
 const added = "added"
@@ -228,10 +228,11 @@ func (c *cast) byNode() error {
 func (c *cast) rest() error {
 	open := -1
 	for k, r := range c.roles {
-		if r.Max > 0 && !c.named[k] {
+		few := r.Max > 0 || r.ByName
+		if few && !c.named[k] {
 			c.take(k, r.Min)
 		}
-		if r.Max == 0 && !c.named[k] {
+		if !few && !c.named[k] {
 			if open >= 0 {
 				open = len(c.roles) // several
 			} else {

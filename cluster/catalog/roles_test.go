@@ -59,6 +59,7 @@ func TestNodesGetTheirRolesFromTheArchitecture(t *testing.T) {
 	}{
 		{"{kind: parameter-server}", three, false, "a=server b=worker c=worker"},
 		{"{kind: parameter-server, roles: {server: b}}", three, false, "a=worker b=server c=worker"},
+		{"{kind: parameter-server, roles: {server: [a, c]}}", three, false, "a=server b=worker c=server"},
 		{"{kind: parameter-server, roles: {worker: [a, c]}}", three, false, "a=worker b=server c=worker"},
 		{"{kind: parameter-server, roles: {server: added}}", three, false, "a=worker b=worker c=worker server=server"},
 		{"{kind: parameter-server}", "[{name: a}, {name: b, role: server}, {name: c}]", false,
@@ -123,7 +124,7 @@ func TestMistakesOfRolesAreToldWithTheirPlace(t *testing.T) {
 			"plan.yaml:4:56: architecture.roles.server: there is no node named \"hub\" (accepted: a, b)"},
 		{"{kind: parameter-server, roles: {server: [a], worker: [a, b]}}", two, false,
 			"node a has the role server already; a node has one role"},
-		{"{kind: parameter-server, roles: {server: [a, b]}}", two, false, "2 nodes have the role server"},
+		{"{kind: parameter-server, roles: {server: [a, b]}}", two, false, "0 nodes have the role worker"},
 		{"{kind: parameter-server, roles: {server: []}}", two, false,
 			"this names no nodes; give roles such as {server: hub}"},
 		{"{kind: parameter-server, roles: hub}", two, false, "roles are given as a map, such as {server: hub}"},

@@ -68,7 +68,7 @@ func TestRolesAreFilledWhenARunBegins(t *testing.T) {
 		{"{at: 1s, node: a, do: join}, {at: 1s, node: b, do: join}",
 			"schedule[0]: before this 0 nodes have the role worker"},
 		{"{at: 1s, node: s, do: join}",
-			"schedule[0]: before this 0 nodes have the role server; this architecture needs exactly 1"},
+			"schedule[0]: before this 0 nodes have the role server; this architecture needs at least 1"},
 		{"{at: 2h, node: s, do: join}, {at: 1s, node: a, do: leave}",
 			"schedule[0]: before this 0 nodes have the role server"},
 	} {

@@ -26,8 +26,8 @@ type Carrier interface {
 	// keep their order, but wire.Control and wire.System frames may pass the others.
 	Send(node int, p *wire.Packet) error
 	// Changed tells the coordinator's world, by its Change, that a node of this one has gone,
-	// leaves or is there. The news keeps its place among control messages to the coordinator. An error
-	// that does not wrap ErrGone ends the run.
+	// leaves or is there. The news keeps its place among control messages to the coordinator. An
+	// error that does not wrap ErrGone ends the run.
 	Changed(change world.MemberChange) error
 	// Halt calls Halt of all other worlds. The coordinator's world calls it once: when the
 	// coordinator has halted the members, or when the run ends without, however it does.

@@ -156,8 +156,8 @@ func (r *Run) Send(node int, p *wire.Packet) error {
 	return err
 }
 
-// Changed tells the process that conducts the run that a node of this process has gone, leaves or is
-// there.
+// Changed tells the process that conducts the run that a node of this process has gone, leaves or
+// is there.
 func (r *Run) Changed(c world.MemberChange) error {
 	p, err := packed(&protos.NodeChanged{Node: int32(c.Node), Present: c.Present, Leaving: c.Leaving,
 		Departed: c.Departed})

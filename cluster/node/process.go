@@ -307,8 +307,8 @@ func (p *process) address() string { return cmp.Or(p.config.Advertise, p.node.Ad
 // leavePatience is how long a process takes its leave at most.
 const leavePatience = 3 * time.Second
 
-// handOverPatience is how long a process takes at most to hand over what its nodes hold in runs that
-// others conduct.
+// handOverPatience is how long a process takes at most to hand over what its nodes hold in runs
+// that others conduct.
 const handOverPatience = 10 * time.Second
 
 // leaveRuns has the nodes that hand something over do so.

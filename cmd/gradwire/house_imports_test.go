@@ -60,7 +60,7 @@ var table = map[string]string{
 	"actors/world":       "actors" + mailbox + message,
 	"actors/coordinator": "actors actors/world actors/train" + mailbox + message + xxhash,
 	"actors/consistency": "cluster/plan/field",
-	"actors/ps":          architecture + " actors/consistency",
+	"actors/ps":          architecture + " actors/consistency" + xxhash,
 	"actors/collective":  architecture,
 	"actors/gossip":      architecture,
 	"actors/dpsgd":       architecture,
@@ -85,7 +85,7 @@ var table = map[string]string{
 	"cluster/live": "actors actors/world cluster/live/rt cluster/door cluster/link cluster/queue cluster/wire" +
 		mailbox + message,
 	"cluster/live/rt": "cluster/queue golang.org/x/sys/unix",
-	"cluster/mesh":    "cluster/live cluster/transport cluster/wire" + message,
+	"cluster/mesh":    "actors/world cluster/live cluster/transport cluster/wire" + message,
 	"cluster/refusal": "",
 	"cluster/request": "cluster/refusal cluster/identity cluster/plan/... cluster/wire" + message,
 	"cluster/transport": "cluster/queue cluster/wire cluster/identity cluster/naming golang.org/x/sys/unix" +
