@@ -24,6 +24,7 @@ type worker struct {
 
 	layout *layout
 	owners []int   // the server of each shard
+	order  []int   // in which shards are sent
 	parts  []*part // by shard
 	behind int     // parts for which the next round waits
 	fleet  fleet
@@ -69,7 +70,7 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 		epochs: a.EpochShare > 0,
 		shard:  local.Samples(),
 	}
-	w.left = w.shard
+	w.left, w.order = w.shard, inTurns(w.owners)
 	for k := range l.shards {
 		w.parts = append(w.parts, newPart(env, l, k, a.Compress))
 	}
@@ -119,6 +120,7 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 		moved, leaving, ok := w.fleet.follow()
 		if ok && moved {
 			w.owners = w.layout.owners(w.env.View())
+			w.order = inTurns(w.owners)
 		}
 		if ok {
 			w.fleet.farewell(ctx, leaving)
@@ -239,8 +241,8 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 func (w *worker) push(ctx actor.Context, gradient *protos.Tensor, step uint64, samples int) {
 	w.left -= samples
 	w.behind = 0
-	for _, p := range w.parts {
-		values := gradient
+	for _, k := range w.order {
+		p, values := w.parts[k], gradient
 		if len(w.parts) > 1 {
 			values = gradient.View(p.low, p.high)
 		}
