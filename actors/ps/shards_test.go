@@ -42,7 +42,6 @@ type site struct {
 // outcome is what a run of a site has led to.
 type outcome struct {
 	coordinator.Result
-	end   time.Duration
 	edges map[string]int64 // bytes, by the names of both ends
 }
 
@@ -101,8 +100,7 @@ func (s *site) run(tb testing.TB) (*outcome, error) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	result, err := w.Run(context.Background())
-	out.end = result.Now
+	_, err = w.Run(context.Background())
 	for _, c := range network.Used() {
 		if int(max(c.Source, c.Destination)) < len(names) {
 			out.edges[names[c.Source]+" "+names[c.Destination]] = c.SentBytes
@@ -144,7 +142,7 @@ func TestModelOfRoundsDoesNotDependOnHowManyServersThereAreNorOnTheirComingAndGo
 		arch   ps.Architecture
 		method optim.Method
 	}{
-		"sgd":      {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean}, nil},
+		"sgd": {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean}, nil},
 		"momentum": {ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean},
 			optim.Momentum{Rate: optim.Constant(0.05), Momentum: 0.9}},
 		"ef": {ps.Architecture{Consistency: consistency.SSP{}, Scale: ps.Sum,
@@ -193,5 +191,59 @@ func TestLastServerThatLeavesEndsTheRunAndIsNamed(t *testing.T) {
 	want := "server2 leaves, and no other server is there to take over the parameters"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
+	}
+}
+
+// What a round of several servers takes is what the busiest of all links has to carry: pushes and
+// answers of different shards are under way at once. A model and rates are 1/100 of 25 million
+// parameters at 1 Gbit/s.
+func TestRoundsOfSeveralServersTakeWhatTheBusiestLinkDoes(t *testing.T) {
+	for _, servers := range []int{1, 2, 4} {
+		a := ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean, Servers: &ps.Servers{}}
+		a.Servers.SetDefaults()
+		a.Servers.Shard = 1 << 20 / 100
+		const rounds = 10
+		s := site{arch: a, servers: servers, workers: 4, delay: ms / 10, rate: 1.25e6, steps: 4 * rounds,
+			layers: []int{93, 2525, 5}}
+		out := s.must(t)
+		load := map[string]int64{}
+		for ends, bytes := range out.edges {
+			from, to, _ := strings.Cut(ends, " ")
+			load["up "+from] += bytes
+			load["down "+to] += bytes
+		}
+		most := int64(0)
+		for _, bytes := range load {
+			most = max(most, bytes)
+		}
+		bound := float64(most) / 1.25e6
+		t.Logf("%d servers: %.1f ms a round, %.3f of what the busiest link takes", servers,
+			1000*out.End.Seconds()/rounds, out.End.Seconds()/bound)
+		if took := out.End.Seconds(); took < bound*0.9 || took > bound*1.1 {
+			t.Errorf("%d servers: %v s, the busiest link takes %v s", servers, took, bound)
+		}
+	}
+}
+
+// The bytes that move when a server joins are those of its part of the parameters, and no worker's
+// step fails.
+func TestServerThatJoinsIsSentItsPartAndHardlyMore(t *testing.T) {
+	steps := &events{kind: actors.StepDone}
+	a := sharded(ps.Default())
+	a.Servers.Shard = 4 * 1000
+	s := site{arch: a, servers: 3, absent: []int{2}, workers: 3, delay: 4 * ms, steps: 100, layers: []int{93, 800, 5},
+		schedule: []world.NodeChange{{At: 100 * ms, Node: 2, Do: world.Join}}, observer: steps}
+	out := s.must(t)
+	const part = 4 * (93*800 + 800 + 800*5 + 5) / 3
+	moved := out.edges["server1 server3"] + out.edges["server2 server3"] + out.edges["server1 server2"] +
+		out.edges["server2 server1"]
+	t.Logf("%.3f × the bytes of a third of the parameters moved", float64(moved)/part)
+	if moved < part*9/10 || moved > part*12/10 {
+		t.Errorf("%d bytes moved; a third of the parameters has %d", moved, part)
+	}
+	for i := 1; i < len(steps.at); i++ {
+		if gap := steps.at[i] - steps.at[i-1]; gap > 30*ms {
+			t.Errorf("no step for %v at %v", gap, steps.at[i])
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/gossip"
+	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
@@ -88,6 +89,13 @@ func keysOfLinks() (keys []string) {
 	return keys
 }
 
+// servers are the settings of several servers, with their defaults.
+func servers() *ps.Servers {
+	s := &ps.Servers{}
+	s.SetDefaults()
+	return s
+}
+
 // write writes all tables.
 func (t *tables) write(c *Catalog) {
 	t.WriteString("# The settings of a plan\n\nGenerated from the declarations by `go generate ./cluster/catalog`.\n")
@@ -112,6 +120,7 @@ func (t *tables) write(c *Catalog) {
 	sort(t, "`rate` of an optimizer, beside a number", "kind", c.Schedules.All())
 	sort(t, "`architecture`", "kind", c.Architectures.All())
 	sort(t, "`architecture.consistency`", "kind", c.Consistencies.All())
+	t.section("`architecture.servers` of `kind: parameter-server`", servers())
 	t.section("`architecture.compress`", &compression{Feedback: compress.EF})
 	t.section("`architecture.choco`", &choco{Choco: dpsgd.Choco{Rate: 1}})
 	sort(t, "what compresses, in `architecture.compress` and `architecture.choco`", "kind", c.Compressors.All())

@@ -77,8 +77,8 @@ var completed = []struct{ line, want, directive string }{
 	{"run plan.yaml --set network.links.server-f", "network.links.server-far.", keys},
 	{"run plan.yaml --set architecture.",
 		"architecture.kind= architecture.consistency= architecture.consistency. architecture.scale= " +
-			"architecture.every= architecture.backup= architecture.staleness-rate= architecture.epoch-share= " +
-			"architecture.compress.", keys},
+			"architecture.every= architecture.servers. architecture.backup= architecture.staleness-rate= " +
+			"architecture.epoch-share= architecture.compress.", keys},
 	{"run plan.yaml --set architecture.scale=", "architecture.scale=sum architecture.scale=mean", words},
 	{"run plan.yaml --set architecture.kind=g", "architecture.kind=gossip", words},
 	{"run plan.yaml --set network.default.reorder=", "network.default.reorder=true network.default.reorder=false",

@@ -78,7 +78,7 @@ var mistakes = []mistake{
 	{name: "native-in-virtual-time", old: "name: near, role: worker, compute: {step: 5ms}",
 		new: "name: near, role: worker, compute: native"},
 	{name: "unknown-role", old: "name: near, role: worker", new: "name: near, role: wroker"},
-	{name: "two-servers", old: "name: near, role: worker", new: "name: near, role: server"},
+	{name: "small-shard", old: "kind: parameter-server", new: "kind: parameter-server, servers: {shard: 1 B}"},
 	{name: "no-bound", old: "stop: {epochs: 2}", new: "stop: {target: 94%}"},
 	{name: "rate-negative", old: "rate: 0.1", new: "rate: -0.1"},
 	{name: "not-yaml", old: "data: {set", new: "data: {{set"},

@@ -294,7 +294,7 @@ var _ live.Carrier = (*cluster)(nil)
 func (c *cluster) Send(node int, p *wire.Packet) error { return c.node.SendPacket(c.name(node), p) }
 
 func (c *cluster) Changed(world.MemberChange) error { return nil }
-func (c *cluster) Halt()                   {}
+func (c *cluster) Halt()                            {}
 
 // still is the number of parameters of a model whose gradient is always one, and a method that
 // changes nothing.
