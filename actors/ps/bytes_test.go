@@ -70,8 +70,8 @@ func carried(t *testing.T, set ...string) (up, down traffic) {
 	return up, down
 }
 
-// The record counts the bytes of the codes, as many as the formulas say, and the emulated link takes
-// as long for them.
+// The record counts the bytes of the codes, as many as the formulas say, and the emulated link
+// takes as long for them.
 func TestCompressedMessagesHaveTheBytesOfTheFormula(t *testing.T) {
 	const d = 93*5 + 5
 	k := math.Ceil(d * 0.05)

@@ -10,11 +10,11 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// BenchmarkUpdate is a step on parameters that nobody else reads, or that somebody does, as a server
-// makes it while an answer is under way. The kernel that adds a multiple of one vector to another
-// stands beside it, in place and elsewhere. All three take turns, because other programs use the
-// machine as well; the metrics are the fastest turn, and how fast it is as a multiple of the
-// kernel's.
+// BenchmarkUpdate is a step on parameters that nobody else reads, or that somebody does, as a
+// server makes it while an answer is under way. The kernel that adds a multiple of one vector to
+// another stands beside it, in place and elsewhere. All three take turns, because other programs
+// use the machine as well; the metrics are the fastest turn, and how fast it is as a multiple of
+// the kernel's.
 func BenchmarkUpdate(b *testing.B) {
 	rate := optim.Constant(1e-6)
 	for _, m := range []struct {

@@ -57,11 +57,13 @@ func (d *delegate) NotifyLeave(n *memberlist.Node) { d.roll.vanished(n.Name) }
 
 // NotifyConflict hears of a second node with a name that is not free. The first stays, unless it
 // turns out to be gone.
-func (d *delegate) NotifyConflict(holder, _ *memberlist.Node) {
+func (d *delegate) NotifyConflict(holder, claimant *memberlist.Node) {
 	d.conflicts.Add(1)
-	if m, _, err := understand(holder); err == nil && m.Name != d.config.Name {
+	m, _, err := understand(holder)
+	other, _, err2 := understand(claimant)
+	if err == nil && err2 == nil && m.Name != d.config.Name {
 		select {
-		case d.claimed <- m:
+		case d.claims <- claim{m, other}:
 		default:
 		}
 	}

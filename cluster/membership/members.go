@@ -28,7 +28,7 @@ type Members struct {
 	// Announcements that were not believed: of what cannot be a node, of an incarnation before that
 	// which is here, and of a second node with a name that is not free.
 	malformed, outdated, conflicts atomic.Uint64
-	claimed                        chan Member // has room for one whose name another process claims
+	claims                         chan claim // has room for one
 
 	closing chan struct{}
 	running sync.WaitGroup
@@ -65,7 +65,7 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 	}
 	m := &Members{
 		config: c, roll: newRoll(c.Name), transport: newTransport(packets, gate, c.Streams, advertise),
-		claimed: make(chan Member, 1), closing: make(chan struct{}),
+		claims: make(chan claim, 1), closing: make(chan struct{}),
 	}
 	if err := m.setAnnouncement(announcement{Meta: c.Meta}); err != nil {
 		return fail(errors.Join(err, m.transport.Shutdown()))
@@ -80,7 +80,7 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 	m.running.Go(func() { m.roll.deliver(c.Notify, m.closing) })
 	m.running.Go(m.rejoinLoop)
 	m.running.Go(m.examine)
-	m.running.Go(m.releaseNames)
+	m.running.Go(m.judgeClaims)
 	return m, nil
 }
 

@@ -138,10 +138,12 @@ func TestNodeThatWasRestartedElsewhereDoesNotWaitForSuspicion(t *testing.T) {
 			for _, n := range nodes {
 				n.eventually("it sees all", func() bool { return len(n.names()) == 6 })
 			}
-			began := time.Now()
+			var crashes sync.WaitGroup
 			for _, n := range nodes[2:] {
-				n.crash()
+				crashes.Go(n.crash)
 			}
+			crashes.Wait()
+			began := time.Now()
 			mustStart(t, "f", spec{change: change, seeds: []string{nodes[0].address}, incarnation: 2,
 				patience: patienceOfTests})
 			for _, n := range nodes[:2] {

@@ -117,6 +117,16 @@ func unbiasedOperators() []unbiased {
 		}
 		return sum
 	}
+	natural := func(x []float32) (sum float64) {
+		for _, v := range x {
+			if v != 0 {
+				size := math.Abs(float64(v))
+				low := math.Exp2(math.Floor(math.Log2(size)))
+				sum += (size - low) * (2*low - size)
+			}
+		}
+		return sum
+	}
 	kept := func(x []float32) float64 { return float64(len(x))/math.Ceil(float64(len(x))/4) - 1 }
 	return []unbiased{
 		{compress.Chain{compress.RandomK{Share: 0.25}}, kept, func(x []float32) float64 { return kept(x) * square(x) }},
@@ -124,16 +134,7 @@ func unbiasedOperators() []unbiased {
 			d := float64(len(x))
 			return math.Min(d/levels/levels, math.Sqrt(d)/levels)
 		}, func(x []float32) float64 { return rounded(x, math.Sqrt(square(x))/levels) }},
-		{compress.Chain{compress.Natural{}}, func([]float32) float64 { return 1.0 / 8 }, func(x []float32) (sum float64) {
-			for _, v := range x {
-				if v != 0 {
-					size := math.Abs(float64(v))
-					low := math.Exp2(math.Floor(math.Log2(size)))
-					sum += (size - low) * (2*low - size)
-				}
-			}
-			return sum
-		}},
+		{compress.Chain{compress.Natural{}}, func([]float32) float64 { return 1.0 / 8 }, natural},
 		{compress.Chain{compress.Ternary{}}, func(x []float32) float64 { return math.Sqrt(float64(len(x))) }, ternary},
 		{compress.Chain{compress.Blocks{Bits: 4, Block: block, Rounding: compress.Stochastic}},
 			func(x []float32) float64 { return min(block, float64(len(x))) / 49 / 4 },
@@ -153,9 +154,9 @@ func (a *average) add(v float64) { a.n, a.sum, a.squares = a.n+1, a.sum+v, a.squ
 
 func (a *average) errors() float64 { return math.Abs(a.sum) / math.Sqrt(a.squares+1e-30) }
 
-// Of an unbiased operator the variance by its definition is within ω for each of 10,000 vectors, and
-// codes of all of them have that variance and no bias: neither along the vector or a half of it, nor
-// across it.
+// Of an unbiased operator the variance by its definition is within ω for each of 10,000 vectors,
+// and codes of all of them have that variance and no bias: neither along the vector or a half of
+// it, nor across it.
 func TestUnbiasedOperatorsAreRightOnTheAverageWithinTheirVariance(t *testing.T) {
 	for _, c := range unbiasedOperators() {
 		var spread average
@@ -258,8 +259,8 @@ func TestPowerSGDWritesTheFactorsOfEachMatrix(t *testing.T) {
 	}
 }
 
-// What was sent and what is still to be sent are the sum of what was given, exactly for integers, of
-// all operators that make integers of integers.
+// What was sent and what is still to be sent are the sum of what was given, exactly for integers,
+// of all operators that make integers of integers.
 func TestErrorFeedbackLosesNothing(t *testing.T) {
 	for _, c := range []compress.Chain{
 		{compress.TopK{Share: 0.1}}, {compress.RandomK{Share: 0.1}}, {compress.Float16{}}, {compress.BFloat16{}},
