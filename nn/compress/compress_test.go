@@ -83,62 +83,111 @@ func TestContractiveOperatorsLoseNoMoreThanTheirBound(t *testing.T) {
 	}
 }
 
-// The mean over draws of an unbiased operator is the vector, and its variance is within its bound.
-func TestUnbiasedOperatorsAreRightOnTheAverageWithinTheirVariance(t *testing.T) {
-	const vectors, draws = 100, 100 // 10,000 codes of each operator
-	for _, c := range []struct {
-		chain compress.Chain
-		omega func(d float64, x []float32) float64
-	}{
-		{compress.Chain{compress.RandomK{Share: 0.25}}, func(d float64, _ []float32) float64 {
-			return d/math.Ceil(d/4) - 1
-		}},
-		{compress.Chain{compress.QSGD{Levels: 7}}, func(d float64, _ []float32) float64 {
-			return math.Min(d/49, math.Sqrt(d)/7)
-		}},
-		{compress.Chain{compress.Natural{}}, func(float64, []float32) float64 { return 1.0 / 8 }},
-		{compress.Chain{compress.Ternary{}}, func(_ float64, x []float32) float64 { // Σ|x|·max − Σx²
-			one, most := 0.0, 0.0
-			for _, v := range x {
-				one, most = one+math.Abs(float64(v)), math.Max(most, math.Abs(float64(v)))
+// unbiased is an operator with its ω for a vector and, by its definition, the variance there.
+type unbiased struct {
+	chain    compress.Chain
+	omega    func(x []float32) float64
+	variance func(x []float32) float64
+}
+
+// rounded is the variance of rounding to either neighbour among the multiples of a unit.
+func rounded(x []float32, unit float64) (sum float64) {
+	for _, v := range x {
+		if unit > 0 {
+			_, p := math.Modf(math.Abs(float64(v)) / unit)
+			sum += unit * unit * p * (1 - p)
+		}
+	}
+	return sum
+}
+
+// most is the largest absolute value.
+func most(x []float32) (size float64) {
+	for _, v := range x {
+		size = math.Max(size, math.Abs(float64(v)))
+	}
+	return size
+}
+
+func unbiasedOperators() []unbiased {
+	const levels, block = 7, 32
+	ternary := func(x []float32) (sum float64) {
+		for _, v := range x {
+			sum += math.Abs(float64(v)) * (most(x) - math.Abs(float64(v)))
+		}
+		return sum
+	}
+	natural := func(x []float32) (sum float64) {
+		for _, v := range x {
+			if v != 0 {
+				size := math.Abs(float64(v))
+				low := math.Exp2(math.Floor(math.Log2(size)))
+				sum += (size - low) * (2*low - size)
 			}
-			return one*most/square(x) - 1
-		}},
-		{compress.Chain{compress.Blocks{Bits: 4, Block: 32, Rounding: compress.Stochastic}},
-			func(d float64, x []float32) float64 { // a step is the block's largest ÷ 7
-				most := 0.0
-				for _, v := range x {
-					most = math.Max(most, math.Abs(float64(v)))
+		}
+		return sum
+	}
+	kept := func(x []float32) float64 { return float64(len(x))/math.Ceil(float64(len(x))/4) - 1 }
+	return []unbiased{
+		{compress.Chain{compress.RandomK{Share: 0.25}}, kept, func(x []float32) float64 { return kept(x) * square(x) }},
+		{compress.Chain{compress.QSGD{Levels: levels}}, func(x []float32) float64 {
+			d := float64(len(x))
+			return math.Min(d/levels/levels, math.Sqrt(d)/levels)
+		}, func(x []float32) float64 { return rounded(x, math.Sqrt(square(x))/levels) }},
+		{compress.Chain{compress.Natural{}}, func([]float32) float64 { return 1.0 / 8 }, natural},
+		{compress.Chain{compress.Ternary{}}, func(x []float32) float64 { return math.Sqrt(float64(len(x))) }, ternary},
+		{compress.Chain{compress.Blocks{Bits: 4, Block: block, Rounding: compress.Stochastic}},
+			func(x []float32) float64 { return min(block, float64(len(x))) / 49 / 4 },
+			func(x []float32) (sum float64) {
+				for part := range slices.Chunk(x, block) {
+					sum += rounded(part, most(part)/7)
 				}
-				return d * most * most / 49 / 4 / square(x)
+				return sum
 			}},
-	} {
-		of := 0.0     // its bound is the variance, on the average
-		excess := 0.0 // of the squared error of means over what draws explain
-		for i := range vectors {
-			r := random(uint64(i))
-			x := vector(r, 8+r.IntN(120))
-			sum, spread := make([]float64, len(x)), 0.0
-			for range draws {
-				y := through(t, c.chain, x, compress.None, r)
-				spread += distance(x, y) / draws
-				for j, v := range y {
-					sum[j] += float64(v) / draws
-				}
+	}
+}
+
+// average is a mean and how far it is off, in standard errors, if it is to be 0.
+type average struct{ n, sum, squares float64 }
+
+func (a *average) add(v float64) { a.n, a.sum, a.squares = a.n+1, a.sum+v, a.squares+v*v }
+
+func (a *average) errors() float64 { return math.Abs(a.sum) / math.Sqrt(a.squares+1e-30) }
+
+// Of an unbiased operator the variance by its definition is within ω for each of 10,000 vectors,
+// and codes of all of them have that variance and no bias: neither along the vector or a half of
+// it, nor across it.
+func TestUnbiasedOperatorsAreRightOnTheAverageWithinTheirVariance(t *testing.T) {
+	for _, c := range unbiasedOperators() {
+		var spread average
+		var bias [3]average
+		for i := range 30_000 { // each vector thrice
+			r := random(uint64(i / 3))
+			x := vector(r, 1+r.IntN(120))
+			size, variance := square(x), c.variance(x)
+			if variance > c.omega(x)*size*(1+1e-6) {
+				t.Fatalf("%T of %v has the variance %g, ω is %g", c.chain[0], x, variance, c.omega(x))
 			}
-			bound := c.omega(float64(len(x)), x) * square(x)
-			of += spread / (bound + 1e-9*square(x)) / vectors
-			off := 0.0
+			y := through(t, c.chain, x, compress.None, random(uint64(i+50_000)))
+			if variance <= 1e-6*size {
+				continue
+			}
+			var sums [3]float64
 			for j, v := range x {
-				off += (sum[j] - float64(v)) * (sum[j] - float64(v))
+				off := float64(y[j]) - float64(v)
+				sums[0] += off * float64(v) / size
+				sums[1] += off * float64(v) / size * float64(1-2*(2*j/len(x)))
+				sums[2] += off / math.Sqrt(variance) * float64(1-2*(j%2))
 			}
-			excess += off / (spread/draws + 1e-9*square(x)) / vectors
+			for k, sum := range sums {
+				bias[k].add(sum)
+			}
+			spread.add(distance(x, y)/variance - 1)
 		}
-		if of > 1.05 {
-			t.Errorf("%T: the variance is %.2f times its bound", c.chain[0], of)
-		}
-		if excess > 1.3 { // 1 without bias
-			t.Errorf("%T: means of %d draws are off %.2f times as far as draws explain", c.chain[0], draws, excess)
+		for _, a := range append(bias[:], spread) {
+			if t.Logf("%T: %.1f standard errors", c.chain[0], a.errors()); a.n < 15_000 || !(a.errors() <= 4) {
+				t.Errorf("%T: a mean over %g codes is off by %.1f standard errors", c.chain[0], a.n, a.errors())
+			}
 		}
 	}
 }
@@ -210,32 +259,37 @@ func TestPowerSGDWritesTheFactorsOfEachMatrix(t *testing.T) {
 	}
 }
 
-// What was sent and what is still to be sent are the sum of what was given, exactly for integers.
+// What was sent and what is still to be sent are the sum of what was given, exactly for integers,
+// of all operators that make integers of integers.
 func TestErrorFeedbackLosesNothing(t *testing.T) {
-	for seed := range uint64(100) {
-		r := random(seed)
-		d := 1 + r.IntN(100)
-		c := compress.Chain{compress.TopK{Share: 0.1}}
-		e, receiver := c.NewEncoder(d, nil, compress.EF, r), c.NewDecoder(d, nil, compress.EF)
-		given, sent := make([]float32, d), make([]float32, d)
-		code, y := make([]float32, e.Size()), make([]float32, d)
-		for range 50 {
-			x := make([]float32, d)
-			for i := range x {
-				x[i] = float32(r.IntN(2001) - 1000)
-				given[i] += x[i]
-			}
-			e.Encode(code, x)
-			if err := receiver.Decode(y, code); err != nil {
-				t.Fatal(err)
+	for _, c := range []compress.Chain{
+		{compress.TopK{Share: 0.1}}, {compress.RandomK{Share: 0.1}}, {compress.Float16{}}, {compress.BFloat16{}},
+		{compress.Natural{}}, {compress.TopK{Share: 0.1}, compress.BFloat16{}},
+		{compress.RandomK{Share: 0.2}, compress.Natural{}},
+	} {
+		for seed := range uint64(100) {
+			r := random(seed)
+			d := 1 + r.IntN(100)
+			e, receiver := c.NewEncoder(d, nil, compress.EF, r), c.NewDecoder(d, nil, compress.EF)
+			given, sent := make([]float32, d), make([]float32, d)
+			code, x, y := make([]float32, e.Size()), make([]float32, d), make([]float32, d)
+			for range 50 {
+				for i := range x {
+					x[i] = float32(r.IntN(2001) - 1000)
+					given[i] += x[i]
+				}
+				e.Encode(code, x)
+				if err := receiver.Decode(y, code); err != nil {
+					t.Fatal(err)
+				}
+				for i := range sent {
+					sent[i] += y[i]
+				}
 			}
 			for i := range sent {
-				sent[i] += y[i]
-			}
-		}
-		for i := range sent {
-			if sent[i]+e.Memory()[i] != given[i] {
-				t.Fatalf("value %d: %v sent and %v left of %v", i, sent[i], e.Memory()[i], given[i])
+				if sent[i]+e.Memory()[i] != given[i] {
+					t.Fatalf("%v: value %d: %v sent and %v left of %v", c, i, sent[i], e.Memory()[i], given[i])
+				}
 			}
 		}
 	}
