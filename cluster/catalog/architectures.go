@@ -111,7 +111,7 @@ func addPeers(c *Catalog) {
 			return *a, a.Validate()
 		}))
 	a.Declare("local", local.Architecture{}, "the baseline: peers train alone and exchange nothing")
-	a.Refuse("d-psgd", "compress", "neighbours are sent models, of which all values are needed; write choco: "+
-		"{compress: […]}, which sends differences of them")
+	a.Refuse("d-psgd", "compress", "models travel whole; write choco: {compress: […]}, which sends compressed "+
+		"differences of them")
 	a.Refuse("local", "compress", "there is nothing to compress: peers send nothing")
 }

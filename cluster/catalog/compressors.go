@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"slices"
+
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -102,11 +104,12 @@ func (c *Catalog) whole(section **syntax.Node) (chain compress.Chain, err error)
 	if err := settings.Decode(*section, &s); err != nil {
 		return nil, err
 	}
+	given := slices.Clone(s.Models)
 	if chain, err = c.chain(s.Models); err != nil {
 		return nil, err
 	}
-	if err := chain.Models(); err != nil {
-		return nil, syntax.Errorf(s.Models[0], "%w", err)
+	if err := chain.Models(); err != nil { // about the first: others stand in no chain
+		return nil, syntax.Errorf(given[0], "%w", err)
 	}
 	*section, err = settings.Encode(&s)
 	return chain, err
