@@ -32,8 +32,8 @@ func compressed(reduce collective.Reduce, every int, f compress.Feedback,
 
 var everyFeedback = []compress.Feedback{compress.None, compress.EF, compress.EF21}
 
-// Operators that lose nothing change no bit of a mean of gradients. Differences of models, and those
-// of EF21, are rounded.
+// Operators that lose nothing change no bit of a mean of gradients. Differences of models, and
+// those of EF21, are rounded.
 func TestCompressionThatLosesNothingChangesNothing(t *testing.T) {
 	for _, shards := range [][]int{{50}, {64, 64, 64}, uneven} {
 		task := simtest.Task(simtest.Perceptron(20, 15, 4), shards, 16, momentum(0.02))
@@ -296,7 +296,8 @@ func TestCompressedResultDependsNotOnProcessors(t *testing.T) {
 }
 
 func TestCompressedCostIsWhatARoundTakesInVirtualTime(t *testing.T) {
-	for _, chain := range []compress.Chain{{compress.TopK{Share: 0.01}}, {compress.Int(8)}, {compress.PowerSGD{Rank: 1}}} {
+	for _, chain := range []compress.Chain{{compress.TopK{Share: 0.01}}, {compress.Int(8)},
+		{compress.PowerSGD{Rank: 1}}} {
 		for _, f := range everyFeedback {
 			for _, n := range []int{2, 3, 8} {
 				g := newTerrain(n, 5000, 1).each(func(_, _ int) train.Line {
@@ -316,7 +317,8 @@ func TestCompressedCostIsWhatARoundTakesInVirtualTime(t *testing.T) {
 				update := 2 * 5000 * time.Microsecond // of the model, by the mean of the gradients
 				took := apiece(g.play(t, made.(collective.Architecture), 8)) - update
 				if off := math.Abs(float64(c.Options[0].Time - took)); off > 0.01*float64(took) {
-					t.Errorf("%T over %d ranks: %v by formula, %v in virtual time", chain[0], n, c.Options[0].Time, took)
+					t.Errorf("%T over %d ranks: %v by formula, %v in virtual time", chain[0], n, c.Options[0].Time,
+						took)
 				}
 			}
 		}

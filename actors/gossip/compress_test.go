@@ -28,8 +28,8 @@ func TestCodesTrainAndDependNotOnProcessors(t *testing.T) {
 			var digest uint64
 			var models [][]float32
 			for procs := 1; procs <= 2; procs++ {
-				s := &stage{task: newTask(6, 40, 8, 12, 3), rules: all(exchange, i%2 == 0), steps: []time.Duration{9 * ms, 10 * ms}, threads: procs,
-					edge: link.Uniform{Min: ms, Max: 8 * ms}, end: 3000 * ms}
+				s := &stage{task: newTask(6, 40, 8, 12, 3), rules: all(exchange, i%2 == 0), threads: procs,
+					steps: []time.Duration{9 * ms, 10 * ms}, edge: link.Uniform{Min: ms, Max: 8 * ms}, end: 3000 * ms}
 				s.rules.Choice.Share, s.rules.Compress = 0.4, chain
 				before := runtime.GOMAXPROCS(procs)
 				got := s.run(t)
@@ -46,7 +46,8 @@ func TestCodesTrainAndDependNotOnProcessors(t *testing.T) {
 				first := loss(s.task.Initial())
 				for peer, m := range got {
 					if after := loss(m); !(after < 0.7*first) {
-						t.Errorf("%T, %s: the loss of peer %d went from %g to %g", chain[0], exchange, peer, first, after)
+						t.Errorf("%T, %s: the loss of peer %d went from %g to %g", chain[0], exchange, peer, first,
+							after)
 					}
 				}
 			}

@@ -61,10 +61,10 @@ func inner(n *syntax.Node) string { return strings.TrimSuffix(strings.TrimPrefix
 
 func TestArchitecturesThatDoNotCompressSayWhy(t *testing.T) {
 	for architecture, want := range map[string]string{
-		"kind: d-psgd, compress: {models: [int8]}": "plan.yaml:4:30: architecture.compress: models travel whole; write " +
-			"choco: {compress: […]}, which sends compressed differences of them",
-		"kind: local, compress: {up: [int8]}": "plan.yaml:4:29: architecture.compress: there is nothing to compress: peers " +
-			"send nothing",
+		"kind: d-psgd, compress: {models: [int8]}": "plan.yaml:4:30: architecture.compress: models travel whole; " +
+			"write choco: {compress: […]}, which sends compressed differences of them",
+		"kind: local, compress: {up: [int8]}": "plan.yaml:4:29: architecture.compress: there is nothing to " +
+			"compress: peers send nothing",
 	} {
 		if _, err := built(t, architecture); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v\nwant %s", architecture, err, want)
