@@ -10,9 +10,10 @@
 // is the number of the model's parameters, or of those of a shard of it, S the number of vectors
 // that the optimiser remembers (1 with momentum), and N the number of workers. Values are float32:
 // parameters, or the loss divided by a parameter for gradients. Decoding does not check any of
-// this; a receiver refuses what differs. Where a plan compresses, a Push, a Parameters and a Model
-// have the words of a code instead, see nn/compress, but for the Parameters with which a worker is
-// greeted, and the Model that a neighbour gets first.
+// this; a receiver refuses what differs. Where a plan compresses, a Push, a Parameters, a Chunk and
+// a Model have the words of a code instead, see nn/compress, but for the Parameters with which a
+// worker is greeted, the Chunk of a vote, and the Model that a neighbour gets first of differences.
+// The answer of AD-PSGD is then the code of the model that the sender had, not the mean.
 //
 //	head          tensors   values     what they are
 //	Push          1         P          a gradient, or the sum of several

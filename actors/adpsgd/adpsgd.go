@@ -11,10 +11,10 @@
 // The graph is bipartite, so that peers never wait in a circle: active peers begin exchanges, and
 // passive ones answer at once. Both train alike (section 4 of the paper, "deadlock prevention").
 //
-// Averaging leaves the sum of all models unchanged. An exchange may change it if one of the two
-// peers crashes. If the passive peer crashes, the active one keeps its model, whether or not the
-// passive one had averaged, and goes on when the view says that it has gone. If the active peer
-// crashes before it gets the mean, the passive one goes on with the mean.
+// Averaging leaves the sum of all models unchanged, also where their codes travel. An exchange may
+// change it if one of the two peers crashes. If the passive peer crashes, the active one keeps its
+// model, whether or not the passive one had averaged, and goes on when the view says that it has
+// gone. If the active peer crashes before it gets the mean, the passive one goes on with the mean.
 package adpsgd
 
 import (
@@ -23,6 +23,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 // RolePeer is the only role of the architecture.
@@ -53,6 +54,15 @@ type Architecture struct {
 	// Lead bounds how many steps a peer may be ahead of the slowest of all; −1 is no
 	// bound. With a bound, those who are there must be connected, so that they hear of each other.
 	Lead int `plan:"lead" range:"0.." none:"-1" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
+	// Compress, unless empty, is what is done to models before they travel: Q, which writes each
+	// value with fewer bits. Both peers of an exchange then move by half the difference of what
+	// both codes stand for,
+	//
+	//	x_i ← x_i + (Q(x_j) − Q(x_i))/2,   x_j ← x_j + (Q(x_i) − Q(x_j))/2
+	//
+	// so that the sum of both remains. Operators that keep a part of the values are refused: peers
+	// do not know each other's models, to send differences of them as CHOCO-SGD does.
+	Compress compress.Chain `key:"compress"`
 }
 
 var _ train.Architecture = Architecture{}
@@ -61,7 +71,12 @@ var _ train.Architecture = Architecture{}
 func Default() Architecture { return Architecture{Graph: Topology, Lead: -1} }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
-func (a Architecture) Validate() error { return field.Check(a) }
+func (a Architecture) Validate() error {
+	if err := field.Check(a); err != nil {
+		return err
+	}
+	return field.Within(a, "Compress", a.Compress.Models())
+}
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {

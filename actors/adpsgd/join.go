@@ -17,7 +17,7 @@ func (p *peer) change(ctx actor.Context, head *protos.View) {
 	}
 	p.view = view
 	if p.partner != none && !p.member(p.partner).Present {
-		p.partner = none
+		p.part()
 	}
 	if p.joining.Change(ctx, head) {
 		p.enter(ctx)
@@ -35,7 +35,7 @@ func (p *peer) enter(ctx actor.Context) {
 // refused goes on without an exchange that its partner has no model for.
 func (p *peer) refused(ctx actor.Context, head *protos.Busy) {
 	if p.partner == int(head.Node) && head.Exchange == p.exchange {
-		p.partner = none
+		p.part()
 		p.advance(ctx)
 	}
 }

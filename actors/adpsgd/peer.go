@@ -36,6 +36,7 @@ type peer struct {
 	idle    peers.Idle
 	random  *rand.Rand
 	joining peers.Joining
+	codec   *train.Codec
 	models  *protos.Messages[*protos.Model]
 	active  bool
 	others  []int32 // that it can average with in any topology of the run, present or not, ascending
@@ -44,6 +45,7 @@ type peer struct {
 	phase    phase
 	gradient *protos.Tensor // of the step under way, once it is there
 	partner  int            // in the exchange under way
+	sent     *protos.Tensor // what it got of this peer's model: the code; nil between exchanges
 	exchange uint64         // its number
 	news     bool           // the clock has something that neighbours have not been told
 	due      bool           // neighbours are to be told the clock
@@ -62,7 +64,7 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 	p := &peer{
 		env: env, arch: a, local: local, replica: peers.NewReplica(env, task),
 		lead: peers.NewLead(env, a.Lead), drift: peers.NewDrift(a.Moved), idle: peers.NewIdle(env),
-		random: env.Rand("partner"),
+		random: env.Rand("partner"), codec: train.NewCodec(env, task, a.Compress),
 		models: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
 		others: choices[node], view: view,
 		partner: none,
@@ -223,12 +225,20 @@ func (p *peer) propose(ctx actor.Context) {
 	}
 	p.exchange++
 	p.env.Record(actors.Event{Kind: actors.Selected, Origin: p.partner})
-	p.send(ctx, p.partner, p.exchange, true)
+	p.sent = p.codec.Encode(p.replica.Params)
+	p.send(ctx, p.partner, p.exchange, true, p.sent.Retain())
 }
 
-// send sends the model, as a wish for another's or as an answer.
-func (p *peer) send(ctx actor.Context, node int, exchange uint64, wanted bool) {
-	m, head := p.models.Get(p.replica.Params.Retain())
+// part ends the exchange under way.
+func (p *peer) part() {
+	p.partner = none
+	p.sent.Release()
+	p.sent = nil
+}
+
+// send sends a model as it travels, which it takes over, as a wish for another's or as an answer.
+func (p *peer) send(ctx actor.Context, node int, exchange uint64, wanted bool, model *protos.Tensor) {
+	m, head := p.models.Get(model)
 	head.Node, head.Step, head.Age, head.Exchange = int32(p.env.Node()), p.replica.Steps, p.replica.Version, exchange
 	head.Wanted, head.Answer = wanted, !wanted
 	head.Floor, head.Others = p.lead.Append(head.Others[:0])
@@ -246,15 +256,16 @@ func (p *peer) finish() {
 	p.due = true
 }
 
-// model takes in a neighbour's model, which is a wish to average or a mean.
+// model takes in a neighbour's model, which is a wish to average or an answer.
 func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 	_, known := slices.BinarySearch(p.others, head.Node)
+	size := p.codec.Size(len(p.replica.Params.Data))
 	switch {
 	case !known || head.Wanted == head.Answer || head.Wanted && p.active:
 		actors.Fail(p.env, "model of node %d, which does not average with this one so", head.Node)
 		return
-	case !actors.IsVector(m.Tensors, len(p.replica.Params.Data)):
-		actors.Fail(p.env, "model of node %d that is not one vector of %d", head.Node, len(p.replica.Params.Data))
+	case !actors.IsVector(m.Tensors, size):
+		actors.Fail(p.env, "model of node %d that is not one vector of %d", head.Node, size)
 		return
 	}
 	p.merge(head.Node, head.Floor, head.Others)
@@ -263,23 +274,61 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, m *protos.Message) {
 		busy := &protos.Busy{Node: int32(p.env.Node()), Exchange: head.Exchange}
 		ctx.Send(p.member(int(head.Node)).PID, protos.NewMessage(busy))
 	case head.Wanted:
-		p.average(m.Tensors[0].Data)
+		answer := p.average(m.Tensors[0])
 		p.env.Record(actors.Event{Kind: actors.Merged, Origin: int(head.Node), Step: head.Step})
-		p.send(ctx, int(head.Node), head.Exchange, false)
+		p.send(ctx, int(head.Node), head.Exchange, false, answer)
 	case p.partner == int(head.Node) && head.Exchange == p.exchange:
 		p.env.Record(actors.Event{Kind: actors.Merged, Origin: int(head.Node), Step: head.Step})
-		p.replica.Replace(m.Tensors[0].Retain())
+		p.settle(m.Tensors[0])
 		p.drift.Mark(p.replica.Params)
-		p.partner = none
+		p.part()
 	}
 	p.advance(ctx)
 }
 
-// average makes the model the mean of itself and another.
-func (p *peer) average(other []float32) {
+// average makes the model the mean of itself and another, and returns what the other peer is to
+// have: that mean, or where models are compressed the code of this peer's as it was.
+func (p *peer) average(other *protos.Tensor) (answer *protos.Tensor) {
+	if p.codec != nil {
+		answer = p.codec.Encode(p.replica.Params)
+		p.approach(answer, other)
+		return answer
+	}
 	own := p.replica.Writable()
-	nn.ScaledSum(own, 0.5, own, other)
+	nn.ScaledSum(own, 0.5, own, other.Data)
 	p.env.Charge(2 * float64(len(own)))
+	return p.replica.Params.Retain()
+}
+
+// settle takes in the answer to what this peer has sent.
+func (p *peer) settle(answer *protos.Tensor) {
+	if p.codec != nil {
+		p.approach(p.sent, answer)
+		return
+	}
+	p.replica.Replace(answer.Retain())
+}
+
+// approach moves the model by half the difference of what two codes stand for. The other peer moves
+// by as much the other way.
+func (p *peer) approach(own, other *protos.Tensor) {
+	from, err := p.codec.Decode(own)
+	if err != nil {
+		actors.Fail(p.env, "its own model: %w", err)
+		return
+	}
+	defer from.Release()
+	to, err := p.codec.Decode(other)
+	if err != nil {
+		actors.Fail(p.env, "the model of another peer: %w", err)
+		return
+	}
+	defer to.Release()
+	params := p.replica.Writable()
+	for i, v := range params {
+		params[i] = v + (to.Data[i]-from.Data[i])/2
+	}
+	p.env.Charge(3 * float64(len(params)))
 }
 
 // merge takes in what another peer knows of how far all are.

@@ -36,6 +36,9 @@ type churn struct {
 	asked        int  // how many there were
 	again        int  // how many had a place after they had come
 
+	// heard, unless nil, looks at the chunks that come where chunks are posted.
+	heard func(head *protos.Chunk, values []float32)
+
 	// late is how long the coordinator's messages to a node take; nil stands for no time.
 	late func(node int) time.Duration
 	// delay returns the delay of a link; nil stands for delays that differ.
@@ -142,6 +145,9 @@ func (r *receiver) Receive(ctx actor.Context) {
 		return
 	}
 	c, place, values := r.churn, head.Place(), len(m.Tensors[0].Data)
+	if c.heard != nil {
+		c.heard(head, m.Tensors[0].Data)
+	}
 	if c.asked++; c.asked%2 == 0 {
 		if ready := r.posts.Take(place, values); ready != nil {
 			copy(ready.Data, m.Tensors[0].Data)

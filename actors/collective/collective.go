@@ -6,6 +6,8 @@
 // are computed when they are needed; each has its own file. A reduction walks through the schedule
 // of its rank with the chunks that arrive, in whatever order. The worker lends it the network.
 //
+// Where vectors are compressed, ranks gather the codes of all, and each sums what they stand for.
+//
 // Every element is summed in one order, which depends only on the number of ranks and the element's
 // place, so all ranks end a round with the same bits. Empty chunks travel too: an algorithm sends
 // the same number of messages for every length of the vector, and a round that is over at one rank
@@ -22,6 +24,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 // RoleWorker is the only role of the architecture.
@@ -79,6 +82,13 @@ type Architecture struct {
 	// architectures: after a round all have made as many steps, and inside it nobody is more
 	// than Every ahead.
 	Moved float64 `plan:"moved" range:"0.." with:"reduce=models" doc:"models are averaged only when one has moved by more than this (Euclidean norm) since the last time"`
+	// Compress, unless empty, is what is done to each worker's gradient before it travels, or with
+	// Models to the difference of its model from the last one that all had in common. It goes with
+	// AllToAll: a code of a sum needs the sum, and partial sums of codes are none. Feedback says
+	// what becomes of what is lost (D. Basu et al., "Qsparse-local-SGD: Distributed SGD with
+	// Quantization, Sparsification, and Local Computations", NeurIPS 2019, is Models with EF).
+	Compress compress.Chain `key:"compress"`
+	Feedback compress.Feedback
 }
 
 var _ train.Architecture = Architecture{}
@@ -87,7 +97,21 @@ var _ train.Architecture = Architecture{}
 func Default() Architecture { return Architecture{Algorithm: Ring, Every: 1, Reduce: Gradients} }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
-func (a Architecture) Validate() error { return field.Check(a) }
+func (a Architecture) Validate() error {
+	if err := field.Check(a); err != nil {
+		return err
+	}
+	if a.compresses() && a.Algorithm != AllToAll && a.Algorithm != Auto {
+		return field.Errorf(a, "Algorithm", "%s or %s with compress: the others send partial sums, and a sum of codes "+
+			"is no code", AllToAll, Auto)
+	}
+	if f := a.Feedback; a.compresses() && f != compress.EF && f != compress.EF21 && f != compress.None {
+		return field.Errorf(a, "Feedback", "ef, ef21 or none")
+	}
+	return field.Within(a, "Compress", a.Compress.Validate())
+}
+
+func (a *Architecture) compresses() bool { return len(a.Compress) > 0 }
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {

@@ -30,7 +30,7 @@ func (a Architecture) Choose(l train.Layout, weigh bool) (train.Architecture, *t
 	}
 	c := &train.Choice{Key: "algorithm", Word: string(a.Algorithm)}
 	for _, algorithm := range []Algorithm{AllToAll, Ring, Butterfly, Tree, Hierarchical} {
-		if algorithm == Hierarchical && !l.Sites {
+		if algorithm == Hierarchical && !l.Sites || algorithm != AllToAll && a.compresses() {
 			continue
 		}
 		as := a
@@ -72,7 +72,8 @@ func (a *Architecture) cost(l *train.Layout) time.Duration {
 	if n == 1 {
 		return 0
 	}
-	c := &costing{layout: l, every: a.Every, ranks: make([]costed, n), lines: map[int]time.Duration{}}
+	c := &costing{layout: l, every: a.Every, work: a.work(l), ranks: make([]costed, n),
+		lines: map[int]time.Duration{}}
 	var sites []int32
 	slowest := time.Duration(0)
 	for _, w := range l.Workers {
@@ -81,7 +82,7 @@ func (a *Architecture) cost(l *train.Layout) time.Duration {
 	}
 	for rank := range c.ranks {
 		r := &c.ranks[rank]
-		r.schedule = newSchedule(a, part{n: n, rank: rank, values: l.Params}, sites)
+		r.schedule = a.scheduleOf(part{n: n, rank: rank, values: l.Params}, l, sites)
 		r.size = r.schedule.size()
 		r.come = make([]uint64, 2*r.size/64+1)
 	}
@@ -99,10 +100,34 @@ func (a *Architecture) cost(l *train.Layout) time.Duration {
 	return max(0, (last-first)/(allRounds-firstRounds)-slowest)
 }
 
+// scheduleOf is the schedule of a rank for vectors as they travel.
+func (a *Architecture) scheduleOf(p part, l *train.Layout, sites []int32) schedule {
+	if !a.compresses() {
+		return newSchedule(a, p, sites)
+	}
+	p.values = a.Compress.Size(l.Params, l.Tensors)
+	return &gather{p}
+}
+
+// work is the number of FLOPs that a round takes beside the sums of its schedule: codes, and the
+// sum of what they stand for.
+func (a *Architecture) work(l *train.Layout) float64 {
+	if !a.compresses() {
+		return 0
+	}
+	encode, decode := a.Compress.Work(l.Params, l.Tensors, a.Feedback)
+	work := encode + float64(len(l.Workers))*(decode+float64(l.Params))
+	if a.Reduce == Models { // differences
+		work += 2 * float64(l.Params)
+	}
+	return work
+}
+
 // costing is some rounds of which only the times are known.
 type costing struct {
 	layout *train.Layout
 	every  int
+	work   float64
 	ranks  []costed
 	lines  map[int]time.Duration // when the links that have a rate are free
 	flying flights
@@ -125,10 +150,12 @@ func (r *costed) bit(round, position int) (word *uint64, mask uint64) {
 	return &r.come[place/64], 1 << (place % 64)
 }
 
-// begin lets a rank make the steps of its round.
+// begin lets a rank make the steps of its round, and encode and decode.
 func (c *costing) begin(rank int) {
-	r := &c.ranks[rank]
-	r.free = after(r.free, float64(c.every)*float64(c.layout.Workers[rank].Step))
+	r, w := &c.ranks[rank], &c.layout.Workers[rank]
+	if r.free = after(r.free, float64(c.every)*float64(w.Step)); c.work > 0 {
+		r.free = after(r.free, c.work/w.Speed*1e9)
+	}
 }
 
 // land brings a message through the downlink, or to its rank.

@@ -92,10 +92,15 @@ func (a *arrivals) Observe(at time.Duration, node int, e actors.Event) {
 // stepTime.
 func (g *terrain) run(t testing.TB, a collective.Algorithm, rounds int) []time.Duration {
 	t.Helper()
+	return g.play(t, collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}, rounds)
+}
+
+// play is run for any architecture.
+func (g *terrain) play(t testing.TB, architecture collective.Architecture, rounds int) []time.Duration {
+	t.Helper()
 	seen := &arrivals{of: make([]int, len(g.workers)), over: make([]time.Duration, rounds)}
 	d := &world.Deployment{Seed: 1, Observer: seen, Bounded: true}
 	n := link.New(1, append(slices.Clone(g.task.Workers), actors.Coordinator))
-	architecture := collective.Architecture{Algorithm: a, Every: 1, Reduce: collective.Gradients}
 	for i, w := range g.workers {
 		d.Nodes = append(d.Nodes, world.Node{Name: g.task.Workers[i], Role: collective.RoleWorker,
 			Profile: world.Profile{Cores: 1, Speed: w.Speed, Step: stepTime},

@@ -19,6 +19,8 @@ type learner interface {
 	// contribution is the vector that is summed over all ranks, to be read. The reference is the
 	// caller's; the same values can be had again until the round is settled.
 	contribution() *protos.Tensor
+	// base is what contributions are differences from; nil for nothing.
+	base() *protos.Tensor
 	// weight is what the sum over all ranks is to be divided by, if all batches of the round have
 	// the given weight together.
 	weight(batches float64) float64
@@ -37,11 +39,11 @@ type learner interface {
 	model() *peer.Replica
 }
 
-func newLearner(env actors.Env, task *train.Task, reduce Reduce) learner {
+func newLearner(env actors.Env, task *train.Task, a *Architecture) learner {
 	l := local{env: env, batch: float32(task.Batch), replica: peer.NewReplica(env, task)}
-	if reduce == Models {
+	if a.Reduce == Models {
 		l.mean = l.replica.Params.Retain()
-		return &averager{local: l}
+		return &averager{local: l, differs: a.compresses()}
 	}
 	return &accumulator{local: l}
 }
@@ -94,6 +96,8 @@ func (a *accumulator) step(gradient *protos.Tensor, samples int) {
 
 func (a *accumulator) contribution() *protos.Tensor { return a.sum.Retain() }
 
+func (a *accumulator) base() *protos.Tensor { return nil }
+
 func (a *accumulator) weight(batches float64) float64 { return batches }
 
 func (a *accumulator) settle(mean *protos.Tensor) {
@@ -115,8 +119,9 @@ func (a *accumulator) adopt(joint, outcome *protos.Tensor) {
 // averager learns by Models. Its outcome is the joint model itself.
 type averager struct {
 	local
-	samples int // of the round's steps
-	steps   int // of the round
+	samples int  // of the round's steps
+	steps   int  // of the round
+	differs bool // contributions are differences from the joint model
 }
 
 func (a *averager) step(gradient *protos.Tensor, samples int) {
@@ -128,12 +133,23 @@ func (a *averager) step(gradient *protos.Tensor, samples int) {
 
 func (a *averager) contribution() *protos.Tensor {
 	weight := float32(a.samples) / (a.batch * float32(a.steps))
-	if weight == 1 {
+	if weight == 1 && !a.differs {
 		return a.replica.Params.Retain()
 	}
 	v := a.env.Tensors().Copy(a.replica.Params.Data)
+	if a.differs {
+		nn.AddScaled(v.Data, -1, a.mean.Data)
+		a.env.Charge(float64(len(v.Data)))
+	}
 	a.multiply(v.Data, weight)
 	return v
+}
+
+func (a *averager) base() *protos.Tensor {
+	if a.differs {
+		return a.mean
+	}
+	return nil
 }
 
 func (a *averager) weight(batches float64) float64 { return batches / float64(a.steps) }

@@ -140,7 +140,13 @@ func (w *worker) enter() bool {
 		return false
 	}
 	p, sites := part{n: len(w.nodes), rank: w.rank, values: w.params}, w.sites()
-	w.models = newReduction(&w.architecture, p, sites)
+	if w.compressor != nil {
+		w.compressor.enter()
+		p.values = w.compressor.encoder.Size()
+		w.models = scheduled(p, &gather{p})
+	} else {
+		w.models = newReduction(&w.architecture, p, sites)
+	}
 	if w.architecture.Moved > 0 {
 		p.values = 1
 		w.votes = newReduction(&w.architecture, p, sites)

@@ -20,5 +20,5 @@ func (a Architecture) Messages(_, workers int) (messages, models float64) {
 	case Tree, Hierarchical: // of a few sites
 		messages = models
 	}
-	return messages / every, models / every
+	return messages / every, models / every * a.Compress.Ratio()
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
 )
@@ -58,6 +59,9 @@ func TestBothWorldsEndWithTheSameModel(t *testing.T) {
 			"network.sites={first: fra, \"*\": lhr}"}
 		if i%2 == 1 {
 			set = append(set, "architecture.reduce=models", "architecture.every=2")
+		}
+		if a == collective.AllToAll {
+			set = append(set, "architecture.compress={up: [{kind: random-k, share: 10%}, qsgd], feedback: ef21}")
 		}
 		virtual := last(t, driver.Virtual, set...)
 		equal := false

@@ -41,7 +41,12 @@ type reduction struct {
 }
 
 func newReduction(a *Architecture, p part, sites []int32) *reduction {
-	r := &reduction{rank: p.rank, schedule: newSchedule(a, p, sites)}
+	return scheduled(p, newSchedule(a, p, sites))
+}
+
+// scheduled is a rank's part in rounds that go by a schedule.
+func scheduled(p part, s schedule) *reduction {
+	r := &reduction{rank: p.rank, schedule: s}
 	if p.n > 1 {
 		r.size = r.schedule.size()
 	}
@@ -61,7 +66,9 @@ func (r *reduction) begin(input, output *protos.Tensor, weight float32) {
 	r.weight, r.factor = weight, reciprocal(weight)
 	if r.size == 0 {
 		copy(output.Data, input.Data)
-		divide(output.Data, weight)
+		if weight != 1 { // codes are no numbers to be divided
+			divide(output.Data, weight)
+		}
 		r.countQuotients(len(output.Data))
 	}
 }

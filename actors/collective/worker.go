@@ -10,6 +10,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -23,6 +24,7 @@ type worker struct {
 	task         *train.Task
 	params       int // of the model
 	chunks       *protos.Messages[*protos.Chunk]
+	compressor   *compressor // nil where vectors travel as they are
 	membership
 
 	finished uint64          // rounds; the steps of round r are r·Every to (r+1)·Every−1
@@ -46,10 +48,10 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 		return nil, err
 	}
 	w := &worker{
-		env: env, architecture: a, local: local, learner: newLearner(env, task, a.Reduce),
+		env: env, architecture: a, local: local, learner: newLearner(env, task, &a),
 		drift: peer.NewDrift(a.Moved), task: task, params: task.Model.Params(),
-		membership: membership{causes: map[int]string{}},
-		chunks:     protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} }),
+		membership: membership{causes: map[int]string{}}, compressor: newCompressor(env, task, &a),
+		chunks: protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} }),
 	}
 	w.drift.Mark(w.learner.joint())
 	return w, nil
@@ -136,7 +138,7 @@ func (w *worker) exchange(ctx actor.Context) {
 		if far {
 			vote.Data[0] = 1
 		}
-		w.reduce(ctx, w.votes, vote, 1)
+		w.reduce(ctx, w.votes, vote, w.env.Tensors().Get(1), 1)
 	default:
 		w.average(ctx)
 	}
@@ -144,15 +146,25 @@ func (w *worker) exchange(ctx actor.Context) {
 
 // average begins the reduction of what the ranks have learned.
 func (w *worker) average(ctx actor.Context) {
-	samples := w.batches.joint(w.finished*uint64(w.architecture.Every), w.architecture.Every)
-	weight := w.learner.weight(float64(samples) / float64(w.batches.batch))
-	w.reduce(ctx, w.models, w.learner.contribution(), float32(weight))
+	vector := w.learner.contribution()
+	if w.compressor != nil {
+		codes := w.compressor.gather(vector, w.rank, len(w.nodes))
+		w.reduce(ctx, w.models, codes, codes.Retain(), 1)
+		return
+	}
+	w.reduce(ctx, w.models, vector, w.env.Tensors().Get(len(vector.Data)), w.weight())
 }
 
-// reduce begins a reduction of this rank's vector, which it takes over, to the sum divided by a
-// weight.
-func (w *worker) reduce(ctx actor.Context, r *reduction, vector *protos.Tensor, weight float32) {
-	w.current, w.input, w.mean = r, vector, w.env.Tensors().Get(len(vector.Data))
+// weight is what the sum of what the ranks have learned is divided by.
+func (w *worker) weight() float32 {
+	samples := w.batches.joint(w.finished*uint64(w.architecture.Every), w.architecture.Every)
+	return float32(w.learner.weight(float64(samples) / float64(w.batches.batch)))
+}
+
+// reduce begins a reduction of this rank's vector to the sum divided by a weight, in another
+// vector. It takes over both.
+func (w *worker) reduce(ctx actor.Context, r *reduction, vector, sum *protos.Tensor, weight float32) {
+	w.current, w.input, w.mean = r, vector, sum
 	r.begin(w.input, w.mean, weight)
 	if r == w.models {
 		w.env.Post(w.mean, w.posts)
@@ -226,6 +238,24 @@ func (w *worker) advance(ctx actor.Context) {
 		w.decide(ctx, mean)
 		return
 	}
+	w.conclude(mean)
+}
+
+// conclude ends the round with what its reduction has found: a mean, or the codes of all ranks.
+func (w *worker) conclude(found *protos.Tensor) {
+	if w.compressor == nil {
+		w.settle(found)
+		return
+	}
+	mean, err := w.compressor.mean(found, w.weight())
+	if err != nil {
+		actors.Fail(w.env, "round %d: %w", w.finished, err)
+		return
+	}
+	if base := w.learner.base(); base != nil {
+		nn.AddScaled(mean.Data, 1, base.Data)
+		w.env.Charge(float64(w.params))
+	}
 	w.settle(mean)
 }
 
@@ -261,6 +291,9 @@ func (w *worker) decide(ctx actor.Context, votes *protos.Tensor) {
 // settle ends the round with its mean, which it owns, and begins the next. The mean is nil
 // if nobody has moved.
 func (w *worker) settle(mean *protos.Tensor) {
+	if w.compressor != nil {
+		w.compressor.end()
+	}
 	w.learner.settle(mean)
 	if mean != nil {
 		w.drift.Mark(mean)

@@ -10,6 +10,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 // pace lets peers train until the stopwatch has stopped.
@@ -74,8 +75,10 @@ func TestCycleAllocatesNothing(t *testing.T) {
 	latency.Choice = gossip.Choice{By: gossip.Latency, Share: 0.5}
 	clocked := one(gossip.Pull, false)
 	clocked.Every, clocked.Period, clocked.Moved = 0, 13*ms, 0.001
+	squeezed := one(gossip.PushPull, true)
+	squeezed.Compress = compress.Chain{compress.Int(8)}
 	for _, rules := range []gossip.Architecture{one(gossip.Push, true), all(gossip.Push, false), one(gossip.Pull, true),
-		latency, clocked} {
+		latency, clocked, squeezed} {
 		t.Run(fmt.Sprintf("%+v", rules), func(t *testing.T) {
 			simtest.ExpectNoAllocations(t, warm, steps,
 				func(watch *simtest.Stopwatch) { crowd(peers, rules).pace(t, watch) })

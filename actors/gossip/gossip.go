@@ -27,6 +27,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 // RolePeer is the only role of the architecture.
@@ -72,6 +73,11 @@ type Architecture struct {
 	// Lead bounds how many steps a peer may be ahead of the slowest; −1 is no bound. How peers hear
 	// of each other's steps, says Lead of package peer.
 	Lead int `plan:"lead" range:"0.." none:"-1" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
+	// Compress, unless empty, is what is done to models before they travel: each value is written
+	// with fewer bits. A peer merges what the code of another's model stands for into its own model
+	// as it is. Operators that keep a part of the values are refused: peers do not know each
+	// other's models, to send differences of them as CHOCO-SGD does.
+	Compress compress.Chain `key:"compress"`
 }
 
 // NoLead is the Lead of peers that are not bounded.
@@ -88,7 +94,12 @@ func Default() Architecture {
 var _ train.Architecture = Architecture{}
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
-func (a Architecture) Validate() error { return field.Check(a) }
+func (a Architecture) Validate() error {
+	if err := field.Check(a); err != nil {
+		return err
+	}
+	return field.Within(a, "Compress", a.Compress.Models())
+}
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {

@@ -18,5 +18,5 @@ func (a Architecture) Messages(neighbours, workers int) (messages, models float6
 	if a.Exchange == PushPull {
 		models *= 2
 	}
-	return messages + peers.LeadMessages(a.Lead, neighbours, workers), models
+	return messages + peers.LeadMessages(a.Lead, neighbours, workers), models * a.Compress.Ratio()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 // plain is a second, dumb implementation: a list of things to do, in the order of time, and
@@ -119,12 +120,28 @@ func (p *plain) exchange(i int) {
 }
 
 func (p *plain) average(i int, other []float32) {
+	if chain := p.rules.Compress; chain != nil {
+		e, d := chain.NewEncoder(len(other), nil, compress.None, nil), chain.NewDecoder(len(other), nil, compress.None)
+		code := make([]float32, e.Size())
+		e.Encode(code, other)
+		other = make([]float32, len(other))
+		if err := d.Decode(other, code); err != nil {
+			panic(err)
+		}
+	}
 	for k := range other {
 		p.models[i][k] = (p.models[i][k] + other[k]) / 2
 	}
 }
 
 func TestModelsAreThoseOfPlainLoopsToTheLastBit(t *testing.T) {
+	for _, chain := range []compress.Chain{nil, {compress.BFloat16{}}, {compress.Int(4)}} {
+		modelsAreThoseOfPlainLoops(t, chain)
+	}
+}
+
+func modelsAreThoseOfPlainLoops(t *testing.T, chain compress.Chain) {
+	t.Helper()
 	delay := func(i, j int) time.Duration {
 		return time.Duration(1_000_003*(7*i+3*j+1) + 101*i*i + 17*j)
 	}
@@ -137,7 +154,7 @@ func TestModelsAreThoseOfPlainLoopsToTheLastBit(t *testing.T) {
 				events := &log{}
 				s := &stage{task: newTask(peers, 10, 3, 4, 3, 3), rules: all(exchange, wait), threads: every - 1,
 					observer: events, end: end}
-				s.rules.Every = every
+				s.rules.Every, s.rules.Compress = every, chain
 				s.rules.Choice.Share = 0.5
 				p := &plain{task: s.task, rules: s.rules, step: step, delay: delay, size: (peers - 1 + 1) / 2,
 					choices: make([][]int, peers)}
@@ -159,7 +176,7 @@ func TestModelsAreThoseOfPlainLoopsToTheLastBit(t *testing.T) {
 				}
 
 				want := p.run(end)
-				name := fmt.Sprintf("%d peers, %s, every %d, wait %v", peers, exchange, every, wait)
+				name := fmt.Sprintf("%d peers, %s, every %d, wait %v, %T", peers, exchange, every, wait, chain)
 				for i := range want {
 					if !slices.Equal(got[i], want[i]) {
 						t.Errorf("%s: peer %d has other parameters than plain loops give", name, i)

@@ -21,6 +21,7 @@ type peer struct {
 	drift   peers.Drift
 	lead    *peers.Lead
 	choice  chooser
+	codec   *train.Codec
 
 	models   *protos.Messages[*protos.Model]
 	pulls    *protos.Messages[*protos.PullModel]
@@ -57,6 +58,7 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 		env: env, rules: a, local: local, replica: peers.NewReplica(env, task),
 		drift: peers.NewDrift(a.Moved), lead: peers.NewLead(env, a.Lead),
 		idle: peers.NewIdle(env), choice: chooser{env: env, choice: a.Choice},
+		codec:    train.NewCodec(env, task, a.Compress),
 		models:   protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
 		pulls:    protos.NewMessages(func() *protos.PullModel { return &protos.PullModel{} }),
 		arrivals: protos.NewMessages(func() *protos.Arrived { return &protos.Arrived{} }),
@@ -241,7 +243,7 @@ func (p *peer) opening() *protos.Message {
 
 // own is a message with the peer's model, of no exchange yet.
 func (p *peer) own() (*protos.Message, *protos.Model) {
-	m, head := p.models.Get(p.replica.Params.Retain())
+	m, head := p.models.Get(p.codec.Encode(p.replica.Params))
 	head.Node, head.Step, head.Age = int32(p.env.Node()), p.replica.Steps, p.replica.Version
 	head.Exchange, head.Wanted, head.Answer = 0, false, false
 	head.Floor, head.Others = p.lead.Append(head.Others[:0])
@@ -261,12 +263,12 @@ func (p *peer) answer(ctx actor.Context, to request) {
 
 // model takes in a model: one that is pushed, or an answer.
 func (p *peer) model(ctx actor.Context, head *protos.Model, tensors []*protos.Tensor) {
+	size := p.codec.Size(len(p.replica.Params.Data))
 	switch {
 	case !actors.Known(p.env, head.Node):
 		return
-	case !actors.IsVector(tensors, len(p.replica.Params.Data)):
-		actors.Fail(p.env, "a model of node %d that is not one vector of %d parameters", head.Node,
-			len(p.replica.Params.Data))
+	case !actors.IsVector(tensors, size):
+		actors.Fail(p.env, "a model of node %d that is not one vector of %d values", head.Node, size)
 		return
 	case head.Answer && head.Exchange > p.exchange:
 		actors.Fail(p.env, "node %d answers exchange %d, the last one was %d", head.Node, head.Exchange, p.exchange)
@@ -345,17 +347,23 @@ func (p *peer) hear(node int32, floor uint64, others []byte) {
 	}
 }
 
-// merge merges another model into the present one, in new memory, because a step or
-// a message may still read what was there.
-func (p *peer) merge(head *protos.Model, other *protos.Tensor) {
+// merge merges another model, as it has travelled, into the present one, in new memory, because a
+// step or a message may still read what was there.
+func (p *peer) merge(head *protos.Model, code *protos.Tensor) {
 	own := Counts{Age: p.replica.Version, Steps: p.replica.Steps, Merged: p.merged}
 	weight := p.rules.Rule.Weight(own, Counts{Age: head.Age, Steps: head.Step})
 	if !(weight >= 0 && weight <= 1) {
 		actors.Fail(p.env, "the rule %T gives a model the weight %v, accepted is 0 to 1", p.rules.Rule, weight)
 		return
 	}
+	other, err := p.codec.Decode(code)
+	if err != nil {
+		actors.Fail(p.env, "a model of node %d: %w", head.Node, err)
+		return
+	}
 	merged := p.env.Tensors().Get(len(other.Data))
 	nn.WeightedSum(merged.Data, float32(1-weight), p.replica.Params.Data, float32(weight), other.Data)
+	other.Release()
 	p.replica.Replace(merged)
 	p.replica.Version = max(p.replica.Version, head.Age)
 	p.merged++

@@ -1,6 +1,10 @@
 package train
 
-import "time"
+import (
+	"time"
+
+	"github.com/gradwire/gradwire/nn"
+)
 
 // Chooser is an Architecture with a setting that it can choose by what the network is like.
 type Chooser interface {
@@ -13,8 +17,9 @@ type Chooser interface {
 
 // Layout is what is known of a run's network before it begins.
 type Layout struct {
-	// Params is the length of a model.
-	Params int
+	// Params is the length of a model, Tensors what it has.
+	Params  int
+	Tensors []nn.Tensor
 	// Workers are the nodes that train, in the order of the plan.
 	Workers []Station
 	// Sites says that the workers have sites.

@@ -45,12 +45,42 @@ func addArchitectures(c *Catalog) {
 			}
 			return *a, a.Validate()
 		}))
-	a.Declare("all-reduce", collective.Default(),
+	type reduction struct {
+		Architecture collective.Architecture `plan:",inline"`
+		Compress     *syntax.Node            `plan:"compress" names:"compress-up" doc:"what is done to gradients or models before they travel, with algorithm: all-to-all or auto"`
+	}
+	a.Add(Define("all-reduce",
 		"workers without a server average gradients, or models, among all of them every N steps, synchronously; "+
-			"over whatever links its algorithm needs; the network's topology does not restrict them")
-	a.Declare("gossip", gossip.Default(),
+			"over whatever links its algorithm needs; the network's topology does not restrict them",
+		func() reduction { return reduction{Architecture: collective.Default()} },
+		func(c *Catalog, s *reduction) (_ train.Architecture, err error) {
+			a := &s.Architecture
+			if a.Compress, a.Feedback, err = c.upward(&s.Compress); err != nil {
+				return nil, err
+			}
+			return *a, a.Validate()
+		}))
+	addPeers(c)
+}
+
+// addPeers adds the architectures in which peers keep a model each.
+func addPeers(c *Catalog) {
+	a := &c.Architectures
+	type gossiping struct {
+		Architecture gossip.Architecture `plan:",inline"`
+		Compress     *syntax.Node        `plan:"compress" names:"compress-models" doc:"what is done to models before they travel"`
+	}
+	a.Add(Define("gossip",
 		"peers without a server exchange their models with some of their neighbours, every N steps or with a "+
-			"period")
+			"period",
+		func() gossiping { return gossiping{Architecture: gossip.Default()} },
+		func(c *Catalog, s *gossiping) (_ train.Architecture, err error) {
+			a := &s.Architecture
+			if a.Compress, err = c.whole(&s.Compress); err != nil {
+				return nil, err
+			}
+			return *a, a.Validate()
+		}))
 	type averaging struct {
 		Architecture dpsgd.Architecture `plan:",inline"`
 		Choco        *syntax.Node       `plan:"choco" names:"choco" doc:"CHOCO-SGD: neighbours are sent compressed differences"`
@@ -65,8 +95,23 @@ func addArchitectures(c *Catalog) {
 			}
 			return *a, a.Validate()
 		}))
-	a.Declare("ad-psgd", adpsgd.Default(),
+	type pairing struct {
+		Architecture adpsgd.Architecture `plan:",inline"`
+		Compress     *syntax.Node        `plan:"compress" names:"compress-models" doc:"what is done to models before they travel"`
+	}
+	a.Add(Define("ad-psgd",
 		"peers without a server average models with one random neighbour at a time and wait for nobody else "+
-			"(Lian et al. 2018)")
+			"(Lian et al. 2018)",
+		func() pairing { return pairing{Architecture: adpsgd.Default()} },
+		func(c *Catalog, s *pairing) (_ train.Architecture, err error) {
+			a := &s.Architecture
+			if a.Compress, err = c.whole(&s.Compress); err != nil {
+				return nil, err
+			}
+			return *a, a.Validate()
+		}))
 	a.Declare("local", local.Architecture{}, "the baseline: peers train alone and exchange nothing")
+	a.Refuse("d-psgd", "compress", "models travel whole; write choco: {compress: […]}, which sends compressed "+
+		"differences of them")
+	a.Refuse("local", "compress", "there is nothing to compress: peers send nothing")
 }

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"slices"
+
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -64,6 +66,53 @@ func (c *Catalog) compression(section **syntax.Node) (both compress.Both, err er
 	}
 	*section, err = settings.Encode(&s)
 	return both, err
+}
+
+// upward are the settings of what workers compress that have no server.
+type upward struct {
+	Up       []*syntax.Node    `plan:"up" names:"compressor" doc:"what is done to gradients, in this order; with reduce: models to the difference of the model from the last one that all had"`
+	Feedback compress.Feedback `plan:"feedback" words:"ef|ef21|none" doc:"what becomes of what is lost: ef: it is added to the next; ef21: differences from what the others have are sent; none: it is forgotten"`
+}
+
+// upward reads what workers compress that have no server, and spells its defaults out in place.
+func (c *Catalog) upward(section **syntax.Node) (chain compress.Chain, f compress.Feedback, err error) {
+	if *section == nil {
+		return nil, "", nil
+	}
+	s := upward{Feedback: compress.EF}
+	if err := settings.Decode(*section, &s); err != nil {
+		return nil, "", err
+	}
+	if chain, err = c.chain(s.Up); err != nil {
+		return nil, "", err
+	}
+	*section, err = settings.Encode(&s)
+	return chain, s.Feedback, err
+}
+
+// whole are the settings of what is done to models that travel as a whole.
+type whole struct {
+	Models []*syntax.Node `plan:"models" names:"compressor" doc:"how the values of models are written with fewer bits"`
+}
+
+// whole reads what is done to models that travel as a whole, and spells its defaults out in place.
+func (c *Catalog) whole(section **syntax.Node) (chain compress.Chain, err error) {
+	if *section == nil {
+		return nil, nil
+	}
+	var s whole
+	if err := settings.Decode(*section, &s); err != nil {
+		return nil, err
+	}
+	given := slices.Clone(s.Models)
+	if chain, err = c.chain(s.Models); err != nil {
+		return nil, err
+	}
+	if err := chain.Models(); err != nil { // about the first: others stand in no chain
+		return nil, syntax.Errorf(given[0], "%w", err)
+	}
+	*section, err = settings.Encode(&s)
+	return chain, err
 }
 
 // chain reads a list of compressors, words or maps, and spells their defaults out in place.

@@ -25,6 +25,7 @@ type Kind[T any] struct {
 	// build the T of it.
 	settings func() any
 	build    func(c *Catalog, chosen any) (T, error)
+	refused  map[string]string
 }
 
 // Define makes a kind whose settings are a C: a struct with `plan` tags, see package field; fields
@@ -72,6 +73,11 @@ func (ks *Kinds[T]) Declare(name string, defaults T, doc string) {
 // spelled out. Errors name the keys besides that are accepted where it stands.
 func (k Kind[T]) read(c *Catalog, section *syntax.Node, besides []string) (value T, resolved *syntax.Node, err error) {
 	chosen := k.settings()
+	for _, f := range section.Fields {
+		if reason, known := k.refused[f.Key]; known {
+			return value, nil, syntax.KeyErrorf(section, f, "%s", reason)
+		}
+	}
 	if err = settings.Decode(section, chosen, besides...); err != nil {
 		return value, nil, err
 	}
@@ -192,6 +198,16 @@ func (ks *Kinds[T]) Add(k Kind[T]) {
 		panic(fmt.Sprintf("catalog: %s %q is defined twice", ks.what, k.Name))
 	}
 	ks.list = append(ks.list, k)
+}
+
+// Refuse gives the error about a key that a kind has not, and others have, a reason. It panics if
+// there is no such kind.
+func (ks *Kinds[T]) Refuse(name, key, reason string) {
+	i := slices.Index(ks.names(), name)
+	if ks.list[i].refused == nil {
+		ks.list[i].refused = map[string]string{}
+	}
+	ks.list[i].refused[key] = reason
 }
 
 // All returns the kinds.

@@ -10,7 +10,8 @@ import (
 
 // Schema is the JSON Schema of plans that name what is in the catalog. Its definitions, which tags
 // names:"…" refer to, are data, model, layer, split, train, optimizer, rate, architecture,
-// consistency, compress, choco, compressor, delay, link-rate and topology.
+// consistency, compress, compress-up, compress-models, choco, compressor, delay, link-rate and
+// topology.
 func (c *Catalog) Schema(title string) *settings.Schema {
 	described := common{Fit: "train", Split: named("kind", "iid")}
 	shared := settings.SchemaOf(&described).Properties
@@ -32,6 +33,8 @@ func (c *Catalog) Schema(title string) *settings.Schema {
 		{Name: "architecture", Schema: c.Architectures.schema("kind", roles)},
 		{Name: "consistency", Schema: c.Consistencies.wordOrMap()},
 		{Name: "compress", Schema: settings.SchemaOf(&compression{Feedback: compress.EF})},
+		{Name: "compress-up", Schema: settings.SchemaOf(&upward{Feedback: compress.EF})},
+		{Name: "compress-models", Schema: settings.SchemaOf(&whole{})},
 		{Name: "choco", Schema: settings.SchemaOf(&choco{Choco: dpsgd.Choco{Rate: 1}})},
 		{Name: "compressor", Schema: c.Compressors.wordOrMap()},
 		{Name: "delay", Schema: &settings.Schema{AnyOf: []*settings.Schema{settings.SchemaOf(new(unit.Duration)),

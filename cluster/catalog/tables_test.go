@@ -121,7 +121,9 @@ func (t *tables) write(c *Catalog) {
 	sort(t, "`architecture`", "kind", c.Architectures.All())
 	sort(t, "`architecture.consistency`", "kind", c.Consistencies.All())
 	t.section("`architecture.servers` of `kind: parameter-server`", servers())
-	t.section("`architecture.compress`", &compression{Feedback: compress.EF})
+	t.section("`architecture.compress` of `kind: parameter-server`", &compression{Feedback: compress.EF})
+	t.section("`architecture.compress` of `kind: all-reduce`", &upward{Feedback: compress.EF})
+	t.section("`architecture.compress` of `kind: gossip` and `kind: ad-psgd`", &whole{})
 	t.section("`architecture.choco`", &choco{Choco: dpsgd.Choco{Rate: 1}})
 	sort(t, "what compresses, in `architecture.compress` and `architecture.choco`", "kind", c.Compressors.All())
 	choice := gossip.Default().Choice

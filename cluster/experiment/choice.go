@@ -152,7 +152,7 @@ func recordedChoice(s *catalog.Spec, c *train.Choice) *choosing.Choice {
 // that are drawn once are those of the plan's first seed; others, and rates, count as their mean.
 func (p *Point) layout() train.Layout {
 	s := p.Spec
-	l := train.Layout{Params: s.Model.Params(), Sites: s.Sites != nil}
+	l := train.Layout{Params: s.Model.Params(), Tensors: s.Model.Tensors(), Sites: s.Sites != nil}
 	sites := p.sites()
 	var nodes []int32
 	for i := range s.Roles {

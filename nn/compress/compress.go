@@ -76,6 +76,26 @@ func (c Chain) Ratio() float64 {
 	return float64(c.Size(d, nil)) / d
 }
 
+// Work is the number of FLOPs, about, that a code costs its sender and each receiver.
+func (c Chain) Work(d int, tensors []nn.Tensor, f Feedback) (encode, decode float64) {
+	k := c.codec(d, tensors, false)
+	return k.sent(f), k.work()
+}
+
+// Models returns an error about the first operator that makes no sense where it stands, or for
+// models that travel as a whole: none that keeps a part of the values alone.
+func (c Chain) Models() error {
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	for _, o := range c {
+		if _, reduces := o.(reducer); reduces {
+			return errPart
+		}
+	}
+	return nil
+}
+
 // codec is a chain at work on vectors of one length.
 type codec struct {
 	d         int
@@ -160,6 +180,14 @@ func (k *codec) work() float64 {
 	return work
 }
 
+// sent is work at the sender, which decodes what it feeds back.
+func (k *codec) sent(f Feedback) float64 {
+	if f == None {
+		return k.work()
+	}
+	return 2*k.work() + 2*float64(k.d)
+}
+
 // Feedback says what becomes of what a code has lost.
 type Feedback string
 
@@ -210,12 +238,7 @@ func (c Chain) NewEncoder(d int, tensors []nn.Tensor, f Feedback, r *rand.Rand) 
 func (e *Encoder) Size() int { return e.codec.size() }
 
 // Work is the number of FLOPs, about, that a code costs.
-func (e *Encoder) Work() float64 {
-	if e.feedback == None {
-		return e.codec.work()
-	}
-	return 2*e.codec.work() + 2*float64(e.codec.d)
-}
+func (e *Encoder) Work() float64 { return e.codec.sent(e.feedback) }
 
 // Encode writes the code of x, of Size words.
 func (e *Encoder) Encode(code, x []float32) {
@@ -295,4 +318,8 @@ func (r *Decoder) Add(code []float32) error {
 	return nil
 }
 
-var errCode = errors.New("a code that nobody has made")
+var (
+	errCode = errors.New("a code that nobody has made")
+	errPart = errors.New("what keeps a part of the values alone is for gradients and differences: a model without " +
+		"most of its values is none; d-psgd with choco sends differences of models")
+)
