@@ -17,6 +17,8 @@
 package collective
 
 import (
+	"errors"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
@@ -81,13 +83,29 @@ type Architecture struct {
 	Moved float64 `plan:"moved" range:"0.." with:"reduce=models" doc:"models are averaged only when one has moved by more than this (Euclidean norm) since the last time"`
 }
 
-var _ train.Architecture = Architecture{}
+var (
+	_ train.Architecture = Architecture{}
+	_ train.Teams        = Architecture{}
+)
 
 // Default averages gradients around a ring after every step.
 func Default() Architecture { return Architecture{Algorithm: Ring, Every: 1, Reduce: Gradients} }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
 func (a Architecture) Validate() error { return field.Check(a) }
+
+// CheckThreads refuses threads unless models are averaged after several steps of their own.
+func (a Architecture) CheckThreads() error {
+	switch {
+	case a.Reduce != Models:
+		return errors.New("with reduce: gradients the model stays as it is between two reductions, so threads have " +
+			"nothing to share; reduce: models with every: 2 or more has")
+	case a.Every < 2:
+		return errors.New("with every: 1 models are averaged after each step, so threads have nothing to share; " +
+			"every: 2 or more has")
+	}
+	return nil
+}
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {
