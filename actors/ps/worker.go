@@ -19,7 +19,8 @@ import (
 type worker struct {
 	env   actors.Env
 	local *train.Local
-	busy  bool // a round is under way
+	team  *train.Team // nil for one thread
+	busy  bool        // a round is under way
 	round localRound
 
 	compressor compressor
@@ -66,10 +67,15 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	if err != nil {
 		return nil, err
 	}
+	team, err := task.NewTeam(env, local, true)
+	if err != nil {
+		return nil, err
+	}
 	view := env.View()
 	w := &worker{
 		env:        env,
 		local:      local,
+		team:       team,
 		server:     view.Members[serverOf(view)].PID,
 		params:     task.Model.Params(),
 		pushes:     protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
@@ -107,6 +113,8 @@ func (w *worker) Receive(ctx actor.Context) {
 		w.receive(m)
 	case *train.Gradient:
 		w.step(ctx, m)
+	case *train.Round:
+		w.finish(ctx, m)
 	}
 }
 
@@ -197,10 +205,14 @@ func (w *worker) proceed() {
 	}
 	w.version = w.latest.version
 	w.busy, w.greeted = true, false
-	if w.round.every > 1 {
-		w.round.begin(w.latest.params.Retain())
+	if w.team != nil {
+		w.team.Begin(w.latest.params.Retain(), w.round.every)
+	} else {
+		if w.round.every > 1 {
+			w.round.begin(w.latest.params.Retain())
+		}
+		w.local.Begin(w.latest.params.Retain())
 	}
-	w.local.Begin(w.latest.params.Retain())
 	if w.ahead == 0 {
 		w.latest.release()
 	}
@@ -224,11 +236,26 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 		}
 		gradient, samples = w.round.end()
 	}
+	w.push(ctx, gradient, g.Step, samples)
+}
+
+// finish pushes the sum of the gradients of a round by several threads.
+func (w *worker) finish(ctx actor.Context, r *train.Round) {
+	w.team.Done(r)
+	if w.greeted { // as in step
+		w.proceed()
+		return
+	}
+	w.push(ctx, w.team.Sum(), r.Steps[len(r.Steps)-1].Step, r.Samples)
+}
+
+// push pushes a gradient, which it takes over, and begins the next round if it may.
+func (w *worker) push(ctx actor.Context, gradient *protos.Tensor, step uint64, samples int) {
 	if w.up != nil {
 		gradient = w.compressor.encode(w.up, gradient)
 	}
 	m, head := w.pushes.Get(gradient)
-	head.Node, head.Step, head.Samples = int32(w.env.Node()), g.Step, uint32(samples)
+	head.Node, head.Step, head.Samples = int32(w.env.Node()), step, uint32(samples)
 	head.Version, head.Life, head.Epoch = w.version, w.life, w.epoch
 	w.busy = false
 	w.clock++
