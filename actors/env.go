@@ -48,6 +48,11 @@ type Env interface {
 	// View says who takes part. It is replaced, never changed, by the world: while an
 	// actor handles a *protos.View and from then on, it is the one that the message announces.
 	View() *View
+	// ComputeTeam is Compute for training steps by several threads. In real time the threads run
+	// side by side, and their writes meet as they come. In virtual time the job takes as long as
+	// that would, and one Begin or End happens at a time, in an order drawn from the actor's random
+	// stream for the purpose "threads".
+	ComputeTeam(team Team)
 	// Charge says that this handler spends work FLOPs: what it sends from here on
 	// leaves, and the actor's next message is handled, only when they are done.
 	Charge(work float64)
@@ -98,7 +103,8 @@ type Leaver interface {
 // Job is a piece of computation that is too long for a handler.
 type Job struct {
 	// Do computes. It is pure: it reads only what nobody writes meanwhile, and
-	// writes only what it owns. What it returns is delivered to the actor.
+	// writes only what it owns. What it returns is delivered to the actor. The one exception is
+	// what the threads of a Team share.
 	Do func() any
 	// Work is the cost in FLOPs.
 	Work float64
@@ -110,6 +116,24 @@ type Job struct {
 	// Lag, where positive, marks work on no emulated core: in virtual time
 	// the result arrives Lag later, in real time when it is ready, behind all steps.
 	Lag time.Duration
+}
+
+// Team is a job of threads that make steps on one vector of atomic words, [nn.Shared], which all of
+// them read and change without locks. It is the one exception to the rule that a job writes only
+// what it owns: of a Team that is the vector, which nobody else may touch meanwhile, and a thread's
+// own memory.
+type Team struct {
+	// Threads is how many there are, at least 1; Steps is how many steps they make together.
+	Threads, Steps int
+	// Begin computes a step, up to where it changes what is shared; End changes it. Steps count
+	// from 0, and begin in this order; a thread ends each before it begins another.
+	Begin, End func(thread, step int)
+	// Result is called when all steps have ended. What it returns is delivered to the actor.
+	Result func() any
+	// Work is the cost of all Begins in FLOPs.
+	Work float64
+	// Cores is the number of cores that each thread takes, at least 1.
+	Cores int
 }
 
 // Timer is a message that After will deliver. The zero Timer can be cancelled

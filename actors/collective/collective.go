@@ -19,6 +19,8 @@
 package collective
 
 import (
+	"errors"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
@@ -91,7 +93,10 @@ type Architecture struct {
 	Feedback compress.Feedback
 }
 
-var _ train.Architecture = Architecture{}
+var (
+	_ train.Architecture = Architecture{}
+	_ train.Teams        = Architecture{}
+)
 
 // Default averages gradients around a ring after every step.
 func Default() Architecture { return Architecture{Algorithm: Ring, Every: 1, Reduce: Gradients} }
@@ -112,6 +117,19 @@ func (a Architecture) Validate() error {
 }
 
 func (a *Architecture) compresses() bool { return len(a.Compress) > 0 }
+
+// CheckThreads refuses threads unless models are averaged after several steps of their own.
+func (a Architecture) CheckThreads() error {
+	switch {
+	case a.Reduce != Models:
+		return errors.New("with reduce: gradients the model stays as it is between two reductions, so threads have " +
+			"nothing to share; reduce: models with every: 2 or more has")
+	case a.Every < 2:
+		return errors.New("with every: 1 models are averaged after each step, so threads have nothing to share; " +
+			"every: 2 or more has")
+	}
+	return nil
+}
 
 // Roles is the one role of all nodes: each trains and holds a model.
 func (a Architecture) Roles() []train.Role {

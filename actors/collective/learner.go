@@ -131,6 +131,12 @@ func (a *averager) step(gradient *protos.Tensor, samples int) {
 	a.steps++
 }
 
+// round takes in the steps of a team that has begun with the model.
+func (a *averager) round(team *train.Team, round *train.Round) error {
+	a.samples, a.steps = round.Samples, len(round.Steps)
+	return a.replica.TakeRound(team, round)
+}
+
 func (a *averager) contribution() *protos.Tensor {
 	weight := float32(a.samples) / (a.batch * float32(a.steps))
 	if weight == 1 && !a.differs {

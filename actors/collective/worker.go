@@ -19,6 +19,7 @@ type worker struct {
 	env          actors.Env
 	architecture Architecture
 	local        *train.Local
+	team         *train.Team // nil for one thread
 	learner      learner
 	drift        peer.Drift
 	task         *train.Task
@@ -47,8 +48,15 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	if err != nil {
 		return nil, err
 	}
+	team, err := task.NewTeam(env, local, false)
+	if err != nil {
+		return nil, err
+	}
+	if team != nil && a.CheckThreads() != nil {
+		return nil, a.CheckThreads()
+	}
 	w := &worker{
-		env: env, architecture: a, local: local, learner: newLearner(env, task, &a),
+		env: env, architecture: a, local: local, team: team, learner: newLearner(env, task, &a),
 		drift: peer.NewDrift(a.Moved), task: task, params: task.Model.Params(),
 		membership: membership{causes: map[int]string{}}, compressor: newCompressor(env, task, &a),
 		chunks: protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} }),
@@ -79,6 +87,8 @@ func (w *worker) Receive(ctx actor.Context) {
 		w.receive(ctx, m)
 	case *train.Gradient:
 		w.step(ctx, m)
+	case *train.Round:
+		w.round(ctx, m)
 	}
 }
 
@@ -103,8 +113,15 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	}
 }
 
-// begin starts a local step.
-func (w *worker) begin() { w.local.Begin(w.learner.model().Params.Retain()) }
+// begin starts a local step, or all those of a round by several threads.
+func (w *worker) begin() {
+	params := w.learner.model().Params.Retain()
+	if w.team != nil {
+		w.team.Begin(params, w.architecture.Every)
+		return
+	}
+	w.local.Begin(params)
+}
 
 // step takes in the gradient of a local step; after the last one of a round this rank is ready
 // for the exchange.
@@ -117,6 +134,21 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 		return
 	}
 	w.last = g
+	w.exchange(ctx)
+}
+
+// round takes in the steps of all threads, after which this rank is ready for the exchange.
+func (w *worker) round(ctx actor.Context, r *train.Round) {
+	w.team.End()
+	if err := w.learner.(*averager).round(w.team, r); err != nil { // others have no team
+		actors.Fail(w.env, "a round of %d threads: %w", w.team.Threads(), err)
+		return
+	}
+	last := len(r.Steps) - 1
+	for i := range last {
+		w.local.Record(&r.Steps[i].Gradient)
+	}
+	w.steps, w.last = len(r.Steps), &r.Steps[last].Gradient
 	w.exchange(ctx)
 }
 

@@ -15,10 +15,20 @@ import (
 // RolePeer is the only role of the architecture.
 const RolePeer = "peer"
 
+// Turns is how many steps each thread of a peer with several makes between two instants at which
+// the peer's model can be looked at.
+const Turns = 16
+
 // Architecture is training without communication. It has no settings.
 type Architecture struct{}
 
-var _ train.Architecture = Architecture{}
+var (
+	_ train.Architecture = Architecture{}
+	_ train.Teams        = Architecture{}
+)
+
+// CheckThreads returns nil: all steps of a peer are its own.
+func (Architecture) CheckThreads() error { return nil }
 
 // Roles returns the only role: every node trains and holds its own model.
 func (Architecture) Roles() []train.Role {
@@ -38,7 +48,11 @@ func (Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 		if err != nil {
 			return nil, err
 		}
-		return &peer{env: env, local: steps, replica: peers.NewReplica(env, task)}, nil
+		team, err := task.NewTeam(env, steps, false)
+		if err != nil {
+			return nil, err
+		}
+		return &peer{env: env, local: steps, team: team, replica: peers.NewReplica(env, task)}, nil
 	}
 }
 
@@ -47,6 +61,7 @@ func (Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 type peer struct {
 	env     actors.Env
 	local   *train.Local
+	team    *train.Team // nil for one thread
 	replica *peers.Replica
 }
 
@@ -59,6 +74,12 @@ func (p *peer) Receive(ctx actor.Context) {
 		p.local.Done(m)
 		p.replica.Update(m.Values.Data)
 		m.Values.Release()
+		p.begin()
+	case *train.Round:
+		p.team.Done(m)
+		if err := p.replica.TakeRound(p.team, m); err != nil {
+			p.env.Fail(err)
+		}
 		p.begin()
 	}
 }
@@ -75,4 +96,10 @@ func (p *peer) receive(ctx actor.Context, m *protos.Message) {
 	}
 }
 
-func (p *peer) begin() { p.local.Begin(p.replica.Params.Retain()) }
+func (p *peer) begin() {
+	if p.team != nil {
+		p.team.Begin(p.replica.Params.Retain(), Turns*p.team.Threads())
+		return
+	}
+	p.local.Begin(p.replica.Params.Retain())
+}

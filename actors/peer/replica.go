@@ -44,6 +44,21 @@ func (r *Replica) Update(gradient []float32) {
 	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: r.Version, Origin: r.env.Node()})
 }
 
+// TakeRound takes in a round of a team that has begun with Params, and records its updates. The
+// optimiser counts them too.
+func (r *Replica) TakeRound(team *train.Team, round *train.Round) error {
+	r.Replace(team.Model())
+	for i := range round.Steps {
+		r.Version++
+		r.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: r.Version, Origin: r.env.Node(),
+			Staleness: round.Steps[i].Staleness})
+	}
+	state := r.Optimizer.State()
+	state.Step += len(round.Steps)
+	state.Updates += len(round.Steps)
+	return r.Optimizer.Restore(state)
+}
+
 // Resume lets the peer's steps and the optimiser's schedule go on after a number of steps; what the
 // optimiser remembers of gradients, and of how many, stays as it is: nothing, for a peer that
 // joins.

@@ -24,9 +24,12 @@ const ms = time.Millisecond
 func rated(rate float64) optim.Method { return optim.SGD{Rate: optim.Constant(rate)} }
 
 // cycles runs the 93-21-5 network, batch 32, over two unequal links until the stopwatch has seen
-// its last step.
-func cycles(tb testing.TB, a ps.Architecture, watch *simtest.Stopwatch) {
+// its last step. The workers have threads, one each if none are given.
+func cycles(tb testing.TB, a ps.Architecture, watch *simtest.Stopwatch, threads ...int) {
 	task := newTask(tb, 1, []int{93, 21, 5}, 32, 4000, "fast", "slow")
+	if threads != nil {
+		task.Threads = slices.Repeat(threads, 2)
+	}
 	s := &stage{
 		task: task, arch: a, server: world.Profile{Cores: 1, Speed: 10e9}, observer: watch,
 		steps:  []time.Duration{5 * time.Millisecond, 5 * time.Millisecond},

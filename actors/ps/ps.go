@@ -13,6 +13,7 @@
 package ps
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -85,6 +86,7 @@ var (
 	_ train.Architecture = Architecture{}
 	_ train.FreeRunner   = Architecture{}
 	_ train.Epochs       = Architecture{}
+	_ train.Teams        = Architecture{}
 )
 
 // Default is asynchronous, counts every gradient in full, and pushes each.
@@ -131,6 +133,15 @@ func (a Architecture) EpochSamples(samples int) int {
 		return samples
 	}
 	return int(math.Ceil(a.EpochShare * float64(samples)))
+}
+
+// CheckThreads refuses threads unless a worker makes several steps on its own copy.
+func (a Architecture) CheckThreads() error {
+	if a.Every < 2 {
+		return errors.New("with every: 1 a worker pushes each gradient, so threads have no copy to share; every: 2 " +
+			"or more has one")
+	}
+	return nil
 }
 
 // Fit refuses as many backup workers as there are workers.

@@ -19,7 +19,8 @@ import (
 type worker struct {
 	env   actors.Env
 	local *train.Local
-	busy  bool // a round is under way
+	team  *train.Team // nil for one thread
+	busy  bool        // a round is under way
 	round localRound
 
 	layout *layout
@@ -27,6 +28,7 @@ type worker struct {
 	order  []int   // in which shards are sent
 	parts  []*part // by shard
 	behind int     // parts for which the next round waits
+	since  uint64  // the view with which this life began; 0 before that is known
 	fleet  fleet
 
 	params  *protos.Tensor // of a model of several shards, as they are put together; nil at first
@@ -55,11 +57,16 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	if err != nil {
 		return nil, err
 	}
+	team, err := task.NewTeam(env, local, true)
+	if err != nil {
+		return nil, err
+	}
 	view := env.View()
 	l := newLayout(a.Servers, task.Model, view.Members)
 	w := &worker{
 		env:    env,
 		local:  local,
+		team:   team,
 		layout: l,
 		owners: l.owners(view),
 		behind: l.shards,
@@ -109,13 +116,17 @@ func (w *worker) Receive(ctx actor.Context) {
 		w.receive(ctx, m)
 	case *train.Gradient:
 		w.step(ctx, m)
+	case *train.Round:
+		w.team.Done(m)
+		w.finish(ctx, w.team.Sum(), m.Steps[len(m.Steps)-1].Step, m.Samples)
 	}
 }
 
 func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	defer m.Release()
 	switch head := m.Head.(type) {
-	case *protos.Start: // the servers' greetings are what starts a worker
+	case *protos.Start:
+		w.start(ctx, head.View)
 	case *protos.View:
 		moved, leaving, ok := w.fleet.follow()
 		if ok && moved {
@@ -136,10 +147,26 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	}
 }
 
+// start notes the view with which this life began. Greetings of the servers, which start the worker,
+// may have come before; what was meant for a former life of this node is forgotten.
+func (w *worker) start(ctx actor.Context, view uint64) {
+	w.since, w.behind = view, 0
+	for _, p := range w.parts {
+		if p.life < view {
+			p.life = 0
+			p.latest.release()
+		}
+		if p.late(w.ahead) {
+			w.behind++
+		}
+	}
+	w.proceed(ctx)
+}
+
 // take takes in the parameters of a shard, and begins a round if the worker may.
 func (w *worker) take(ctx actor.Context, p *part, head *protos.Parameters, m *protos.Message) {
 	was := p.late(w.ahead)
-	if ok := p.take(head, m); !ok {
+	if head.Life < w.since || !p.take(head, m) {
 		return
 	}
 	if was && !p.late(w.ahead) {
@@ -169,6 +196,9 @@ func (w *worker) server(p *part) *actor.PID { return w.env.View().Members[w.owne
 // proceed begins a round if the worker may, on the latest parameters that it has.
 func (w *worker) proceed(ctx actor.Context) {
 	first := &w.parts[0].latest
+	if w.since == 0 {
+		return
+	}
 	if w.epochs && w.left <= 0 && first.epoch != w.epoch {
 		w.wake(ctx)
 	}
@@ -187,6 +217,10 @@ func (w *worker) proceed(ctx actor.Context) {
 	}
 	params := w.assemble()
 	w.busy = true
+	if w.team != nil {
+		w.team.Begin(params, w.round.every)
+		return
+	}
 	if w.round.every > 1 {
 		w.round.begin(params.Retain())
 	}
@@ -229,7 +263,12 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 		}
 		gradient, samples = w.round.end()
 	}
-	w.push(ctx, gradient, g.Step, samples)
+	w.finish(ctx, gradient, g.Step, samples)
+}
+
+// finish takes over the gradient of a round, pushes it, and begins the next one if it may.
+func (w *worker) finish(ctx actor.Context, gradient *protos.Tensor, step uint64, samples int) {
+	w.push(ctx, gradient, step, samples)
 	w.busy = false
 	w.idle, w.waiting = w.env.Now(), true
 	if w.ahead > 0 {

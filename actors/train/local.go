@@ -89,12 +89,20 @@ func (l *Local) Begin(params *protos.Tensor) {
 	l.env.Compute(actors.Job{Do: l.compute, Work: l.model.Work(l.gradient.Samples), Cores: l.cores, Step: true})
 }
 
-// cores is how many a worker has.
+// cores is how many a step of a worker is computed on.
 func (t *Task) cores(worker int) int {
 	if t.Cores == nil {
 		return 1
 	}
-	return t.Cores[worker]
+	return max(t.Cores[worker]/t.threads(worker), 1)
+}
+
+// threads is how many a worker has.
+func (t *Task) threads(worker int) int {
+	if t.Threads == nil {
+		return 1
+	}
+	return max(t.Threads[worker], 1)
 }
 
 // workspace is one that shares its work among as many threads as there are cores, if
@@ -124,6 +132,7 @@ func (l *Local) position() (pass, step int) {
 	return int(l.walked) / l.sampler.Steps(), int(l.walked) % l.sampler.Steps()
 }
 
+// size is that of the next batch.
 func (l *Local) size() int {
 	_, step := l.position()
 	return min(l.sampler.Batch(), l.sampler.Len()-step*l.sampler.Batch())
@@ -158,8 +167,13 @@ func (l *Local) Done(g *Gradient) {
 func (l *Local) End() {
 	l.params.Release()
 	l.params = nil
-	if loss := l.gradient.Loss; math.IsNaN(loss) || math.IsInf(loss, 0) {
-		l.env.Fail(&DivergedError{Node: l.env.View().Members[l.env.Node()].Name, Step: l.gradient.Step, Loss: loss})
+	l.check(&l.gradient)
+}
+
+// check ends the run if a step has diverged.
+func (l *Local) check(g *Gradient) {
+	if math.IsNaN(g.Loss) || math.IsInf(g.Loss, 0) {
+		l.env.Fail(&DivergedError{Node: l.env.View().Members[l.env.Node()].Name, Step: g.Step, Loss: g.Loss})
 	}
 }
 

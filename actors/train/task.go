@@ -38,6 +38,9 @@ type Task struct {
 	// Cores are those that each worker computes a step on, in the order of Workers; nil
 	// stands for one each. The result of a step does not depend on them.
 	Cores []int
+	// Threads are those by which each worker makes the steps between two exchanges, in the order of
+	// Workers; they share its Cores. Nil stands for one each.
+	Threads []int
 	// Sites are numbers for where the workers are, in the order of Workers; nil if that is not
 	// known.
 	Sites []int32

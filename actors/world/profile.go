@@ -29,6 +29,18 @@ func (p Profile) Cost(job actors.Job) time.Duration {
 	return p.Time(job.Work / float64(cores))
 }
 
+// TeamCost is the time that the profile asks for a team: its threads, or as many of them as there
+// are cores for, make one step after the other side by side, all equally long.
+func (p Profile) TeamCost(team actors.Team) time.Duration {
+	cores := min(max(team.Cores, 1), max(p.Cores, 1))
+	abreast := min(team.Threads, max(p.Cores, 1)/cores)
+	turns := float64((team.Steps + abreast - 1) / abreast)
+	if p.Step > 0 {
+		return time.Duration(min(turns*float64(p.Step), float64(longest)))
+	}
+	return p.Time(turns * team.Work / float64(team.Steps*cores))
+}
+
 // longest is the time of a job that a run will not live to see the end of: a century.
 const longest = 100 * 365 * 24 * time.Hour
 

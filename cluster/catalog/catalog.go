@@ -141,8 +141,8 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	if s.Model, p.Model, err = c.Models.read(c, p.Model, "kind"); err != nil {
 		return nil, err
 	}
-	for _, next := range []func(*Spec) error{(*Spec).shape, c.training, c.cast, (*Spec).shares, (*Spec).attendance,
-		c.network, (*Spec).pace, c.topologies} {
+	for _, next := range []func(*Spec) error{(*Spec).shape, c.training, c.cast, (*Spec).teams, (*Spec).shares,
+		(*Spec).attendance, c.network, (*Spec).pace, c.topologies} {
 		if err := next(s); err != nil {
 			return nil, err
 		}

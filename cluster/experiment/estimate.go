@@ -87,7 +87,8 @@ func (p *Point) Estimate() Estimate {
 			live += heldVectors * vector
 		}
 		if r.Trains {
-			live += trainedVectors*vector + workspaceBytes(s)
+			threads := float64(max(s.Plan.Nodes[i].Compute.Threads, 1))
+			live += (trainedVectors+float64(teamVectors(s, i)))*vector + threads*workspaceBytes(s)
 			workers++
 			steps += stepsPerSecond(s, i)
 		}
@@ -151,7 +152,7 @@ func stepsPerSecond(s *catalog.Spec, node int) float64 {
 	case c.Step == nil:
 		return float64(c.Speed) * float64(max(c.Cores, 1)) / s.Model.Work(s.Batch)
 	case *c.Step > 0:
-		return 1 / time.Duration(*c.Step).Seconds()
+		return float64(max(c.Threads, 1)) / time.Duration(*c.Step).Seconds()
 	}
 	return 0
 }

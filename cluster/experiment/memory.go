@@ -33,15 +33,24 @@ func sendable(s *catalog.Spec) error {
 // each node that trains the one that it computes on and its gradient.
 func need(s *catalog.Spec) float64 {
 	vectors := 1 // the initial one
-	for _, r := range s.Roles {
+	for i, r := range s.Roles {
 		if r.Holds {
 			vectors++
 		}
 		if r.Trains {
-			vectors++
+			vectors += 1 + teamVectors(s, i)
 		}
 	}
 	return 4 * float64(vectors) * float64(s.Model.Params())
+}
+
+// teamVectors is how many vectors as long as a model the threads of a node have: the one that they
+// share, and what each has read and its gradient; none where there is one thread.
+func teamVectors(s *catalog.Spec, node int) int {
+	if n := s.Plan.Nodes[node].Compute.Threads; n > 1 {
+		return 1 + 2*n
+	}
+	return 0
 }
 
 // affordable returns an error about the first point whose models do not fit into memory of the

@@ -64,7 +64,8 @@ func (p *Point) taskOf(data *samples, counts []int, seed uint64,
 	for i, role := range p.Spec.Roles {
 		if role.Trains {
 			t.Workers = append(t.Workers, p.Spec.Plan.Nodes[i].Name)
-			t.Cores = append(t.Cores, max(p.Spec.Plan.Nodes[i].Compute.Cores, 1))
+			c := &p.Spec.Plan.Nodes[i].Compute
+			t.Cores, t.Threads = append(t.Cores, max(c.Cores, 1)), append(t.Threads, max(c.Threads, 1))
 		}
 	}
 	t.Sites = p.sites()

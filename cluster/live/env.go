@@ -101,20 +101,26 @@ func (e *env) Compute(job actors.Job) {
 		e.submit(rt.Evaluations, func() { e.compute(job.Do, func(result any) { e.life.tell(result, promptly) }) })
 		return
 	}
+	padded := e.book(job.Cores, e.node.Profile.Cost(job))
+	e.submit(rt.Steps, func() { e.compute(job.Do, padded) })
+}
+
+// book reserves cores of the node for a job, and returns what delivers its result when it should be
+// done.
+func (e *env) book(cores int, cost time.Duration) (deliver func(result any)) {
+	w := e.node.world
 	var due, asked time.Duration
 	w.Locked(func() {
-		due = e.life.cores.Book(e.life.now(), job.Cores, e.node.Profile.Cost(job))
+		due = e.life.cores.Book(e.life.now(), cores, cost)
 		asked = max(due, w.clock.Now())
 		e.life.owed = append(e.life.owed, asked)
 	})
-	e.submit(rt.Steps, func() {
-		e.compute(job.Do, func(result any) {
-			w.clock.At(due, func() {
-				e.life.computed(asked)
-				e.life.tell(result, due)
-			})
+	return func(result any) {
+		w.clock.At(due, func() {
+			e.life.computed(asked)
+			e.life.tell(result, due)
 		})
-	})
+	}
 }
 
 // submit hands a job over to the pool; one too many ends the run.

@@ -98,7 +98,7 @@ type NodeSpec struct {
 	// Count, if given, makes a group: name1, name2, … name<count>. It is nil in a plan that was
 	// read; see Group.
 	Count   *int    `plan:"count" range:"1..16777216" doc:"makes a group of this many nodes: name1, name2, …"`
-	Compute Compute `plan:"compute" doc:"how fast the node is: native, {step: 5ms} or {speed: 10 GFLOP/s, cores: 2}"`
+	Compute Compute `plan:"compute" doc:"how fast the node is: native, {step: 5ms} or {speed: 10 GFLOP/s, cores: 2}; with {threads: 4} a worker's steps are shared without locks"`
 	// Uplink and Downlink are shared by all edges of the node: rates, or maps that the catalog
 	// reads, such as {kind: mobile, line: lte-driving-up}. Default unlimited.
 	Uplink   Rate `plan:"uplink" doc:"what all that the node sends has to share: a rate, or a process with its kind"`
@@ -124,26 +124,32 @@ func (s *NodeSpec) SetDefaults() {
 
 // Compute says how fast a node is. Exactly one of Native, Step and Speed is given.
 type Compute struct {
-	// Native is as fast as the machine is. Written as the word native.
+	// Native is as fast as the machine is. Written as the word native, or as {native: true} beside
+	// cores and threads.
 	Native bool
 	// Step is how long one training step takes, whatever its work.
 	Step *unit.Duration
 	// Speed of one core: a job takes its work ÷ (Speed × the cores it takes).
 	Speed unit.Speed
-	// Cores is how many jobs, of one core each, run side by side. Default 1.
+	// Cores is how many jobs, of one core each, run side by side. Default Threads, or 1.
 	Cores int
+	// Threads is how many threads share the steps of a worker between two exchanges, without locks,
+	// on Cores ÷ Threads cores each, rounded down. 0 stands for 1.
+	Threads int
 }
 
 const computeForms = "accepted are native, {step: 5ms} and {speed: 10 GFLOP/s}, the latter two with cores: 1 or more"
 
 // computeMap is Compute as a map in the plan.
 type computeMap struct {
-	Step  *unit.Duration `plan:"step" doc:"how long one training step takes, whatever its work"`
-	Speed *unit.Speed    `plan:"speed" doc:"of one core; a job takes its work ÷ speed"`
-	Cores int            `plan:"cores" range:"1..4096" doc:"how many jobs run side by side"`
+	Step    *unit.Duration `plan:"step" doc:"how long one training step takes, whatever its work"`
+	Speed   *unit.Speed    `plan:"speed" doc:"of one core; a job takes its work ÷ speed"`
+	Native  bool           `plan:"native,omitzero" doc:"as fast as the machine is, as the word native alone"`
+	Cores   int            `plan:"cores" range:"1..4096" doc:"how many jobs run side by side; default: as many as threads, or 1"`
+	Threads int            `plan:"threads,omitzero" range:"1..4096" doc:"threads of a worker that share the steps between two exchanges without locks (Hogwild), each on cores ÷ threads; default: 1"`
 }
 
-// UnmarshalPlan reads the word native or a map with step or speed, and cores.
+// UnmarshalPlan reads the word native or a map with native, step or speed, and cores and threads.
 func (c *Compute) UnmarshalPlan(n *syntax.Node) error {
 	if n.Kind == syntax.Scalar && n.Text == "native" {
 		*c = Compute{Native: true, Cores: 1}
@@ -156,14 +162,24 @@ func (c *Compute) UnmarshalPlan(n *syntax.Node) error {
 	if err := settings.Decode(n, &m); err != nil {
 		return err
 	}
-	if m.Step != nil && m.Speed != nil {
+	if _, given := n.Get("cores"); !given {
+		m.Cores = max(m.Threads, 1)
+	}
+	_, native := n.Get("native")
+	switch {
+	case m.Step != nil && m.Speed != nil:
 		return syntax.Errorf(n.At("speed"),
 			"step and speed exclude each other; give the time of a step or the speed of a core")
+	case native && (m.Step != nil || m.Speed != nil):
+		return syntax.Errorf(n.At("native"), "native excludes step and speed; give one of the three")
+	case m.Threads > m.Cores:
+		return syntax.Errorf(n.At("cores"), "%d threads need a core each, and there are %d; accepted are %d and more, "+
+			"or no cores:, which means %d", m.Threads, m.Cores, m.Threads, m.Threads)
 	}
-	*c = Compute{Step: m.Step, Cores: m.Cores}
+	*c = Compute{Native: m.Native, Step: m.Step, Cores: m.Cores, Threads: m.Threads}
 	if m.Speed != nil {
 		c.Speed = *m.Speed
-	} else if m.Step == nil {
+	} else if m.Step == nil && !m.Native {
 		c.Speed = DefaultSpeed
 	}
 	return nil
@@ -171,11 +187,14 @@ func (c *Compute) UnmarshalPlan(n *syntax.Node) error {
 
 // MarshalPlan writes the form that was chosen, with its cores.
 func (c Compute) MarshalPlan() (*syntax.Node, error) {
-	if c.Native {
+	if c.Native && c.Cores == 1 && c.Threads < 2 {
 		return syntax.NewScalar("native"), nil
 	}
-	m := computeMap{Step: c.Step, Cores: c.Cores}
-	if c.Step == nil {
+	m := computeMap{Step: c.Step, Native: c.Native, Cores: c.Cores}
+	if c.Threads > 1 {
+		m.Threads = c.Threads
+	}
+	if c.Step == nil && !c.Native {
 		m.Speed = &c.Speed
 	}
 	return settings.Encode(m)
@@ -383,7 +402,8 @@ func foldGroup(members []NodeSpec) []NodeSpec {
 
 func (c Compute) equal(d Compute) bool {
 	same := c.Step == nil && d.Step == nil || c.Step != nil && d.Step != nil && *c.Step == *d.Step
-	return same && c.Native == d.Native && c.Speed == d.Speed && c.Cores == d.Cores
+	return same && c.Native == d.Native && c.Speed == d.Speed && c.Cores == d.Cores &&
+		max(c.Threads, 1) == max(d.Threads, 1)
 }
 
 func memberName(group string, i int) string { return group + strconv.Itoa(i+1) }

@@ -165,7 +165,7 @@ func TestEdgeIsTheLastEntryThatNamesThePair(t *testing.T) {
 
 func TestAResolvedPlanSpellsDefaultsOutAndReadsBackEqual(t *testing.T) {
 	for _, name := range []string{"async-ps-unequal-links.yaml", "groups.yaml", "comings-and-goings.yaml", "bare.yaml",
-		"intermittent.yaml"} {
+		"intermittent.yaml", "threads.yaml"} {
 		root := readGood(t, name)
 		points, err := Points(root)
 		if err != nil {

@@ -30,10 +30,11 @@ func (s *NodeSpec) RefineSchema(schema *settings.Schema) {
 	name.Not = &settings.Schema{Enum: []any{Coordinator, "nonhost"}}
 }
 
-// PlanSchema is the word native or a map with step or speed, and cores.
+// PlanSchema is the word native or a map with native, step or speed, and cores and threads.
 func (c *Compute) PlanSchema() *settings.Schema {
 	m := settings.SchemaOf(&computeMap{Cores: 1})
-	m.Not = &settings.Schema{Required: []string{"step", "speed"}}
+	m.Not = &settings.Schema{AnyOf: []*settings.Schema{{Required: []string{"step", "speed"}},
+		{Required: []string{"step", "native"}}, {Required: []string{"speed", "native"}}}}
 	return &settings.Schema{AnyOf: []*settings.Schema{{Const: "native"}, m}}
 }
 

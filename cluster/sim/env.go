@@ -55,12 +55,28 @@ func (e *env) Compute(job actors.Job) {
 	case job.Lag <= 0:
 		due = w.nodes[e.node].cores.Book(e.Now(), job.Cores, w.nodes[e.node].Profile.Cost(job))
 	}
-	j := w.pool.submit(job.Do)
+	e.submit(job.Do, due)
+}
+
+// submit has the pool compute something whose result is delivered at an instant.
+func (e *env) submit(do func() any, due time.Duration) {
+	w := e.world
+	j := w.pool.submit(do)
 	j.stalled = e.process == w.coordinate && w.members == 0 && w.stats.Stalled > 0
 	w.enter(due, slot{what: result, to: e.process, life: w.life(e.node), job: j})
 }
 
-// MaxInstant is how many steps a node can make at one instant of virtual time.
+// ComputeTeam draws the order of the steps at once, as their computation may begin at once.
+func (e *env) ComputeTeam(team actors.Team) {
+	n := &e.world.nodes[e.node]
+	n.together = max(n.together, team.Steps)
+	due := n.cores.Book(e.Now(), team.Threads*team.Cores, n.Profile.TeamCost(team))
+	seed := e.Rand("threads").Uint64()
+	e.submit(func() any { return world.Interleave(team, seed) }, due)
+}
+
+// MaxInstant is how many steps a node can make at one instant of virtual time, beside those of one
+// team, which all end with it.
 const MaxInstant = 100_000
 
 // count ends a run in which a node computes for ever, because its steps take no time.
@@ -69,7 +85,7 @@ func (e *env) count() {
 	if n.instant != e.world.now {
 		n.instant, n.steps = e.world.now, 0
 	}
-	if n.steps++; n.steps > MaxInstant {
+	if n.steps++; n.steps > MaxInstant+n.together {
 		e.world.fail(fmt.Errorf("at %v: node %s has made %d steps, and virtual time has not moved on: its steps take "+
 			"no time, and nothing makes it wait; give it a compute: {step: …} or {speed: …}",
 			e.world.now, e.world.names[e.node], MaxInstant))

@@ -127,8 +127,9 @@ type node struct {
 	life    uint32        // how often it has crashed or left
 	resumes time.Duration // when a pause is over
 
-	instant time.Duration // of the latest step
-	steps   int           // at that instant
+	instant  time.Duration // of the latest step
+	steps    int           // at that instant
+	together int           // the most steps of a team
 }
 
 const outside = -1

@@ -67,6 +67,23 @@ func NewTask(n, samples int, rate float64) *train.Task {
 	return Task(Perceptron(12, 3), slices.Repeat([]int{samples}, n), 8, optim.SGD{Rate: optim.Constant(rate)})
 }
 
+// Fixed is a model whose gradient is the input of a batch's first sample, again and again, whatever
+// the parameters are: with it steps make the same in any order.
+type Fixed struct{ nn.Model }
+
+// NewWorkspace returns a workspace with such a Gradient; the loss is 1.
+func (m Fixed) NewWorkspace(maxBatch int) nn.Workspace { return fixed{m.Model.NewWorkspace(maxBatch)} }
+
+type fixed struct{ nn.Workspace }
+
+func (fixed) Gradient(_, gradient []float32, b nn.Batch) float64 {
+	inputs := len(b.X) / len(b.Y)
+	for i := range gradient {
+		gradient[i] = b.X[i%inputs]
+	}
+	return 1
+}
+
 // Graph makes a graph of n nodes from what tells of i < j whether there is an edge.
 func Graph(n int, edge func(i, j int) bool) actors.Graph {
 	g := make(actors.Graph, n)
