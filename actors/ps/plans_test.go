@@ -72,8 +72,7 @@ func newChurned(seed uint64, kind string) *churned {
 	for w := range workers {
 		p.steps, p.absent = append(p.steps, float64(1+r.IntN(20))/1000), append(p.absent, false)
 		fmt.Fprintf(&nodes, "\n  - {name: w%d, role: worker, compute: {step: %gms}}", w, 1000*p.steps[w])
-		delay := fmt.Sprintf("{kind: pareto, min: %dms, alpha: %.2f, max: %gms}", 1+r.IntN(6), 1+r.Float64(),
-			1000*longest)
+		delay := fmt.Sprintf("{kind: pareto, min: %dms, alpha: %.2f, max: 300ms}", 1+r.IntN(6), 1+r.Float64())
 		fmt.Fprintf(&links, "\n    - {between: [server, w%d], delay: %s}", w, delay)
 		if w > 0 {
 			p.comeAndGo(r, w, detect)
@@ -222,14 +221,7 @@ type member struct {
 	there       bool
 	life        int
 	base, clock int
-	gone        float64 // when the server heard that its life before was over
-	// hasty says that answers to the life before may still arrive. A round that is begun on one is
-	// void, and not told from others by the record.
-	hasty bool
 }
-
-// longest is how long a message is under way at most, in seconds.
-const longest = 0.3
 
 // model judges a run by the definitions of consistency.
 type model struct {
@@ -260,9 +252,6 @@ func (m *model) begins(h happening) string {
 	w := m.members[h.worker]
 	own := w.base + h.round
 	m.begun++
-	if w.hasty {
-		own = w.clock
-	}
 	if m.bound > 0 && (own < w.clock || own > w.clock+m.ahead) {
 		return fmt.Sprintf("begins round %d at clock %d", own, w.clock)
 	}
@@ -328,17 +317,17 @@ func (m *model) ends(round []happening) string {
 // judge goes through what happened. It returns what contradicts the definitions, or "".
 func (m *model) judge(list []happening) string {
 	for i := range m.absent {
-		m.members = append(m.members, member{there: !m.absent[i], gone: -longest})
+		m.members = append(m.members, member{there: !m.absent[i]})
 	}
 	for i, h := range list {
 		w, wrong := &m.members[h.worker], ""
 		switch h.Event {
 		case "join":
 			at := m.slowest()
-			*w = member{there: true, life: w.life + 1, base: at, clock: at, hasty: h.Time < w.gone+longest}
+			*w = member{there: true, life: w.life + 1, base: at, clock: at}
 		case "gone":
 			m.slowest()
-			w.there, w.gone = false, h.Time
+			w.there = false
 		case "begin":
 			wrong = m.begins(h)
 		case "update":
