@@ -72,8 +72,9 @@ func newChurned(seed uint64, kind string) *churned {
 	for w := range workers {
 		p.steps, p.absent = append(p.steps, float64(1+r.IntN(20))/1000), append(p.absent, false)
 		fmt.Fprintf(&nodes, "\n  - {name: w%d, role: worker, compute: {step: %gms}}", w, 1000*p.steps[w])
-		fmt.Fprintf(&links, "\n    - between: [server, w%d]\n      delay: {kind: pareto, min: %dms, alpha: %.2f, max: %gms}",
-			w, 1+r.IntN(6), 1+r.Float64(), 1000*longest)
+		delay := fmt.Sprintf("{kind: pareto, min: %dms, alpha: %.2f, max: %gms}", 1+r.IntN(6), 1+r.Float64(),
+			1000*longest)
+		fmt.Fprintf(&links, "\n    - {between: [server, w%d], delay: %s}", w, delay)
 		if w > 0 {
 			p.comeAndGo(r, w, detect)
 		}

@@ -68,7 +68,8 @@ func (m *Members) recall(d doubt) {
 // been started at another address.
 type claim struct{ holder, claimant Member }
 
-// judgeClaims looks into claims, each name's once at a time; those that come meanwhile are repeated.
+// judgeClaims looks into claims, one for each name at a time; those that come meanwhile are
+// repeated.
 func (m *Members) judgeClaims() {
 	judged := map[string]bool{}
 	done := make(chan string)
