@@ -153,8 +153,8 @@ func (l *layout) owners(v *actors.View) []int {
 	return owners
 }
 
-// inTurns are the shards in the order in which a worker sends them: the first one of each owner, then
-// the second ones, so that no server is idle while another one has more than its links carry.
+// inTurns are the shards in the order in which a worker sends them: the first one of each owner,
+// then the second ones, so that no server is idle while another one has more than its links carry.
 func inTurns(owners []int) []int {
 	turn, of := make([]int, len(owners)), map[int]int{}
 	order := make([]int, len(owners))

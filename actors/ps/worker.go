@@ -147,8 +147,8 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	}
 }
 
-// start notes the view with which this life began. Greetings of the servers, which start the worker,
-// may have come before; what was meant for a former life of this node is forgotten.
+// start notes the view with which this life began. Greetings of the servers, which start the
+// worker, may have come before; what was meant for a former life of this node is forgotten.
 func (w *worker) start(ctx actor.Context, view uint64) {
 	w.since, w.behind = view, 0
 	for _, p := range w.parts {

@@ -21,9 +21,9 @@ const (
 	// Leave: like a crash that the coordinator hears of at once. An [actors.Leaver] hands over what
 	// it holds first.
 	Leave
-	// Join: the node is there, with a new actor that knows nothing. If the coordinator has not heard
-	// yet that its predecessor crashed, it hears that first. A node that still hands over what it
-	// holds joins as soon as it has.
+	// Join: the node is there, with a new actor that knows nothing. If the coordinator has not
+	// heard yet that its predecessor crashed, it hears that first. A node that still hands over
+	// what it holds joins as soon as it has.
 	Join
 	// Pause: the node's actor handles no message for a while. A step that is under way ends as it
 	// would, and is noticed afterwards; nobody takes the node for gone.

@@ -48,23 +48,31 @@ type compression struct {
 	Feedback compress.Feedback `plan:"feedback" words:"ef|ef21|none" doc:"what becomes of what gradients lose: ef: it is added to the next; ef21: differences from what the server has are sent; none: it is forgotten"`
 }
 
-// compression reads what is compressed in both directions, and spells its defaults out in place.
-func (c *Catalog) compression(section **syntax.Node) (both compress.Both, err error) {
+// inPlace reads a section, if there is one, into settings that have their defaults, has them taken
+// in, and spells them out in place.
+func inPlace[T any](section **syntax.Node, s T, take func(*T) error) (err error) {
 	if *section == nil {
-		return compress.Both{}, nil
+		return nil
 	}
-	s := compression{Feedback: compress.EF}
 	if err := settings.Decode(*section, &s); err != nil {
-		return both, err
+		return err
 	}
-	both.Feedback = s.Feedback
-	if both.Up, err = c.chain(s.Up); err != nil {
-		return both, err
-	}
-	if both.Down, err = c.chain(s.Down); err != nil {
-		return both, err
+	if err := take(&s); err != nil {
+		return err
 	}
 	*section, err = settings.Encode(&s)
+	return err
+}
+
+// compression reads what is compressed in both directions.
+func (c *Catalog) compression(section **syntax.Node) (both compress.Both, err error) {
+	err = inPlace(section, compression{Feedback: compress.EF}, func(s *compression) (err error) {
+		both.Feedback = s.Feedback
+		if both.Up, err = c.chain(s.Up); err == nil {
+			both.Down, err = c.chain(s.Down)
+		}
+		return err
+	})
 	return both, err
 }
 
@@ -74,20 +82,14 @@ type upward struct {
 	Feedback compress.Feedback `plan:"feedback" words:"ef|ef21|none" doc:"what becomes of what is lost: ef: it is added to the next; ef21: differences from what the others have are sent; none: it is forgotten"`
 }
 
-// upward reads what workers compress that have no server, and spells its defaults out in place.
+// upward reads what workers compress that have no server.
 func (c *Catalog) upward(section **syntax.Node) (chain compress.Chain, f compress.Feedback, err error) {
-	if *section == nil {
-		return nil, "", nil
-	}
-	s := upward{Feedback: compress.EF}
-	if err := settings.Decode(*section, &s); err != nil {
-		return nil, "", err
-	}
-	if chain, err = c.chain(s.Up); err != nil {
-		return nil, "", err
-	}
-	*section, err = settings.Encode(&s)
-	return chain, s.Feedback, err
+	err = inPlace(section, upward{Feedback: compress.EF}, func(s *upward) (err error) {
+		f = s.Feedback
+		chain, err = c.chain(s.Up)
+		return err
+	})
+	return chain, f, err
 }
 
 // whole are the settings of what is done to models that travel as a whole.
@@ -95,23 +97,18 @@ type whole struct {
 	Models []*syntax.Node `plan:"models" names:"compressor" doc:"how the values of models are written with fewer bits"`
 }
 
-// whole reads what is done to models that travel as a whole, and spells its defaults out in place.
+// whole reads what is done to models that travel as a whole.
 func (c *Catalog) whole(section **syntax.Node) (chain compress.Chain, err error) {
-	if *section == nil {
-		return nil, nil
-	}
-	var s whole
-	if err := settings.Decode(*section, &s); err != nil {
-		return nil, err
-	}
-	given := slices.Clone(s.Models)
-	if chain, err = c.chain(s.Models); err != nil {
-		return nil, err
-	}
-	if err := chain.Models(); err != nil { // about the first: others stand in no chain
-		return nil, syntax.Errorf(given[0], "%w", err)
-	}
-	*section, err = settings.Encode(&s)
+	err = inPlace(section, whole{}, func(s *whole) (err error) {
+		given := slices.Clone(s.Models)
+		if chain, err = c.chain(s.Models); err != nil {
+			return err
+		}
+		if err := chain.Models(); err != nil { // about the first: others stand in no chain
+			return syntax.Errorf(given[0], "%w", err)
+		}
+		return nil
+	})
 	return chain, err
 }
 
@@ -136,18 +133,12 @@ type choco struct {
 	Choco    dpsgd.Choco    `plan:",inline"`
 }
 
-// choco reads the settings of CHOCO-SGD, and spells their defaults out in place.
-func (c *Catalog) choco(section **syntax.Node) (_ dpsgd.Choco, err error) {
-	if *section == nil {
-		return dpsgd.Choco{}, nil
-	}
-	s := choco{Choco: dpsgd.Choco{Rate: 1}}
-	if err := settings.Decode(*section, &s); err != nil {
-		return s.Choco, err
-	}
-	if s.Choco.Compress, err = c.chain(s.Compress); err != nil {
-		return s.Choco, err
-	}
-	*section, err = settings.Encode(&s)
-	return s.Choco, err
+// choco reads the settings of CHOCO-SGD.
+func (c *Catalog) choco(section **syntax.Node) (read dpsgd.Choco, err error) {
+	err = inPlace(section, choco{Choco: dpsgd.Choco{Rate: 1}}, func(s *choco) (err error) {
+		read = s.Choco
+		read.Compress, err = c.chain(s.Compress)
+		return err
+	})
+	return read, err
 }

@@ -135,7 +135,7 @@ detect: 10ms
 
 func TestServerThatGoesTakesTheModelWithItAndTheRunFails(t *testing.T) {
 	for schedule, want := range map[string]string{
-		"{at: 1s, node: hub, do: crash}":                                  "hub has gone without handing over its part of the parameters",
+		"{at: 1s, node: hub, do: crash}":                                  "hub has gone without handing over",
 		"{at: 1s, node: hub, do: crash}, {at: 1.5s, node: hub, do: join}": "hub has gone without handing over",
 		"{at: 1s, node: hub, do: leave}":                                  "hub leaves, and no other server is there",
 	} {
