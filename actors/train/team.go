@@ -18,6 +18,22 @@ type Teams interface {
 	CheckThreads() error
 }
 
+// CheckThreads returns an error that says why nodes of a role cannot have several threads.
+func CheckThreads(a Architecture, role Role, m optim.Method) error {
+	if !role.Trains {
+		return fmt.Errorf("its role %s makes no steps", role.Name)
+	}
+	teams, able := a.(Teams)
+	if !able {
+		return errors.New("in this architecture the model is exchanged or merged after each step, so threads have " +
+			"nothing to share; parameter-server and all-reduce of models with every: 2 or more, and local, have")
+	}
+	if err := teams.CheckThreads(); err != nil {
+		return err
+	}
+	return CheckTeam(m)
+}
+
 // Team makes rounds of steps by several threads of one worker, which change one copy of the
 // parameters without locks (F. Niu et al., "Hogwild!: A Lock-Free Approach to Parallelizing
 // Stochastic Gradient Descent", NIPS 2011, algorithm 1; T. Chilimbi et al., "Project Adam", OSDI

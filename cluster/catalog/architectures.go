@@ -10,6 +10,7 @@ import (
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/nn/compress"
 )
 
 func addConsistencies(c *Catalog) {
@@ -63,24 +64,32 @@ func addArchitectures(c *Catalog) {
 	addPeers(c)
 }
 
+// wholeModels declares an architecture whose peers send whole models, which set has compressed.
+func wholeModels[A interface {
+	train.Architecture
+	Validate() error
+}](c *Catalog, name, doc string, defaults A, set func(*A, compress.Chain)) {
+	type peers struct {
+		Architecture A            `plan:",inline"`
+		Compress     *syntax.Node `plan:"compress" names:"compress-models" doc:"what is done to models before they travel"`
+	}
+	c.Architectures.Add(Define(name, doc, func() peers { return peers{Architecture: defaults} },
+		func(c *Catalog, s *peers) (train.Architecture, error) {
+			chain, err := c.whole(&s.Compress)
+			if err != nil {
+				return nil, err
+			}
+			set(&s.Architecture, chain)
+			return s.Architecture, s.Architecture.Validate()
+		}))
+}
+
 // addPeers adds the architectures in which peers keep a model each.
 func addPeers(c *Catalog) {
 	a := &c.Architectures
-	type gossiping struct {
-		Architecture gossip.Architecture `plan:",inline"`
-		Compress     *syntax.Node        `plan:"compress" names:"compress-models" doc:"what is done to models before they travel"`
-	}
-	a.Add(Define("gossip",
-		"peers without a server exchange their models with some of their neighbours, every N steps or with a "+
-			"period",
-		func() gossiping { return gossiping{Architecture: gossip.Default()} },
-		func(c *Catalog, s *gossiping) (_ train.Architecture, err error) {
-			a := &s.Architecture
-			if a.Compress, err = c.whole(&s.Compress); err != nil {
-				return nil, err
-			}
-			return *a, a.Validate()
-		}))
+	wholeModels(c, "gossip", "peers without a server exchange their models with some of their neighbours, every N "+
+		"steps or with a period", gossip.Default(),
+		func(a *gossip.Architecture, chain compress.Chain) { a.Compress = chain })
 	type averaging struct {
 		Architecture dpsgd.Architecture `plan:",inline"`
 		Choco        *syntax.Node       `plan:"choco" names:"choco" doc:"CHOCO-SGD: neighbours are sent compressed differences"`
@@ -95,21 +104,9 @@ func addPeers(c *Catalog) {
 			}
 			return *a, a.Validate()
 		}))
-	type pairing struct {
-		Architecture adpsgd.Architecture `plan:",inline"`
-		Compress     *syntax.Node        `plan:"compress" names:"compress-models" doc:"what is done to models before they travel"`
-	}
-	a.Add(Define("ad-psgd",
-		"peers without a server average models with one random neighbour at a time and wait for nobody else "+
-			"(Lian et al. 2018)",
-		func() pairing { return pairing{Architecture: adpsgd.Default()} },
-		func(c *Catalog, s *pairing) (_ train.Architecture, err error) {
-			a := &s.Architecture
-			if a.Compress, err = c.whole(&s.Compress); err != nil {
-				return nil, err
-			}
-			return *a, a.Validate()
-		}))
+	wholeModels(c, "ad-psgd", "peers without a server average models with one random neighbour at a time and wait "+
+		"for nobody else (Lian et al. 2018)", adpsgd.Default(),
+		func(a *adpsgd.Architecture, chain compress.Chain) { a.Compress = chain })
 	a.Declare("local", local.Architecture{}, "the baseline: peers train alone and exchange nothing")
 	a.Refuse("d-psgd", "compress", "models travel whole; write choco: {compress: […]}, which sends compressed "+
 		"differences of them")
