@@ -311,8 +311,10 @@ type Shard struct {
 	// Each node of the run, in the order of the plan.
 	Workers []*Shard_Worker `protobuf:"bytes,7,rep,name=workers,proto3" json:"workers,omitempty"`
 	// Of the first shard, where the plan bounds epochs: the epoch, and samples of it that have been processed.
-	Epoch         uint64 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Seen          uint64 `protobuf:"varint,9,opt,name=seen,proto3" json:"seen,omitempty"`
+	Epoch uint64 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Seen  uint64 `protobuf:"varint,9,opt,name=seen,proto3" json:"seen,omitempty"`
+	// Number of the sender's view, in which the receiver owns the shard.
+	View          uint64 `protobuf:"varint,10,opt,name=view,proto3" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -406,6 +408,13 @@ func (x *Shard) GetEpoch() uint64 {
 func (x *Shard) GetSeen() uint64 {
 	if x != nil {
 		return x.Seen
+	}
+	return 0
+}
+
+func (x *Shard) GetView() uint64 {
+	if x != nil {
+		return x.View
 	}
 	return 0
 }
@@ -1958,7 +1967,7 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05clock\x18\x03 \x01(\x04R\x05clock\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05shard\x18\x05 \x01(\rR\x05shard\"\xc4\x04\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shard\"\xd8\x04\n" +
 	"\x05Shard\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
@@ -1968,7 +1977,9 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\aslowest\x18\x06 \x01(\x04R\aslowest\x120\n" +
 	"\aworkers\x18\a \x03(\v2\x16.gradwire.Shard.WorkerR\aworkers\x12\x14\n" +
 	"\x05epoch\x18\b \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04seen\x18\t \x01(\x04R\x04seen\x1a\xce\x02\n" +
+	"\x04seen\x18\t \x01(\x04R\x04seen\x12\x12\n" +
+	"\x04view\x18\n" +
+	" \x01(\x04R\x04view\x1a\xce\x02\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04life\x18\x01 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05there\x18\x02 \x01(\bR\x05there\x12\x16\n" +

@@ -18,14 +18,16 @@ type fleet struct {
 	env              actors.Env
 	present, leaving []bool // by node, in the view before
 	left             bool   // this node has
-	owed             []bool // by node: it has still to say farewell
+	owed             []bool // by node: it says farewell before this node may depart
+	said             []bool // by node: it has, perhaps before this node heard why
 	owes             []int  // the servers to which this node, which leaves, says farewell last
 }
 
 func newFleet(env actors.Env) fleet {
 	v := env.View()
 	n := len(v.Members)
-	f := fleet{env: env, present: make([]bool, n), leaving: make([]bool, n), owed: make([]bool, n)}
+	f := fleet{env: env, present: make([]bool, n), leaving: make([]bool, n), owed: make([]bool, n),
+		said: make([]bool, n)}
 	for i := range v.Members {
 		m := &v.Members[i]
 		f.present[i], f.leaving[i] = m.Present, m.Leaving
@@ -50,6 +52,7 @@ func (f *fleet) follow() (moved bool, leaving []int, ok bool) {
 			leaving = append(leaving, i)
 			f.owed[i] = i != f.env.Node()
 		}
+		f.said[i] = f.said[i] && (f.present[i] || !m.Present) // another life has said nothing
 		f.present[i], f.leaving[i] = m.Present, m.Leaving
 	}
 	if slices.Contains(leaving, f.env.Node()) {
@@ -83,7 +86,7 @@ func (f *fleet) say(ctx actor.Context, node int) {
 // heard notes that nothing from a node follows.
 func (f *fleet) heard(head *protos.Farewell) {
 	if f.env.View().Has(head.Node) {
-		f.owed[head.Node] = false
+		f.said[head.Node] = true
 	}
 }
 
@@ -94,7 +97,7 @@ func (f *fleet) depart(ctx actor.Context) {
 		return
 	}
 	for node, owed := range f.owed {
-		if m := &view.Members[node]; owed && (m.Present || m.Role == RoleServer) {
+		if m := &view.Members[node]; owed && !f.said[node] && (m.Present || m.Role == RoleServer) {
 			return
 		}
 	}

@@ -15,7 +15,8 @@ func (h *shard) pack() *protos.Message {
 	of := h.optimizer.State()
 	clocks := h.clocks.State()
 	head := &protos.Shard{Shard: uint32(h.index), Version: h.version, Steps: uint64(of.Step),
-		Updates: uint64(of.Updates), Slots: uint32(len(of.Slots)), Slowest: clocks.Slowest}
+		Updates: uint64(of.Updates), Slots: uint32(len(of.Slots)), Slowest: clocks.Slowest,
+		View: h.env.View().Number}
 	tensors := []*protos.Tensor{h.params}
 	for _, slot := range of.Slots {
 		tensors = append(tensors, protos.NewTensor(slot))

@@ -217,7 +217,9 @@ func (s *server) install(ctx actor.Context, head *protos.Shard, m *protos.Messag
 		m.Release()
 	}
 	s.found(ctx, k)
-	s.handOver(ctx, k)
+	if head.View <= s.env.View().Number { // otherwise a view with other owners is on its way here
+		s.handOver(ctx, k)
+	}
 	s.depart(ctx)
 }
 

@@ -136,8 +136,8 @@ func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	site.fetched(served, true)
 }
 
-// The server's process is killed and comes back in the first run, leaves for good in the second,
-// and falls silent in the third.
+// The only server's process leaves in the first run, falls silent in the second, and is killed and
+// comes back in the third.
 func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
 	lengthy(t)
 	site := settle(t, "a", "b", "c", "d", "e", "f")
@@ -157,15 +157,7 @@ func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
 	site.await("news of c", site.logged(again, "without c from now on"))
 	site.start("c")
 
-	log := site.over(again)
-	if errs := lacks(log, []string{
-		"server lost its model: its process c was gone from ", "; it began again from the initial model at ",
-	}); errs != nil {
-		t.Errorf("%q in %s", errs, log)
-	}
-	site.fetched(again, true)
-
-	for id, process := range map[string]string{gone: "process d", silent: "process f"} {
+	for id, process := range map[string]string{gone: "process d", silent: "process f", again: "process c"} {
 		log := site.over(id)
 		if took := time.Since(left); took > 45*time.Second {
 			t.Errorf("a run whose server is gone ended after %v", took)
@@ -175,4 +167,43 @@ func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
 		}
 	}
 	site.ends(next, driver.Done, site.path("next"))
+}
+
+// several is a plan of three servers and two workers that goes on for so long.
+func several(d string) string {
+	return strings.Replace(lasting(d), "- {name: server, role: server}", "- {name: s, count: 3, role: server}", 1) +
+		"record: events\n"
+}
+
+// One of several servers leaves with its process, in order, and comes back with it, and no worker
+// stops for long. In another run one is killed.
+func TestServersLeaveAndJoinWithTheirProcessesWhileARunGoesOn(t *testing.T) {
+	lengthy(t)
+	site := settle(t, "a", "b", "c", "d", "e")
+	at := site.addresses()
+	place := []string{"--place=s1=c", "--place=s2=d", "--place=s3=e", "--place=worker=b"}
+	id := site.submitTo(at["a"], several("18s"), "several", place...)
+	site.signal(syscall.SIGTERM, "d")
+	site.nodes["d"].end(t)
+	site.start("d")
+	site.await("the return of d", site.logged(id, "d is back"))
+	log := site.over(id)
+	if errs := lacks(log, nil, "s2 has gone", "lost", "not everything was handed over"); errs != nil {
+		t.Errorf("%q in %s", errs, log)
+	}
+	site.fetched(id, false)
+	for _, worker := range []string{"b", "c"} {
+		steps := site.stepsOf(id, worker)
+		if pause, from := longest(steps); pause > time.Second || len(steps) < 500 {
+			t.Errorf("%s made %d steps, with a pause of %v at %v", worker, len(steps), pause, from)
+		}
+	}
+
+	id = site.submitTo(at["a"], several("1h"), "killed", place...)
+	site.kill("e")
+	log = site.over(id)
+	const want = "s3 has gone without handing over its part of the parameters"
+	if s := site.status(id); s.State != driver.Failed || !strings.Contains(log, want) {
+		t.Errorf("%+v\n%s", s, log)
+	}
 }
