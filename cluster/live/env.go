@@ -97,7 +97,7 @@ func (e *env) Compute(job actors.Job) {
 	}
 	var due, asked time.Duration
 	w.Locked(func() {
-		due = e.life.cores.Book(e.life.now(), job.Cores, e.node.Profile.Cost(job))
+		due = e.life.cores.Book(e.life.now(), job.Cores, e.life.walk.Cost(job))
 		asked = max(due, w.clock.Now())
 		e.life.owed = append(e.life.owed, asked)
 	})

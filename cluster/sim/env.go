@@ -48,7 +48,7 @@ func (e *env) Compute(job actors.Job) {
 	case job.Lag > 0 && e.process != w.coordinate:
 		w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", w.names[e.node]))
 	case job.Lag <= 0:
-		due = w.nodes[e.node].cores.Book(e.Now(), job.Cores, w.nodes[e.node].Profile.Cost(job))
+		due = w.nodes[e.node].cores.Book(e.Now(), job.Cores, w.nodes[e.node].walk.Cost(job))
 	}
 	j := w.pool.submit(job.Do)
 	j.stalled = e.process == w.coordinate && w.members == 0 && w.stats.Stalled > 0
