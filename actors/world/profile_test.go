@@ -46,7 +46,8 @@ func TestWanderingStepsAreTheSumOfTheirShiftsWithinBounds(t *testing.T) {
 
 func TestLongWalksAreUniformWithinTheirBounds(t *testing.T) {
 	const ms, n = time.Millisecond, 400_000
-	p := world.Profile{Cores: 1, Speed: 1e9, Step: 10 * ms, Wander: world.Wander{By: 5 * ms, Min: 10 * ms, Max: 40 * ms}}
+	wander := world.Wander{By: 5 * ms, Min: 10 * ms, Max: 40 * ms}
+	p := world.Profile{Cores: 1, Speed: 1e9, Step: 10 * ms, Wander: wander}
 	mean, below := 0.0, 0
 	for _, c := range costs(p, 3, "n", n) {
 		if mean += c.Seconds() / n; c < 25*ms {

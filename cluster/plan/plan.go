@@ -174,8 +174,8 @@ func (c *Compute) UnmarshalPlan(n *syntax.Node) error {
 			"step and speed exclude each other; give the time of a step or the speed of a core")
 	}
 	if w := m.Wander; w != nil && (*m.Step < unit.Duration(w.Min) || *m.Step > unit.Duration(w.Max)) {
-		return syntax.Errorf(n.At("wander"), "step is %s, where the walk begins; accepted are a min of at most that and "+
-			"a max of at least that", m.Step)
+		return syntax.Errorf(n.At("wander"), "step is %s, where the walk begins; accepted are a min of at most that "+
+			"and a max of at least that", m.Step)
 	}
 	*c = Compute{Step: m.Step, Wander: m.Wander, Cores: m.Cores}
 	if m.Speed != nil {
@@ -399,7 +399,8 @@ func foldGroup(members []NodeSpec) []NodeSpec {
 }
 
 func (c Compute) equal(d Compute) bool {
-	return same(c.Step, d.Step) && same(c.Wander, d.Wander) && c.Native == d.Native && c.Speed == d.Speed && c.Cores == d.Cores
+	return same(c.Step, d.Step) && same(c.Wander, d.Wander) && c.Native == d.Native && c.Speed == d.Speed &&
+		c.Cores == d.Cores
 }
 
 // same reports whether two values are, or neither is there.
