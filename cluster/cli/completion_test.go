@@ -69,8 +69,8 @@ var completed = []struct{ line, want, directive string }{
 	{"identity init ''", "", dirs},
 	{"run plan.yaml --set nodes.", "nodes.server. nodes.near. nodes.far.", keys},
 	{"run plan.yaml --set nodes.near.compute.",
-		"nodes.near.compute.step= nodes.near.compute.speed= nodes.near.compute.native= " +
-			"nodes.near.compute.cores= nodes.near.compute.threads=", keys},
+		"nodes.near.compute.step= nodes.near.compute.wander. nodes.near.compute.speed= " +
+			"nodes.near.compute.native= nodes.near.compute.cores= nodes.near.compute.threads=", keys},
 	{"run plan.yaml --set nodes.nobody.",
 		"nodes.nobody.name= nodes.nobody.role= nodes.nobody.count= nodes.nobody.compute= nodes.nobody.compute. " +
 			"nodes.nobody.uplink= nodes.nobody.uplink. nodes.nobody.downlink= nodes.nobody.downlink. " +

@@ -135,6 +135,9 @@ func profile(c plan.Compute, model nn.Model, batch int) world.Profile {
 		p.Speed = world.Unlimited.Speed
 	case c.Step != nil:
 		p.Step = time.Duration(*c.Step)
+		if w := c.Wander; w != nil {
+			p.Wander = world.Wander{By: w.By, Min: w.Min, Max: w.Max}
+		}
 		p.Speed = model.Work(batch) / p.Step.Seconds()
 	}
 	return p

@@ -101,7 +101,7 @@ func (e *env) Compute(job actors.Job) {
 		e.submit(rt.Evaluations, func() { e.compute(job.Do, func(result any) { e.life.tell(result, promptly) }) })
 		return
 	}
-	padded := e.book(job.Cores, e.node.Profile.Cost(job))
+	padded := e.book(job.Cores, e.life.walk.Cost(job))
 	e.submit(rt.Steps, func() { e.compute(job.Do, padded) })
 }
 

@@ -20,6 +20,7 @@ type life struct {
 	number  int // of lives before it
 	system  *actor.ActorSystem
 	cores   *world.Cores // guarded by World.network
+	walk    *world.Walk  // of the actor's handlers
 	pid     *actor.PID   // of the node's actor, which lives from its placing on
 	mailbox *mailbox
 	posts   posts
@@ -36,7 +37,8 @@ type life struct {
 func (n *node) newLife(number int) *life {
 	l := &life{
 		node: n, number: number, system: door.NewSystem(), cores: world.NewCores(n.Profile.Cores),
-		pid: actor.NewPID(n.name(), n.ID), gone: make(chan struct{}),
+		walk: n.Profile.Walk(n.world.config.Deployment.Seed, world.Owner(n.ID, number)),
+		pid:  actor.NewPID(n.name(), n.ID), gone: make(chan struct{}),
 	}
 	l.mailbox = &mailbox{life: l}
 	l.system.ProcessRegistry.Address = n.name()

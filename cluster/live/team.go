@@ -26,7 +26,7 @@ func (e *env) ComputeTeam(team actors.Team) {
 	s.Threads = min(team.Threads, team.Steps)
 	s.working.Store(int64(s.Threads))
 	e.node.world.jobs.Add(1)
-	s.deliver = e.book(team.Threads*team.Cores, e.node.Profile.TeamCost(team))
+	s.deliver = e.book(team.Threads*team.Cores, e.life.walk.TeamCost(team))
 	for thread := range s.Threads {
 		e.submit(rt.Steps, func() { s.work(thread) })
 	}

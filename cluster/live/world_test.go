@@ -110,6 +110,32 @@ func TestJobsQueueOnTheCoresOfTheirNode(t *testing.T) {
 	}
 }
 
+func TestStepsTakeAtLeastWhatTheirWalkSays(t *testing.T) {
+	p := world.Profile{Cores: 1, Speed: 1e9, Step: 10 * ms, Wander: world.Wander{By: 5 * ms, Min: 5 * ms, Max: 15 * ms}}
+	walk, n := p.Walk(7, "n0/peer"), 0
+	var due time.Duration
+	s := &stage{seed: 7, profile: p}
+	s.handlers = []handler{func(ctx actor.Context, env actors.Env) {
+		switch ctx.Message().(type) {
+		case *actor.Started:
+			due = env.Now()
+		case int:
+			if notBefore(t, fmt.Sprintf("step %d", n), env.Now(), due); n == 20 {
+				s.finish()
+				return
+			}
+			n++
+		default:
+			return
+		}
+		due = env.Now() + walk.Cost(actors.Job{Step: true})
+		env.Compute(actors.Job{Step: true, Do: func() any { return 0 }})
+	}}
+	if s.run(t); n != 20 {
+		t.Errorf("%d steps", n)
+	}
+}
+
 func TestEvaluationComesWhenItIsReady(t *testing.T) {
 	var got []string
 	s := &stage{handlers: []handler{nothing}}

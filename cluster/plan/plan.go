@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
@@ -98,7 +99,7 @@ type NodeSpec struct {
 	// Count, if given, makes a group: name1, name2, … name<count>. It is nil in a plan that was
 	// read; see Group.
 	Count   *int    `plan:"count" range:"1..16777216" doc:"makes a group of this many nodes: name1, name2, …"`
-	Compute Compute `plan:"compute" doc:"how fast the node is: native, {step: 5ms} or {speed: 10 GFLOP/s, cores: 2}; with {threads: 4} a worker's steps are shared without locks"`
+	Compute Compute `plan:"compute" doc:"how fast the node is: native, {step: 5ms} or {speed: 10 GFLOP/s, cores: 2}; {step: 20ms, wander: {by: 1ms, min: 10ms, max: 80ms}} has the time of a step change; with {threads: 4} a worker's steps are shared without locks"`
 	// Uplink and Downlink are shared by all edges of the node: rates, or maps that the catalog
 	// reads, such as {kind: mobile, line: lte-driving-up}. Default unlimited.
 	Uplink   Rate `plan:"uplink" doc:"what all that the node sends has to share: a rate, or a process with its kind"`
@@ -129,6 +130,8 @@ type Compute struct {
 	Native bool
 	// Step is how long one training step takes, whatever its work.
 	Step *unit.Duration
+	// Wander is how the time of a step changes from one to the next; nil for not at all.
+	Wander *Wander
 	// Speed of one core: a job takes its work ÷ (Speed × the cores it takes).
 	Speed unit.Speed
 	// Cores is how many jobs, of one core each, run side by side. Default Threads, or 1.
@@ -138,11 +141,21 @@ type Compute struct {
 	Threads int
 }
 
+// Wander is a random walk of the time of a step, which begins at [Compute.Step].
+type Wander struct {
+	// By is how far the time shifts after a step at most, either way, all shifts alike.
+	By time.Duration `plan:"by,required" range:"1ns..8760h" doc:"the most by which the time of a step differs from that of the one before"`
+	// Min and Max are what the walk stays within.
+	Min time.Duration `plan:"min,required" range:"1ns..8760h" doc:"the shortest; the walk goes no lower"`
+	Max time.Duration `plan:"max,required" range:"1ns..8760h" doc:"the longest; the walk goes no higher"`
+}
+
 const computeForms = "accepted are native, {step: 5ms} and {speed: 10 GFLOP/s}, the latter two with cores: 1 or more"
 
 // computeMap is Compute as a map in the plan.
 type computeMap struct {
 	Step    *unit.Duration `plan:"step" doc:"how long one training step takes, whatever its work"`
+	Wander  *Wander        `plan:"wander,omitzero" with:"step" doc:"how the time of a step changes, as a random walk that the seed draws: {by: 1ms, min: 10ms, max: 40ms}; default: not at all"`
 	Speed   *unit.Speed    `plan:"speed" doc:"of one core; a job takes its work ÷ speed"`
 	Native  bool           `plan:"native,omitzero" doc:"as fast as the machine is, as the word native alone"`
 	Cores   int            `plan:"cores" range:"1..4096" doc:"how many jobs run side by side; default: as many as threads, or 1"`
@@ -176,7 +189,11 @@ func (c *Compute) UnmarshalPlan(n *syntax.Node) error {
 		return syntax.Errorf(n.At("cores"), "%d threads need a core each, and there are %d; accepted are %d and more, "+
 			"or no cores:, which means %d", m.Threads, m.Cores, m.Threads, m.Threads)
 	}
-	*c = Compute{Native: m.Native, Step: m.Step, Cores: m.Cores, Threads: m.Threads}
+	if w := m.Wander; w != nil && (*m.Step < unit.Duration(w.Min) || *m.Step > unit.Duration(w.Max)) {
+		return syntax.Errorf(n.At("wander"), "step is %s, where the walk begins; accepted are a min of at most that "+
+			"and a max of at least that", m.Step)
+	}
+	*c = Compute{Step: m.Step, Wander: m.Wander, Native: m.Native, Cores: m.Cores, Threads: m.Threads}
 	if m.Speed != nil {
 		c.Speed = *m.Speed
 	} else if m.Step == nil && !m.Native {
@@ -190,7 +207,7 @@ func (c Compute) MarshalPlan() (*syntax.Node, error) {
 	if c.Native && c.Cores == 1 && c.Threads < 2 {
 		return syntax.NewScalar("native"), nil
 	}
-	m := computeMap{Step: c.Step, Native: c.Native, Cores: c.Cores}
+	m := computeMap{Step: c.Step, Wander: c.Wander, Native: c.Native, Cores: c.Cores}
 	if c.Threads > 1 {
 		m.Threads = c.Threads
 	}
@@ -401,9 +418,11 @@ func foldGroup(members []NodeSpec) []NodeSpec {
 }
 
 func (c Compute) equal(d Compute) bool {
-	same := c.Step == nil && d.Step == nil || c.Step != nil && d.Step != nil && *c.Step == *d.Step
-	return same && c.Native == d.Native && c.Speed == d.Speed && c.Cores == d.Cores &&
-		max(c.Threads, 1) == max(d.Threads, 1)
+	return same(c.Step, d.Step) && same(c.Wander, d.Wander) && c.Native == d.Native && c.Speed == d.Speed &&
+		c.Cores == d.Cores && max(c.Threads, 1) == max(d.Threads, 1)
 }
+
+// same reports whether two values are, or neither is there.
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 func memberName(group string, i int) string { return group + strconv.Itoa(i+1) }

@@ -53,7 +53,7 @@ func (e *env) Compute(job actors.Job) {
 	case job.Lag > 0 && e.process != w.coordinate:
 		w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", w.names[e.node]))
 	case job.Lag <= 0:
-		due = w.nodes[e.node].cores.Book(e.Now(), job.Cores, w.nodes[e.node].Profile.Cost(job))
+		due = w.nodes[e.node].cores.Book(e.Now(), job.Cores, w.nodes[e.node].walk.Cost(job))
 	}
 	e.submit(job.Do, due)
 }
@@ -70,7 +70,7 @@ func (e *env) submit(do func() any, due time.Duration) {
 func (e *env) ComputeTeam(team actors.Team) {
 	n := &e.world.nodes[e.node]
 	n.together = max(n.together, team.Steps)
-	due := n.cores.Book(e.Now(), team.Threads*team.Cores, n.Profile.TeamCost(team))
+	due := n.cores.Book(e.Now(), team.Threads*team.Cores, n.walk.TeamCost(team))
 	seed := e.Rand("threads").Uint64()
 	e.submit(func() any { return world.Interleave(team, seed) }, due)
 }

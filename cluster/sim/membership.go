@@ -41,7 +41,7 @@ func (r realm) Remove(node int) {
 	w.cycle.Settle(node, nil)
 	n.life++
 	n.resumes = 0
-	n.cores = world.NewCores(n.Profile.Cores)
+	n.cores, n.walk = world.NewCores(n.Profile.Cores), w.walk(n)
 	var inhabitants []*process
 	for _, p := range w.processes {
 		if int(p.node) == node && p.mailbox != nil {

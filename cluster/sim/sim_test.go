@@ -160,6 +160,36 @@ func TestJobsQueueOnTheCoresOfTheirNode(t *testing.T) {
 	}
 }
 
+// steps makes a handler that takes steps one after the other, and says what each took.
+func steps(took func(time.Duration)) handler {
+	var began time.Duration
+	return func(ctx actor.Context, env actors.Env) {
+		switch ctx.Message().(type) {
+		case *actor.Started:
+		case int:
+			took(env.Now() - began)
+		default:
+			return
+		}
+		began = env.Now()
+		env.Compute(actors.Job{Step: true, Do: func() any { return 0 }})
+	}
+}
+
+func TestStepsWanderAsTheirWalkSays(t *testing.T) {
+	p := world.Profile{Cores: 1, Speed: 1e9, Step: 10 * ms, Wander: world.Wander{By: 5 * ms, Min: 5 * ms, Max: 15 * ms}}
+	walk, n := p.Walk(7, "n0/peer"), 0
+	s := stage{seed: 7, end: time.Second, profile: p, handlers: []handler{steps(func(took time.Duration) {
+		if want := walk.Cost(actors.Job{Step: true}); took != want {
+			t.Errorf("step %d took %v, want %v", n, took, want)
+		}
+		n++
+	})}}
+	if s.run(t); n < 60 {
+		t.Errorf("%d steps", n)
+	}
+}
+
 func TestCancelledTimerIsNotDelivered(t *testing.T) {
 	var got []string
 	s := stage{end: time.Second, handlers: []handler{func(ctx actor.Context, env actors.Env) {

@@ -124,6 +124,7 @@ type World struct {
 type node struct {
 	world.Inhabitant
 	cores   *world.Cores
+	walk    *world.Walk
 	life    uint32        // how often it has crashed or left
 	resumes time.Duration // when a pause is over
 
@@ -149,7 +150,9 @@ func New(config Config) (*World, error) {
 	w.view, w.cycle = w.views.First(), world.NewLifeCycle(realm{w}, d)
 	for i := range w.names {
 		who := d.Inhabitant(i, w.control)
-		w.nodes = append(w.nodes, node{Inhabitant: who, cores: world.NewCores(who.Profile.Cores)})
+		n := node{Inhabitant: who, cores: world.NewCores(who.Profile.Cores)}
+		n.walk = w.walk(&n)
+		w.nodes = append(w.nodes, n)
 	}
 	w.tensors.Poison = d.Strict
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
@@ -165,6 +168,11 @@ func New(config Config) (*World, error) {
 		w.coordinate = w.process(int32(lead), w.nodes[lead].ID)
 	}
 	return w, w.cycle.Populate(0, func(int) bool { return true })
+}
+
+// walk begins that of the present life of a node.
+func (w *World) walk(n *node) *world.Walk {
+	return n.Profile.Walk(w.config.Deployment.Seed, world.Owner(n.ID, int(n.life)))
 }
 
 // systemAddress is the address of what belongs to no node, such as futures. No node can
