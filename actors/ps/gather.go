@@ -21,18 +21,16 @@ type gather struct {
 
 // snapshot answers the coordinator with the whole model, once the shards of other servers are here.
 func (s *server) snapshot(ctx actor.Context, request *protos.TakeSnapshot) {
-	if h := s.shards[0]; len(s.shards) == 1 && h != nil {
+	if h := s.shards.At(0); s.shards.Len() == 1 && h != nil {
 		train.AnswerSnapshot(ctx, s.env, request, h.params, h.version)
 		return
 	}
-	n := len(s.shards)
+	n := s.shards.Len()
 	g := &gather{request: &protos.TakeSnapshot{Evaluation: request.Evaluation},
 		params: s.env.Tensors().Get(s.layout.params), there: make([]bool, n), missing: n}
 	s.gathers = append(s.gathers, g)
-	for k, h := range s.shards {
-		if h != nil {
-			s.put(g, k, h.params.Data, h.version)
-		}
+	for k, h := range s.shards.Here() {
+		s.put(g, k, h.params.Data, h.version)
 	}
 	s.ask(ctx, g)
 	s.finish(ctx)
@@ -60,10 +58,8 @@ func (s *server) asked(ctx actor.Context, head *protos.PullShards) {
 		return
 	}
 	s.begin()
-	for k, h := range s.shards {
-		if h != nil {
-			s.show(ctx, head, k)
-		}
+	for k := range s.shards.Here() {
+		s.show(ctx, head, k)
 	}
 	s.asks = append(s.asks, head)
 	s.forget()
@@ -71,7 +67,7 @@ func (s *server) asked(ctx actor.Context, head *protos.PullShards) {
 
 // show sends a server that asks a shard.
 func (s *server) show(ctx actor.Context, to *protos.PullShards, k int) {
-	h := s.shards[k]
+	h := s.shards.At(k)
 	head := &protos.ShardCopy{Evaluation: to.Evaluation, Shard: uint32(k), Version: h.version}
 	ctx.Send(s.env.View().Members[to.Node].PID, protos.NewMessage(head, h.params.Retain()))
 }
@@ -79,8 +75,8 @@ func (s *server) show(ctx actor.Context, to *protos.PullShards, k int) {
 // forget drops the questions that are answered: of servers that knew no later view than this one,
 // once no shard is on its way here.
 func (s *server) forget() {
-	for k, owner := range s.owners {
-		if owner == s.env.Node() && s.shards[k] == nil {
+	for k := range s.shards.Len() {
+		if s.shards.Owns(k) && !s.shards.Has(k) {
 			return
 		}
 	}
@@ -95,7 +91,7 @@ func (s *server) found(ctx actor.Context, k int) {
 	}
 	s.forget()
 	for _, g := range s.gathers {
-		s.put(g, k, s.shards[k].params.Data, s.shards[k].version)
+		s.put(g, k, s.shards.At(k).params.Data, s.shards.At(k).version)
 	}
 	s.finish(ctx)
 }
@@ -112,8 +108,8 @@ func (s *server) again(ctx actor.Context) {
 func (s *server) gathered(ctx actor.Context, head *protos.ShardCopy, m *protos.Message) {
 	k := int(head.Shard)
 	low, high := s.layout.bounds(k)
-	if k >= len(s.shards) || !actors.IsVector(m.Tensors, high-low) {
-		actors.Fail(s.env, "shard %d of %d does not fit", head.Shard, len(s.shards))
+	if k >= s.shards.Len() || !actors.IsVector(m.Tensors, high-low) {
+		actors.Fail(s.env, "shard %d of %d does not fit", head.Shard, s.shards.Len())
 		return
 	}
 	for _, g := range s.gathers {

@@ -10,8 +10,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// pack gives the shard up for a message that has all of it.
-func (h *shard) pack() *protos.Message {
+// Pack gives the shard up for a message that has all of it.
+func (h *shard) Pack() *protos.Message {
 	of := h.optimizer.State()
 	clocks := h.clocks.State()
 	head := &protos.Shard{Shard: uint32(h.index), Version: h.version, Steps: uint64(of.Step),

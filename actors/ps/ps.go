@@ -21,6 +21,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/consistency"
+	"github.com/gradwire/gradwire/actors/ps/shards"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/nn/compress"
@@ -28,7 +29,7 @@ import (
 
 // The roles of the architecture.
 const (
-	RoleServer = "server"
+	RoleServer = shards.RoleServer
 	RoleWorker = "worker"
 )
 

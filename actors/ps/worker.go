@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/ps/shards"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
@@ -29,7 +30,7 @@ type worker struct {
 	parts  []*part // by shard
 	behind int     // parts for which the next round waits
 	since  uint64  // the view with which this life began; 0 before that is known
-	fleet  fleet
+	fleet  shards.Fleet
 
 	params  *protos.Tensor // of a model of several shards, as they are put together; nil at first
 	pushes  *protos.Messages[*protos.Push]
@@ -70,7 +71,7 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 		layout: l,
 		owners: l.owners(view),
 		behind: l.shards,
-		fleet:  newFleet(env),
+		fleet:  shards.NewFleet(env),
 		pushes: protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
 		round:  localRound{every: max(a.Every, 1)},
 		ahead:  a.model().Ahead(),
@@ -128,13 +129,13 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Start:
 		w.start(ctx, head.View)
 	case *protos.View:
-		moved, leaving, ok := w.fleet.follow()
+		moved, leaving, ok := w.fleet.Follow()
 		if ok && moved {
 			w.owners = w.layout.owners(w.env.View())
 			w.order = inTurns(w.owners)
 		}
 		if ok {
-			w.fleet.farewell(ctx, leaving)
+			w.fleet.Farewell(ctx, leaving)
 		}
 	case *protos.Parameters:
 		if int(head.Shard) >= len(w.parts) {

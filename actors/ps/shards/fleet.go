@@ -1,4 +1,4 @@
-package ps
+package shards
 
 import (
 	"slices"
@@ -9,12 +9,12 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// fleet is what a member of a run knows of the others' coming and going.
+// Fleet is what a member of a run knows of the others' coming and going.
 //
 // A server that leaves stays until nothing more can come for it: each member that was there says
 // farewell when it has heard of that, and so does each server that left before, when it departs.
 // What a member sends to another keeps its order, so that nothing follows a farewell.
-type fleet struct {
+type Fleet struct {
 	env              actors.Env
 	present, leaving []bool // by node, in the view before
 	left             bool   // this node has
@@ -23,10 +23,11 @@ type fleet struct {
 	owes             []int  // the servers to which this node, which leaves, says farewell last
 }
 
-func newFleet(env actors.Env) fleet {
+// NewFleet is that of a member that has just come.
+func NewFleet(env actors.Env) Fleet {
 	v := env.View()
 	n := len(v.Members)
-	f := fleet{env: env, present: make([]bool, n), leaving: make([]bool, n), owed: make([]bool, n),
+	f := Fleet{env: env, present: make([]bool, n), leaving: make([]bool, n), owed: make([]bool, n),
 		said: make([]bool, n)}
 	for i := range v.Members {
 		m := &v.Members[i]
@@ -36,9 +37,9 @@ func newFleet(env actors.Env) fleet {
 	return f
 }
 
-// follow takes in the view. It reports whether the servers of the run have changed, and which of
+// Follow takes in the view. It reports whether the servers of the run have changed, and which of
 // them leave since this view; ok is false if one has crashed, which ends the run.
-func (f *fleet) follow() (moved bool, leaving []int, ok bool) {
+func (f *Fleet) Follow() (moved bool, leaving []int, ok bool) {
 	view := f.env.View()
 	for i := range view.Members {
 		m := &view.Members[i]
@@ -64,9 +65,9 @@ func (f *fleet) follow() (moved bool, leaving []int, ok bool) {
 	return moved, leaving, true
 }
 
-// farewell tells servers that leave that nothing from this node follows. If it leaves itself, it
+// Farewell tells servers that leave that nothing from this node follows. If it leaves itself, it
 // does so when it departs.
-func (f *fleet) farewell(ctx actor.Context, leaving []int) {
+func (f *Fleet) Farewell(ctx actor.Context, leaving []int) {
 	if f.left {
 		f.owes = append(f.owes, leaving...)
 		return
@@ -76,22 +77,22 @@ func (f *fleet) farewell(ctx actor.Context, leaving []int) {
 	}
 }
 
-func (f *fleet) say(ctx actor.Context, node int) {
+func (f *Fleet) say(ctx actor.Context, node int) {
 	self := f.env.Node()
 	if node != self {
 		ctx.Send(f.env.View().Members[node].PID, protos.NewMessage(&protos.Farewell{Node: int32(self)}))
 	}
 }
 
-// heard notes that nothing from a node follows.
-func (f *fleet) heard(head *protos.Farewell) {
+// Heard notes that nothing from a node follows.
+func (f *Fleet) Heard(head *protos.Farewell) {
 	if f.env.View().Has(head.Node) {
 		f.said[head.Node] = true
 	}
 }
 
-// depart ends this node if it leaves and everybody who owes it a farewell has said so, or is gone.
-func (f *fleet) depart(ctx actor.Context) {
+// Depart ends this node if it leaves and everybody who owes it a farewell has said so, or is gone.
+func (f *Fleet) Depart(ctx actor.Context) {
 	view := f.env.View()
 	if !f.left {
 		return

@@ -1,0 +1,94 @@
+package shards
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/plan/field"
+)
+
+// ConsistentHash places shards on servers by consistent hashing with bounded loads; see [Servers].
+const ConsistentHash = "consistent-hash"
+
+// Servers says how the parameters are spread over several servers. They are cut into shards of
+// consecutive values. A shard belongs to the first server at or after its hash, on a ring of the
+// hashes of virtual nodes, that does not hold its part yet: no server holds more than 1 + Slack
+// times the mean (M. Li et al., "Scaling Distributed Machine Learning with the Parameter Server",
+// OSDI 2014, section 4.3; V. Mirrokni, M. Thorup and M. Zadimoghaddam, "Consistent Hashing with
+// Bounded Loads", SODA 2018). When a server comes or goes hardly more shards move than must.
+type Servers struct {
+	Placement string `plan:"placement" words:"consistent-hash" doc:"how shards are given to servers"`
+	// VirtualNodes is how many points of the ring belong to each server.
+	VirtualNodes int `plan:"virtual-nodes" range:"1..4096" doc:"points of each server on the ring"`
+	// Shard is how many bytes of parameters a shard has at most; 0 stands for 1 MB, or less for
+	// small models, so that there are about 16 shards for each server.
+	Shard int64 `plan:"shard,omitzero" unit:"size" range:"4.." doc:"bytes of parameters of a shard; left out: 1 MB, or less, so that each server has about 16 shards"`
+	// Slack is by which share a server may hold more shards than the mean.
+	Slack float64 `plan:"slack" unit:"fraction" range:"0%..100%" doc:"by how much a server may hold more shards than the mean; more keeps shards in place when servers come and go, less balances them"`
+}
+
+// SetDefaults sets 64 virtual nodes and a slack of 5 %.
+func (s *Servers) SetDefaults() {
+	*s = Servers{Placement: ConsistentHash, VirtualNodes: 64, Slack: 0.05}
+}
+
+// Validate returns an error about the first field that makes no sense, a [*field.Error].
+func (s *Servers) Validate() error { return field.Check(*s) }
+
+// Owners are the positions of the servers that own a number of shards in a view; nil if no server
+// is there.
+func (s *Servers) Owners(v *actors.View, number int) []int {
+	servers := v.Role(RoleServer)
+	if len(servers) == 0 {
+		return nil
+	}
+	owners := make([]int, number)
+	if len(servers) == 1 {
+		for k := range owners {
+			owners[k] = servers[0]
+		}
+		return owners
+	}
+	ring := s.ring(v, servers)
+	most := int(math.Ceil((1+s.Slack)*float64(number)/float64(len(servers)) - 1e-9))
+	held := map[int]int{}
+	for k := range owners {
+		at := hashed("shard", k)
+		i, _ := slices.BinarySearchFunc(ring, at, func(p point, at uint64) int { return cmp.Compare(p.at, at) })
+		for held[ring[i%len(ring)].server] == most {
+			i++
+		}
+		owners[k] = ring[i%len(ring)].server
+		held[owners[k]]++
+	}
+	return owners
+}
+
+// point is a virtual node.
+type point struct {
+	at     uint64
+	server int
+}
+
+func (s *Servers) ring(v *actors.View, servers []int) []point {
+	ring := make([]point, 0, len(servers)*s.VirtualNodes)
+	for _, node := range servers {
+		for n := range s.VirtualNodes {
+			ring = append(ring, point{hashed(v.Members[node].Name, n), node})
+		}
+	}
+	slices.SortFunc(ring, func(a, b point) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.server, b.server))
+	})
+	return ring
+}
+
+// hashed is where a numbered thing is on the ring.
+func hashed(name string, number int) uint64 {
+	return xxhash.Sum64(binary.LittleEndian.AppendUint64([]byte(name), uint64(number)))
+}
