@@ -23,6 +23,9 @@
 //	Farewell      0
 //	PullShards    0
 //	ShardCopy     1         P          parameters of a shard at the instant of the answer
+//	Access        0 to 2    0 or more  values for keys of a table; the keys, as words
+//	Accessed      0 to 2    0 or more  values of keys of a table; the keys, as words
+//	TableShard    1 or more 0 or more  values of a table's shard, what the update remembers; keys
 //	Chunk         1         0 to P     a piece of a reduction's vector; 1 value for a vote
 //	Report        0
 //	Outcome       0 to S+2  0 or P     the round's mean; to join, also model and optimiser

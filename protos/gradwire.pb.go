@@ -594,6 +594,296 @@ func (x *ShardCopy) GetVersion() uint64 {
 	return 0
 }
 
+// Access pushes values to keys of a table's shard, pulls values of them, or both.
+// Tensors: the pushed values, if it pushes; then the list of the keys, if it is here, as words, see actors/ps/table.
+type Access struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the asking node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// The asking node's life: number of the view in which it has begun.
+	Life uint64 `protobuf:"varint,2,opt,name=life,proto3" json:"life,omitempty"`
+	// Its task, counted from 1.
+	Time uint64 `protobuf:"varint,3,opt,name=time,proto3" json:"time,omitempty"`
+	// Which shard, from 0, of those of all tables.
+	Shard uint32 `protobuf:"varint,4,opt,name=shard,proto3" json:"shard,omitempty"`
+	// It pushes, and it pulls what the values are then.
+	Push bool `protobuf:"varint,5,opt,name=push,proto3" json:"push,omitempty"`
+	Pull bool `protobuf:"varint,6,opt,name=pull,proto3" json:"pull,omitempty"`
+	// A range of keys, if there is no list.
+	First uint64 `protobuf:"varint,7,opt,name=first,proto3" json:"first,omitempty"`
+	Last  uint64 `protobuf:"varint,8,opt,name=last,proto3" json:"last,omitempty"`
+	// The hash of a list of keys, never 0; 0 for a range.
+	List uint64 `protobuf:"varint,9,opt,name=list,proto3" json:"list,omitempty"`
+	// How many keys the list has, if it is here; 0 if it was sent before.
+	Keys          uint64 `protobuf:"varint,10,opt,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Access) Reset() {
+	*x = Access{}
+	mi := &file_protos_gradwire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Access) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Access) ProtoMessage() {}
+
+func (x *Access) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Access.ProtoReflect.Descriptor instead.
+func (*Access) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Access) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Access) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *Access) GetTime() uint64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *Access) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Access) GetPush() bool {
+	if x != nil {
+		return x.Push
+	}
+	return false
+}
+
+func (x *Access) GetPull() bool {
+	if x != nil {
+		return x.Pull
+	}
+	return false
+}
+
+func (x *Access) GetFirst() uint64 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *Access) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *Access) GetList() uint64 {
+	if x != nil {
+		return x.List
+	}
+	return 0
+}
+
+func (x *Access) GetKeys() uint64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
+// Accessed answers an Access.
+// Tensors: the pulled values; of a range of a sparse table, then its keys as words, if it has any.
+type Accessed struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in the Access.
+	Life  uint64 `protobuf:"varint,1,opt,name=life,proto3" json:"life,omitempty"`
+	Time  uint64 `protobuf:"varint,2,opt,name=time,proto3" json:"time,omitempty"`
+	Shard uint32 `protobuf:"varint,3,opt,name=shard,proto3" json:"shard,omitempty"`
+	// The list is not known here, and nothing was done: it is to be sent again, with the list.
+	Unknown bool `protobuf:"varint,4,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	// Pushes that the shard has taken in.
+	Version uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
+	// Of a range of a sparse table, how many of its keys have values.
+	Keys          uint64 `protobuf:"varint,6,opt,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Accessed) Reset() {
+	*x = Accessed{}
+	mi := &file_protos_gradwire_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Accessed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Accessed) ProtoMessage() {}
+
+func (x *Accessed) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Accessed.ProtoReflect.Descriptor instead.
+func (*Accessed) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Accessed) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *Accessed) GetTime() uint64 {
+	if x != nil {
+		return x.Time
+	}
+	return 0
+}
+
+func (x *Accessed) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Accessed) GetUnknown() bool {
+	if x != nil {
+		return x.Unknown
+	}
+	return false
+}
+
+func (x *Accessed) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Accessed) GetKeys() uint64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
+// TableShard moves a shard of a table to the server that owns it from now on.
+// Tensors: the values of its keys; the vectors that the update remembers; of a sparse table, the keys as words.
+type TableShard struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which shard, from 0, of those of all tables.
+	Shard uint32 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Pushes that it has taken in.
+	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// How many vectors the update remembers.
+	Slots uint32 `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`
+	// Of a sparse table, how many keys have values.
+	Keys          uint64 `protobuf:"varint,4,opt,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableShard) Reset() {
+	*x = TableShard{}
+	mi := &file_protos_gradwire_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableShard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableShard) ProtoMessage() {}
+
+func (x *TableShard) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableShard.ProtoReflect.Descriptor instead.
+func (*TableShard) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *TableShard) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *TableShard) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *TableShard) GetSlots() uint32 {
+	if x != nil {
+		return x.Slots
+	}
+	return 0
+}
+
+func (x *TableShard) GetKeys() uint64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
 // Chunk carries one piece of a vector that peers reduce among themselves.
 // Tensors: the values of the piece.
 type Chunk struct {
@@ -614,7 +904,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_protos_gradwire_proto_msgTypes[7]
+	mi := &file_protos_gradwire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +916,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[7]
+	mi := &file_protos_gradwire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +929,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{7}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Chunk) GetView() uint64 {
@@ -695,7 +985,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_protos_gradwire_proto_msgTypes[8]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -707,7 +997,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[8]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -720,7 +1010,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Report) GetView() uint64 {
@@ -770,7 +1060,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_protos_gradwire_proto_msgTypes[9]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +1072,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[9]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +1085,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Outcome) GetView() uint64 {
@@ -860,7 +1150,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -872,7 +1162,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -885,7 +1175,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Model) GetNode() int32 {
@@ -971,7 +1261,7 @@ type PullModel struct {
 
 func (x *PullModel) Reset() {
 	*x = PullModel{}
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -983,7 +1273,7 @@ func (x *PullModel) String() string {
 func (*PullModel) ProtoMessage() {}
 
 func (x *PullModel) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -996,7 +1286,7 @@ func (x *PullModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModel.ProtoReflect.Descriptor instead.
 func (*PullModel) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PullModel) GetNode() int32 {
@@ -1026,7 +1316,7 @@ type Busy struct {
 
 func (x *Busy) Reset() {
 	*x = Busy{}
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1328,7 @@ func (x *Busy) String() string {
 func (*Busy) ProtoMessage() {}
 
 func (x *Busy) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1341,7 @@ func (x *Busy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Busy.ProtoReflect.Descriptor instead.
 func (*Busy) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Busy) GetNode() int32 {
@@ -1081,7 +1371,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1093,7 +1383,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1106,7 +1396,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Join) GetNode() int32 {
@@ -1136,7 +1426,7 @@ type Unready struct {
 
 func (x *Unready) Reset() {
 	*x = Unready{}
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1438,7 @@ func (x *Unready) String() string {
 func (*Unready) ProtoMessage() {}
 
 func (x *Unready) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1451,7 @@ func (x *Unready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unready.ProtoReflect.Descriptor instead.
 func (*Unready) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Unready) GetNode() int32 {
@@ -1200,7 +1490,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1502,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1515,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Welcome) GetNode() int32 {
@@ -1291,7 +1581,7 @@ type Meet struct {
 
 func (x *Meet) Reset() {
 	*x = Meet{}
-	mi := &file_protos_gradwire_proto_msgTypes[16]
+	mi := &file_protos_gradwire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1593,7 @@ func (x *Meet) String() string {
 func (*Meet) ProtoMessage() {}
 
 func (x *Meet) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[16]
+	mi := &file_protos_gradwire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1606,7 @@ func (x *Meet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meet.ProtoReflect.Descriptor instead.
 func (*Meet) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Meet) GetNode() int32 {
@@ -1376,7 +1666,7 @@ type Clock struct {
 
 func (x *Clock) Reset() {
 	*x = Clock{}
-	mi := &file_protos_gradwire_proto_msgTypes[17]
+	mi := &file_protos_gradwire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1678,7 @@ func (x *Clock) String() string {
 func (*Clock) ProtoMessage() {}
 
 func (x *Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[17]
+	mi := &file_protos_gradwire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1691,7 @@ func (x *Clock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clock.ProtoReflect.Descriptor instead.
 func (*Clock) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Clock) GetNode() int32 {
@@ -1439,7 +1729,7 @@ type Arrived struct {
 
 func (x *Arrived) Reset() {
 	*x = Arrived{}
-	mi := &file_protos_gradwire_proto_msgTypes[18]
+	mi := &file_protos_gradwire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1451,7 +1741,7 @@ func (x *Arrived) String() string {
 func (*Arrived) ProtoMessage() {}
 
 func (x *Arrived) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[18]
+	mi := &file_protos_gradwire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1464,7 +1754,7 @@ func (x *Arrived) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arrived.ProtoReflect.Descriptor instead.
 func (*Arrived) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Arrived) GetNode() int32 {
@@ -1494,7 +1784,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_protos_gradwire_proto_msgTypes[19]
+	mi := &file_protos_gradwire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1506,7 +1796,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[19]
+	mi := &file_protos_gradwire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1519,7 +1809,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{19}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Start) GetView() uint64 {
@@ -1553,7 +1843,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_protos_gradwire_proto_msgTypes[20]
+	mi := &file_protos_gradwire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1855,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[20]
+	mi := &file_protos_gradwire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1868,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{20}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -1624,7 +1914,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_protos_gradwire_proto_msgTypes[21]
+	mi := &file_protos_gradwire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1926,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[21]
+	mi := &file_protos_gradwire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1939,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{21}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Progress) GetNode() int32 {
@@ -1684,7 +1974,7 @@ type TakeSnapshot struct {
 
 func (x *TakeSnapshot) Reset() {
 	*x = TakeSnapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[22]
+	mi := &file_protos_gradwire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1696,7 +1986,7 @@ func (x *TakeSnapshot) String() string {
 func (*TakeSnapshot) ProtoMessage() {}
 
 func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[22]
+	mi := &file_protos_gradwire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1709,7 +1999,7 @@ func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeSnapshot.ProtoReflect.Descriptor instead.
 func (*TakeSnapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{22}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TakeSnapshot) GetEvaluation() uint64 {
@@ -1735,7 +2025,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[23]
+	mi := &file_protos_gradwire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1747,7 +2037,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[23]
+	mi := &file_protos_gradwire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1760,7 +2050,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{23}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Snapshot) GetEvaluation() uint64 {
@@ -1816,7 +2106,7 @@ type Shard_Worker struct {
 
 func (x *Shard_Worker) Reset() {
 	*x = Shard_Worker{}
-	mi := &file_protos_gradwire_proto_msgTypes[24]
+	mi := &file_protos_gradwire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1828,7 +2118,7 @@ func (x *Shard_Worker) String() string {
 func (*Shard_Worker) ProtoMessage() {}
 
 func (x *Shard_Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[24]
+	mi := &file_protos_gradwire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2300,32 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"evaluation\x18\x01 \x01(\x04R\n" +
 	"evaluation\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\x04R\aversion\"o\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\"\xd4\x01\n" +
+	"\x06Access\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
+	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x12\n" +
+	"\x04time\x18\x03 \x01(\x04R\x04time\x12\x14\n" +
+	"\x05shard\x18\x04 \x01(\rR\x05shard\x12\x12\n" +
+	"\x04push\x18\x05 \x01(\bR\x04push\x12\x12\n" +
+	"\x04pull\x18\x06 \x01(\bR\x04pull\x12\x14\n" +
+	"\x05first\x18\a \x01(\x04R\x05first\x12\x12\n" +
+	"\x04last\x18\b \x01(\x04R\x04last\x12\x12\n" +
+	"\x04list\x18\t \x01(\x04R\x04list\x12\x12\n" +
+	"\x04keys\x18\n" +
+	" \x01(\x04R\x04keys\"\x90\x01\n" +
+	"\bAccessed\x12\x12\n" +
+	"\x04life\x18\x01 \x01(\x04R\x04life\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\x04R\x04time\x12\x14\n" +
+	"\x05shard\x18\x03 \x01(\rR\x05shard\x12\x18\n" +
+	"\aunknown\x18\x04 \x01(\bR\aunknown\x12\x18\n" +
+	"\aversion\x18\x05 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04keys\x18\x06 \x01(\x04R\x04keys\"f\n" +
+	"\n" +
+	"TableShard\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05slots\x18\x03 \x01(\rR\x05slots\x12\x12\n" +
+	"\x04keys\x18\x04 \x01(\x04R\x04keys\"o\n" +
 	"\x05Chunk\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
@@ -2107,7 +2422,7 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 	return file_protos_gradwire_proto_rawDescData
 }
 
-var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_protos_gradwire_proto_goTypes = []any{
 	(*Push)(nil),         // 0: gradwire.Push
 	(*Pull)(nil),         // 1: gradwire.Pull
@@ -2116,27 +2431,30 @@ var file_protos_gradwire_proto_goTypes = []any{
 	(*Farewell)(nil),     // 4: gradwire.Farewell
 	(*PullShards)(nil),   // 5: gradwire.PullShards
 	(*ShardCopy)(nil),    // 6: gradwire.ShardCopy
-	(*Chunk)(nil),        // 7: gradwire.Chunk
-	(*Report)(nil),       // 8: gradwire.Report
-	(*Outcome)(nil),      // 9: gradwire.Outcome
-	(*Model)(nil),        // 10: gradwire.Model
-	(*PullModel)(nil),    // 11: gradwire.PullModel
-	(*Busy)(nil),         // 12: gradwire.Busy
-	(*Join)(nil),         // 13: gradwire.Join
-	(*Unready)(nil),      // 14: gradwire.Unready
-	(*Welcome)(nil),      // 15: gradwire.Welcome
-	(*Meet)(nil),         // 16: gradwire.Meet
-	(*Clock)(nil),        // 17: gradwire.Clock
-	(*Arrived)(nil),      // 18: gradwire.Arrived
-	(*Start)(nil),        // 19: gradwire.Start
-	(*View)(nil),         // 20: gradwire.View
-	(*Progress)(nil),     // 21: gradwire.Progress
-	(*TakeSnapshot)(nil), // 22: gradwire.TakeSnapshot
-	(*Snapshot)(nil),     // 23: gradwire.Snapshot
-	(*Shard_Worker)(nil), // 24: gradwire.Shard.Worker
+	(*Access)(nil),       // 7: gradwire.Access
+	(*Accessed)(nil),     // 8: gradwire.Accessed
+	(*TableShard)(nil),   // 9: gradwire.TableShard
+	(*Chunk)(nil),        // 10: gradwire.Chunk
+	(*Report)(nil),       // 11: gradwire.Report
+	(*Outcome)(nil),      // 12: gradwire.Outcome
+	(*Model)(nil),        // 13: gradwire.Model
+	(*PullModel)(nil),    // 14: gradwire.PullModel
+	(*Busy)(nil),         // 15: gradwire.Busy
+	(*Join)(nil),         // 16: gradwire.Join
+	(*Unready)(nil),      // 17: gradwire.Unready
+	(*Welcome)(nil),      // 18: gradwire.Welcome
+	(*Meet)(nil),         // 19: gradwire.Meet
+	(*Clock)(nil),        // 20: gradwire.Clock
+	(*Arrived)(nil),      // 21: gradwire.Arrived
+	(*Start)(nil),        // 22: gradwire.Start
+	(*View)(nil),         // 23: gradwire.View
+	(*Progress)(nil),     // 24: gradwire.Progress
+	(*TakeSnapshot)(nil), // 25: gradwire.TakeSnapshot
+	(*Snapshot)(nil),     // 26: gradwire.Snapshot
+	(*Shard_Worker)(nil), // 27: gradwire.Shard.Worker
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
-	24, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
+	27, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
 	1,  // [1:1] is the sub-list for method output_type
 	1,  // [1:1] is the sub-list for method input_type
 	1,  // [1:1] is the sub-list for extension type_name
@@ -2155,7 +2473,7 @@ func file_protos_gradwire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_gradwire_proto_rawDesc), len(file_protos_gradwire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -39,6 +39,14 @@ type Optimizer interface {
 	Restore(State) error
 }
 
+// Adopter is an Optimizer that can work on a state of somebody else's. All of this package are.
+type Adopter interface {
+	Optimizer
+	// Adopt has the next Step go on from a state for n parameters, and write into it, instead of
+	// the state before. It allocates nothing, and panics if the state has another shape.
+	Adopt(n int, s State)
+}
+
 // State is an optimizer's state as plain data. Step and Updates are equal unless the optimizer
 // joins a training whose earlier gradients it has not seen: Step, the training's, then sets the
 // rate, and Updates, its own, the bias correction.
@@ -50,6 +58,7 @@ type State struct {
 
 const (
 	badLength   = "optim: length of dst, params or grad differs from that given to New"
+	badAdoption = "optim: a state of another shape is adopted"
 	badCount    = "optim: negative number of parameters"
 	badSchedule = "optim: method without a schedule for its rate"
 )
@@ -118,4 +127,17 @@ func (c *core) Restore(s State) error {
 		copy(c.slots[i], slot)
 	}
 	return nil
+}
+
+// Adopt implements [Adopter].
+func (c *core) Adopt(n int, s State) {
+	if n < 0 || len(s.Slots) != len(c.slots) {
+		panic(badAdoption)
+	}
+	for _, slot := range s.Slots {
+		if len(slot) != n {
+			panic(badAdoption)
+		}
+	}
+	c.n, c.step, c.updates, c.slots = n, s.Step, s.Updates, s.Slots
 }

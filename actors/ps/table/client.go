@@ -1,0 +1,78 @@
+package table
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/ps/shards"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Client is an actor's way to the tables of its run. It belongs to the actor, never blocks its
+// mailbox, and sends only from the handlers that call it. Its tasks are those of [Tasks].
+type Client struct {
+	*Tasks
+	env   actors.Env
+	fleet shards.Fleet
+	way   *way
+}
+
+// way leads to the servers of the view.
+type way struct {
+	env    actors.Env
+	layout *Layout
+	owners []int // of each shard
+}
+
+// Send implements [Road].
+func (w *way) Send(ctx actor.Context, shard int, m *protos.Message) {
+	ctx.Send(w.env.View().Members[w.owners[shard]].PID, m)
+}
+
+// Server implements [Road].
+func (w *way) Server(shard int) int { return w.owners[shard] }
+
+// NewClient is that of the actor that lives in env. The tables and settings are those of the
+// servers. Errors are about them, or about the options.
+func NewClient(env actors.Env, tables []*Table, s *shards.Servers, o Options) (*Client, error) {
+	l, err := NewLayout(tables, s, Servers(env))
+	if err != nil {
+		return nil, err
+	}
+	w := &way{env: env, layout: l, owners: l.servers.Owners(env.View(), l.Shards())}
+	t, err := NewTasks(l, o, env.Tensors(), w, env.Node(), env.View().Number)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{Tasks: t, env: env, fleet: shards.NewFleet(env), way: w}, nil
+}
+
+// Receive takes in the messages that are the client's: the actor hands it every message of the wire
+// that it gets. It returns the tasks that have finished with this one, until the next call, and
+// reports whether the message was the client's alone: views are the actor's as well. The message
+// remains the caller's.
+func (c *Client) Receive(ctx actor.Context, m *protos.Message) (done []Done, own bool) {
+	switch head := m.Head.(type) {
+	case *protos.View:
+		c.follow(ctx)
+	case *protos.Accessed:
+		done, err := c.Answer(ctx, head, m.Tensors)
+		if err != nil {
+			actors.Fail(c.env, "task %d at shard %d: %w", head.Time, head.Shard, err)
+		}
+		return done, true
+	}
+	return nil, false
+}
+
+// follow takes in a view: which servers own the shards from now on.
+func (c *Client) follow(ctx actor.Context) {
+	moved, leaving, ok := c.fleet.Follow()
+	if !ok {
+		return
+	}
+	if owners := c.way.layout.servers.Owners(c.env.View(), c.way.layout.Shards()); moved && owners != nil {
+		c.way.owners = owners
+	}
+	c.fleet.Farewell(ctx, leaving)
+}

@@ -1,0 +1,266 @@
+package table_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gradwire/gradwire/actors/ps/table"
+	"github.com/gradwire/gradwire/actors/world"
+)
+
+// dumb is a table as a map.
+type dumb struct {
+	of     *table.Table
+	assign bool
+	values map[uint64][]float32
+}
+
+func (d *dumb) get(key uint64) []float32 {
+	if v := d.values[key]; v != nil {
+		return v
+	}
+	v := make([]float32, d.of.Width)
+	if d.of.Initial != nil {
+		d.of.Initial(key, v)
+	}
+	return v
+}
+
+func (d *dumb) push(keys []uint64, values []float32) {
+	for i, key := range keys {
+		v := d.get(key)
+		for j := range v {
+			if d.assign {
+				v[j] = 0
+			}
+			v[j] += values[i*len(v)+j]
+		}
+		d.values[key] = v
+	}
+}
+
+// tables are one of each sort.
+func tables() []*table.Table {
+	byKey := func(key uint64, v []float32) { v[0] = float32(key % 7) }
+	return []*table.Table{
+		{Name: "dense", Keys: 100, Width: 2, Update: table.Add(), Initial: byKey},
+		{Name: "sparse", Keys: 1 << 40, Width: 1, Sparse: true, Update: table.Add(), Initial: byKey},
+		{Name: "all", Width: 3, Sparse: true, Update: table.Assign(), Shards: 5},
+		{Name: "parts", Keys: 31, Width: 1, Update: table.Assign(), Shards: 4},
+	}
+}
+
+// operation is a task of a random program.
+type operation struct {
+	table       int
+	kind        int // 0 push, 1 pull, 2 both
+	ranged      bool
+	keys        []uint64
+	first, last uint64
+	values      []float32
+}
+
+func drawOperation(r *rapid.T, all []*table.Table) operation {
+	o := operation{table: rapid.IntRange(0, len(all)-1).Draw(r, "table"), kind: rapid.IntRange(0, 2).Draw(r, "kind")}
+	t := all[o.table]
+	last := t.Keys - 1
+	key := rapid.Uint64Range(0, last)
+	if t.Sparse { // near shards' ends, and again and again the same
+		key = rapid.OneOf(rapid.SampledFrom([]uint64{0, 1, 5, 6, last / 2, last/2 + 1, last - 1, last}), key)
+	}
+	if o.ranged = rapid.Bool().Draw(r, "ranged"); o.ranged {
+		a, b := key.Draw(r, "a"), key.Draw(r, "b")
+		o.first, o.last = min(a, b), max(a, b)
+		if t.Sparse && o.kind != 1 {
+			o.last = o.first + min(o.last-o.first, 9)
+		}
+		for k := o.first; !t.Sparse || o.kind != 1; k++ {
+			if o.keys = append(o.keys, k); k == o.last {
+				break
+			}
+		}
+	} else {
+		o.keys = rapid.SliceOfNDistinct(key, 1, 20, rapid.ID).Draw(r, "keys")
+		slices.Sort(o.keys)
+	}
+	if o.kind != 1 {
+		for range len(o.keys) * t.Width {
+			o.values = append(o.values, float32(rapid.IntRange(-9, 9).Draw(r, "value")))
+		}
+	}
+	return o
+}
+
+// begin begins an operation.
+func (o *operation) begin(r *rapid.T, u *user, of *table.Table) table.Timestamp {
+	keys, err := u.List(of.Name, o.keys)
+	if o.ranged {
+		keys, err = u.Range(of.Name, o.first, o.last)
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+	switch o.kind {
+	case 0:
+		return u.Push(u.ctx, keys, vector(o.values...))
+	case 1:
+		return u.Pull(u.ctx, keys)
+	}
+	return u.PushPull(u.ctx, keys, vector(o.values...))
+}
+
+// check carries an operation out on the dumb table and compares what was pulled.
+func (o *operation) check(r *rapid.T, d *dumb, done table.Done) {
+	if o.kind != 1 {
+		d.push(o.keys, o.values)
+	}
+	if o.kind == 0 {
+		if done.Values != nil {
+			r.Fatal("a push has values")
+		}
+		return
+	}
+	keys := o.keys
+	if o.ranged && d.of.Sparse {
+		keys = nil
+		for key := range d.values {
+			if key >= o.first && key <= o.last {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		if !slices.Equal(keys, done.Keys) {
+			r.Fatalf("keys %v, want %v", done.Keys, keys)
+		}
+	}
+	var want []float32
+	for _, key := range keys {
+		want = append(want, d.get(key)...)
+	}
+	if !slices.Equal(want, done.Values.Data) {
+		r.Fatalf("%+v: pulled %v, want %v", o, done.Values.Data, want)
+	}
+	done.Values.Release()
+}
+
+func dumbs(all []*table.Table) (ds []*dumb) {
+	for _, t := range all {
+		ds = append(ds, &dumb{of: t, assign: t.Name == "all" || t.Name == "parts", values: map[uint64][]float32{}})
+	}
+	return ds
+}
+
+// With a bounded delay of 0 all is as a program that does one thing after another, wherever the
+// shards are.
+func TestSequentialTasksAreThoseOfAMapWhileServersComeAndGo(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		all := tables()
+		ops := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) operation { return drawOperation(r, all) }), 1, 60).Draw(r, "ops")
+		plain := dumbs(all)
+		checked := 0
+		s := &site{tables: all, servers: 4, absent: []int{2, 3}, clients: 1, delay: 2 * ms, schedule: movement,
+			seed: rapid.Uint64().Draw(r, "seed"), jitter: rapid.Bool().Draw(r, "jitter"), strict: true}
+		if s.jitter { // farewells are for links that keep the order
+			s.schedule = nil
+		}
+		s.program = func(u *user) {
+			for i := range ops {
+				ops[i].begin(r, u, all[ops[i].table])
+			}
+			u.done = func(d table.Done) {
+				if int(d.Time) != checked+1 {
+					r.Fatalf("task %d finishes after %d", d.Time, checked)
+				}
+				ops[checked].check(r, plain[ops[checked].table], d)
+				checked++
+				u.over = checked == len(ops)
+			}
+		}
+		if _, err := s.run(t); err != nil {
+			r.Fatal(err)
+		}
+		if checked != len(ops) {
+			r.Fatalf("%d of %d tasks", checked, len(ops))
+		}
+	})
+}
+
+// Sums do not depend on the order, so that nothing may be lost or be there twice, whatever is under
+// way when servers come and go.
+func TestNothingIsLostOrThereTwiceWhenManyPushAndServersComeAndGo(t *testing.T) {
+	for seed := range uint64(20) {
+		all := []*table.Table{
+			{Name: "dense", Keys: 200, Width: 2, Update: table.Add()},
+			{Name: "sparse", Width: 1, Sparse: true, Update: table.Add()},
+		}
+		const rounds = 60
+		want, left := map[uint64]float32{}, 3
+		s := &site{tables: all, options: table.Options{Delay: table.Eventual}, servers: 4, absent: []int{2, 3},
+			clients: 3, delay: time.Duration(seed%4+1) * ms, schedule: movement, seed: seed, strict: true}
+		check := func(u *user, rest func()) {
+			keys, _ := u.Range("sparse", 0, 1<<64-1)
+			u.Pull(u.ctx, keys)
+			u.done = func(d table.Done) {
+				for i, key := range d.Keys {
+					if d.Values.Data[i] != want[key] {
+						t.Errorf("seed %d: key %d is %v, want %v", seed, key, d.Values.Data[i], want[key])
+					}
+				}
+				if len(d.Keys) != len(want) {
+					t.Errorf("seed %d: %d keys, want %d", seed, len(d.Keys), len(want))
+				}
+				rest()
+			}
+		}
+		s.program = func(u *user) {
+			random := u.env.Rand("program")
+			n := 0
+			next := func() {
+				keys := []uint64{random.Uint64N(5), 5 + random.Uint64N(5), random.Uint64() | 1<<63}
+				for _, key := range keys {
+					want[key] += float32(u.index + 1)
+				}
+				list, err := u.List("sparse", keys)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := float32(u.index + 1)
+				u.Push(u.ctx, list, vector(v, v, v))
+			}
+			u.done = func(table.Done) {
+				if n++; n < rounds {
+					next()
+				} else if n == rounds+3 { // all of this client's
+					if left--; left == 0 {
+						check(u, func() { u.over = true })
+					} else {
+						u.over = true
+					}
+				}
+			}
+			for range 4 {
+				next()
+			}
+		}
+		s.must(t)
+	}
+}
+
+func TestServerThatCrashesEndsTheRun(t *testing.T) {
+	s := &site{tables: tables(), servers: 2, clients: 1, delay: ms,
+		schedule: []world.NodeChange{{At: 5 * ms, Node: 0, Do: world.Crash}}}
+	s.program = func(u *user) {
+		keys, _ := u.Range("dense", 0, 99)
+		u.done = func(d table.Done) {
+			d.Values.Release()
+			u.Pull(u.ctx, keys)
+		}
+		u.Pull(u.ctx, keys)
+	}
+	if _, err := s.run(t); err == nil {
+		t.Error("the run goes on")
+	}
+}

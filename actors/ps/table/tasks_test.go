@@ -1,0 +1,294 @@
+package table_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/gradwire/gradwire/actors/ps/table"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/nn/optim"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// hand is a road on which a test answers, in the order that it likes.
+type hand struct{ sent []*protos.Message }
+
+func (h *hand) Send(_ actor.Context, _ int, m *protos.Message) { h.sent = append(h.sent, m) }
+func (h *hand) Server(int) int                                 { return 0 }
+
+// No task starts before all that are more than τ older have finished, nor before those that it
+// names; and each starts as soon as it may.
+func TestTasksStartWhenTheBoundedDelayAllowsItAndNotLater(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		tau := rapid.IntRange(-1, 5).Draw(r, "delay")
+		l, err := table.NewLayout([]*table.Table{{Name: "t", Keys: 12, Width: 1, Update: table.Add(), Shards: 3}}, nil, 1)
+		if err != nil {
+			r.Fatal(err)
+		}
+		h := &hand{}
+		c, err := table.NewTasks(l, table.Options{Delay: tau}, &protos.TensorPool{}, h, 0, 0)
+		if err != nil {
+			r.Fatal(err)
+		}
+		finished, missing := map[uint64]bool{}, map[uint64]int{}
+		after := map[uint64][]table.Timestamp{}
+		started := map[uint64]bool{}
+		last, looked := uint64(0), 0
+		may := func(task uint64) bool {
+			for older := uint64(1); tau >= 0 && older+uint64(tau) < task; older++ {
+				if !finished[older] {
+					return false
+				}
+			}
+			return !slices.ContainsFunc(after[task], func(named table.Timestamp) bool { return !finished[uint64(named)] })
+		}
+		look := func() {
+			for ; looked < len(h.sent); looked++ {
+				task := h.sent[looked].Head.(*protos.Access).Time
+				if !may(task) {
+					r.Fatalf("task %d starts too early", task)
+				}
+				started[task] = true
+			}
+			for task := uint64(1); task <= last; task++ {
+				if may(task) && !started[task] {
+					r.Fatalf("task %d does not start", task)
+				}
+			}
+		}
+		for range rapid.IntRange(1, 80).Draw(r, "steps") {
+			if answer := rapid.Bool().Draw(r, "answer"); answer && len(h.sent) > 0 {
+				i := rapid.IntRange(0, len(h.sent)-1).Draw(r, "which")
+				head := h.sent[i].Head.(*protos.Access)
+				h.sent = slices.Delete(h.sent, i, i+1)
+				looked--
+				if missing[head.Time]--; missing[head.Time] == 0 {
+					finished[head.Time] = true
+				}
+				done, err := c.Answer(nil, &protos.Accessed{Time: head.Time, Shard: head.Shard}, nil)
+				if err != nil || len(done) == 1 != finished[head.Time] {
+					r.Fatalf("task %d: %v, %v", head.Time, done, err)
+				}
+			} else {
+				first := rapid.Uint64Range(0, 11).Draw(r, "first")
+				keys, err := c.Range("t", first, 11)
+				if err != nil {
+					r.Fatal(err)
+				}
+				last++
+				if last > 1 && rapid.Bool().Draw(r, "names") {
+					after[last] = []table.Timestamp{table.Timestamp(rapid.Uint64Range(1, last-1).Draw(r, "named"))}
+				}
+				missing[last] = 3 - int(first)/4
+				c.Push(nil, keys, vector(make([]float32, 12-first)...), after[last]...)
+			}
+			look()
+		}
+	})
+}
+
+// Sending a list by its hash saves the list, and nothing else.
+func TestKeyCachingSavesTheBytesOfTheLists(t *testing.T) {
+	const rounds = 20
+	all := []*table.Table{{Name: "t", Keys: 1 << 30, Width: 1, Sparse: true, Update: table.Add(), Shards: 4}}
+	keys := []uint64{3, 77, 1 << 20, 1<<28 + 5, 1<<29 - 1, 1 << 29}
+	run := func(whole bool) (bytes int64, traffic table.Traffic) {
+		s := &site{tables: all, options: table.Options{WholeLists: whole}, servers: 2, clients: 1, delay: ms, strict: true}
+		s.program = func(u *user) {
+			list, err := u.List("t", keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			u.done = func(table.Done) {
+				if n++; n == rounds {
+					u.over = true
+					traffic = u.Traffic()
+					return
+				}
+				u.Push(u.ctx, list, vector(1, 2, 3, 4, 5, 6))
+			}
+			u.Push(u.ctx, list, vector(1, 2, 3, 4, 5, 6))
+		}
+		return s.must(t), traffic
+	}
+	dear, all1 := run(true)
+	cheap, all2 := run(false)
+	// By hand: shards have 2^28 keys, and distances are {3, 73, 2^20−78}, {5, 2^28−7} and {0}.
+	lists := []int64{1 + 1 + 3, 1 + 4, 1}
+	var words, saved int64
+	for i, n := range lists {
+		words += (n + 3) / 4 * 4
+		with := frame(&protos.Access{Keys: []uint64{3, 2, 1}[i]}, int(n+3)/4)
+		saved += with - frame(&protos.Access{}, -1)
+	}
+	if all1.Sent != rounds*words || all1.Saved != 0 || all2.Sent != words || all2.Saved != (rounds-1)*words {
+		t.Errorf("%+v and %+v of %d bytes", all1, all2, words)
+	}
+	if dear-cheap != (rounds-1)*saved {
+		t.Errorf("%d bytes saved, want %d", dear-cheap, (rounds-1)*saved)
+	}
+}
+
+// frame is the size of a frame with a tensor of a number of values, none below 0.
+func frame(head proto.Message, values int) int64 {
+	f := &wire.Frame{Head: head}
+	if values >= 0 {
+		f.Tensors = append(f.Tensors, vector(make([]float32, values)...))
+	}
+	return int64(wire.Size(f))
+}
+
+// pushes are the values that a table has after pushes to lists, while its shards move or not.
+func pushes(t *testing.T, update table.Update, sparse bool, moves bool, gradients map[int][]float32, n int) []float32 {
+	t.Helper()
+	all := []*table.Table{{Name: "t", Keys: 6, Width: 2, Sparse: sparse, Update: update, Shards: 3,
+		Initial: func(key uint64, v []float32) { v[0], v[1] = float32(key)/4, -1 }}}
+	s := &site{tables: all, servers: 4, absent: []int{2, 3}, clients: 1, delay: 3 * ms, strict: true}
+	if moves {
+		s.schedule = movement
+	}
+	var values []float32
+	s.program = func(u *user) {
+		keys, _ := u.List("t", []uint64{0, 1, 2, 3, 4, 5})
+		for i := range n {
+			u.Push(u.ctx, keys, vector(gradients[i]...))
+		}
+		u.Pull(u.ctx, keys)
+		u.done = func(d table.Done) {
+			if d.Values != nil {
+				values, u.over = d.Values.Data, true
+			}
+		}
+	}
+	s.must(t)
+	return values
+}
+
+func TestOptimizersStepAsTheyDoOnAModelAlsoWhileShardsMove(t *testing.T) {
+	gradients := map[int][]float32{}
+	const n = 30
+	for i := range n {
+		for j := range 12 {
+			gradients[i] = append(gradients[i], float32(math.Sin(float64(7*i+j))))
+		}
+	}
+	rate := optim.Inverse{First: 0.3, Half: 5}
+	for name, m := range map[string]optim.Method{"sgd": optim.SGD{Rate: rate, WeightDecay: 0.01},
+		"momentum": optim.Momentum{Rate: rate, Momentum: 0.9}, "adam": optim.NewAdam(rate)} {
+		want := make([]float32, 12)
+		for i := range want {
+			if want[i] = -1; i%2 == 0 {
+				want[i] = float32(i/2) / 4
+			}
+		}
+		o := m.New(12)
+		for i := range n {
+			o.Step(want, want, gradients[i])
+		}
+		for _, sparse := range []bool{false, true} {
+			for _, moves := range []bool{false, true} {
+				if got := pushes(t, table.Optimizer(m), sparse, moves, gradients, n); !slices.Equal(got, want) {
+					t.Errorf("%s, sparse %v, moves %v: %v, want %v", name, sparse, moves, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The proximal step is the minimum of λ|v|·η + (v − (w − ηg))²/2, found by looking everywhere.
+func TestProximalStepIsTheMinimumThatItIsDefinedBy(t *testing.T) {
+	const eta, penalty = 0.5, 0.3
+	rule, err := table.Proximal(optim.Constant(eta), penalty).New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []float32{-1, -0.2, 0, 0.05, 0.7} {
+		for _, g := range []float32{-2, -0.3, 0, 0.1, 0.35, 1} {
+			b := table.Block{Values: []float32{w}, Pushed: []float32{g}, Width: 1}
+			rule.Apply(&b)
+			best, at := math.Inf(1), 0.0
+			for v := -3.0; v <= 3; v += 1e-4 {
+				far := v - (float64(w) - eta*float64(g))
+				if cost := eta*penalty*math.Abs(v) + far*far/2; cost < best {
+					best, at = cost, v
+				}
+			}
+			if math.Abs(at-float64(b.Values[0])) > 2e-4 {
+				t.Errorf("from %v with %v: %v, want %v", w, g, b.Values[0], at)
+			}
+		}
+	}
+}
+
+// foreign is a method that is none of package optim.
+type foreign struct{ optim.SGD }
+
+func (foreign) New(int) optim.Optimizer { return struct{ optim.Optimizer }{} }
+
+func TestMessagesOfNoClientEndTheRunAndSayWhy(t *testing.T) {
+	list := func(words ...float32) []*protos.Tensor { return []*protos.Tensor{vector(words...)} }
+	for name, c := range map[string]struct {
+		head    *protos.Access
+		tensors []*protos.Tensor
+		want    string
+	}{
+		"node":            {&protos.Access{Node: 9, Last: 1, Pull: true}, nil, "a task of node 9, of 2 nodes"},
+		"shard":           {&protos.Access{Shard: 77}, nil, "shard 77 of"},
+		"range":           {&protos.Access{First: 5, Last: 2}, nil, "a range of keys that is none of its shard"},
+		"beyond":          {&protos.Access{Last: 100}, nil, "a range of keys that is none of its shard"},
+		"no values":       {&protos.Access{Push: true}, nil, "tensors that do not fit"},
+		"few values":      {&protos.Access{Push: true, Last: 1}, list(1), "tensors that do not fit"},
+		"many":            {&protos.Access{Last: 1}, list(1), "tensors that do not fit"},
+		"keys of a range": {&protos.Access{Keys: 3}, list(1), "tensors that do not fit"},
+		"list cut":        {&protos.Access{List: 5, Keys: 1 << 60}, list(1), "a list of keys that is none"},
+		"list too long":   {&protos.Access{List: 5, Keys: 1}, list(0, 0), "a list of keys that is none"},
+		"another hash":    {&protos.Access{List: 5, Keys: 1}, list(0), "a list of keys that is none"},
+		"varint": {&protos.Access{List: 5, Keys: 1}, list(math.Float32frombits(0xffffffff)),
+			"a list of keys that is none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &site{tables: []*table.Table{{Name: "t", Keys: 10, Width: 1, Update: table.Add()}}, servers: 1, clients: 1,
+				delay: ms}
+			s.program = func(u *user) {
+				u.ctx.Send(u.env.View().Members[0].PID, protos.NewMessage(c.head, c.tensors...))
+			}
+			if _, err := s.run(t); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+	for name, head := range map[string]proto.Message{
+		"task": &protos.Accessed{Life: 1, Time: 4}, "shard": &protos.Accessed{Life: 1, Time: 1, Shard: 3},
+		"values": &protos.Accessed{Life: 1, Time: 1},
+	} {
+		s := &site{tables: tables(), servers: 1, clients: 1, delay: ms}
+		s.program = func(u *user) {
+			keys, _ := u.Range("dense", 0, 9)
+			u.Pull(u.ctx, keys)
+			u.ctx.Send(u.ctx.Self(), protos.NewMessage(head))
+		}
+		if _, err := s.run(t); err == nil || !strings.Contains(err.Error(), "an answer that fits no task") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for want, of := range map[string]*table.Table{
+		"keys of 0 values":            {Name: "t", Keys: 1, Update: table.Add()},
+		"a dense table has 1 to":      {Name: "t", Width: 1, Update: table.Add()},
+		"needs an update":             {Name: "t", Width: 1, Keys: 1},
+		"up to 65536":                 {Name: "t", Width: 1, Keys: 1 << 20, Update: table.Add(), Shards: 1 << 20},
+		"cannot work on the state of": {Name: "t", Width: 1, Keys: 1, Update: table.Optimizer(foreign{})},
+	} {
+		s := &site{tables: []*table.Table{of}, servers: 1, clients: 1, program: func(*user) {}, delay: time.Millisecond}
+		if _, err := s.run(t); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
