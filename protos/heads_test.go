@@ -147,6 +147,10 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 		})
 	}
 	for name, r := range rows {
+		switch name { // are of no architecture; see actors/ps/table
+		case "Access", "Accessed", "TableShard":
+			continue
+		}
 		if r.tensors != "0" && !seen[name] {
 			t.Errorf("no run had a %s", name)
 		}

@@ -60,9 +60,10 @@ func ownSchema(t testing.TB) *jsonschema.Schema {
 
 // programs are the examples that add to the catalog, and the plans that need them.
 var programs = map[string][]string{
-	"allreduce":      {"allreduce/plan.yaml"},
-	"custom-actor":   {"custom-actor/plan.yaml"},
-	"message-filter": {"message-filter/plan.yaml"},
+	"allreduce":       {"allreduce/plan.yaml"},
+	"custom-actor":    {"custom-actor/plan.yaml"},
+	"message-filter":  {"message-filter/plan.yaml"},
+	"sparse-logistic": {"sparse-logistic/plan.yaml"},
 }
 
 func TestTheExamplesAreValidByTheSchema(t *testing.T) {

@@ -62,6 +62,7 @@ var table = map[string]string{
 	"actors/consistency": "cluster/plan/field",
 	"actors/ps":          architecture + " actors/consistency actors/ps/shards",
 	"actors/ps/shards":   "actors cluster/plan/field" + mailbox + message + xxhash,
+	"actors/ps/table":    "actors actors/ps/shards nn/optim" + mailbox + message + xxhash,
 	"actors/collective":  architecture,
 	"actors/gossip":      architecture,
 	"actors/dpsgd":       architecture,

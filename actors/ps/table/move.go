@@ -4,8 +4,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// pack gives the shard up for a message that has all of it. The lists that it knows stay behind: the
-// next server asks for them again.
+// pack gives the shard up for a message that has all of it. The lists that it knows stay behind:
+// the next server asks for them again.
 func (s *shard) pack(index int) *protos.Message {
 	head := &protos.TableShard{Shard: uint32(index), Version: s.version, Slots: uint32(len(s.slots))}
 	if !s.table.Sparse {

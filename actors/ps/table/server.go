@@ -9,9 +9,9 @@ import (
 )
 
 // Server is the actor of a node that holds shards of tables. All nodes of the role
-// [shards.RoleServer] have the tables among them, and hand shards over when such nodes join or leave
-// in order: no request fails, and nothing that was answered is lost. A server that crashes ends the
-// run.
+// [shards.RoleServer] have the tables among them, and hand shards over when such nodes join or
+// leave in order: no request fails, and nothing that was answered is lost. A server that crashes
+// ends the run.
 type Server struct {
 	env     actors.Env
 	layout  *Layout
@@ -43,8 +43,8 @@ func Servers(env actors.Env) (n int) {
 	return n
 }
 
-// NewServer is the server that lives in env. An error is about the layout, see [NewLayout], or about
-// an optimiser that cannot work on a table.
+// NewServer is the server that lives in env. An error is about the layout, see [NewLayout], or
+// about an optimiser that cannot work on a table.
 func NewServer(env actors.Env, tables []*Table, s *shards.Servers) (*Server, error) {
 	l, err := NewLayout(tables, s, Servers(env))
 	if err != nil {

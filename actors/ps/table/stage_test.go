@@ -117,7 +117,8 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 	}
 	var result coordinator.Result
 	run := coordinator.Run{Policy: coordinator.Policy{Every: coordinator.Interval{Time: time.Hour}, Time: time.Hour},
-		Samples: 1, Holders: []int{s.servers}, Result: &result, Evaluate: func([]float32) train.Verdict { return train.Verdict{} }}
+		Samples: 1, Holders: []int{s.servers}, Result: &result,
+		Evaluate: func([]float32) train.Verdict { return train.Verdict{} }}
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		end.finish = control.Finish
 		return coordinator.New(run, env, control)

@@ -2,9 +2,9 @@
 // float32 values each, which clients push to and pull from by key ranges and key lists (M. Li et
 // al., "Scaling Distributed Machine Learning with the Parameter Server", OSDI 2014, section 3).
 //
-// A table is cut into contiguous ranges of keys, its shards. In a run a [Server] holds some of them,
-// and hands them over when servers join or leave in order; a [Client] in another actor leads to
-// them. What pushed values do to stored ones says the table's [Update].
+// A table is cut into contiguous ranges of keys, its shards. In a run a [Server] holds some of
+// them, and hands them over when servers join or leave in order; a [Client] in another actor leads
+// to them. What pushed values do to stored ones says the table's [Update].
 //
 // Push, Pull and PushPull return a [Timestamp] at once. When the task starts is a matter of the
 // bounded delay τ and of the tasks that it names; when it has finished, [Client.Receive] says so.
@@ -26,8 +26,8 @@ type Table struct {
 	Keys uint64
 	// Width is how many values a key has, at least 1.
 	Width int
-	// Sparse tables have a vector for a key once it was pushed to; until then it is the initial one.
-	// Dense tables have all from the start.
+	// Sparse tables have a vector for a key once it was pushed to; until then it is the initial
+	// one. Dense tables have all from the start.
 	Sparse bool
 	// Initial writes the vector that a key begins with; nil stands for zeros.
 	Initial func(key uint64, vector []float32)

@@ -158,7 +158,8 @@ func dumbs(all []*table.Table) (ds []*dumb) {
 func TestSequentialTasksAreThoseOfAMapWhileServersComeAndGo(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		all := tables()
-		ops := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) operation { return drawOperation(r, all) }), 1, 60).Draw(r, "ops")
+		draw := rapid.Custom(func(r *rapid.T) operation { return drawOperation(r, all) })
+		ops := rapid.SliceOfN(draw, 1, 60).Draw(r, "ops")
 		plain := dumbs(all)
 		checked := 0
 		s := &site{tables: all, servers: 4, absent: []int{2, 3}, clients: 1, delay: 2 * ms, schedule: movement,

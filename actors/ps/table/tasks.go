@@ -104,7 +104,8 @@ type part struct {
 	keys     []uint64
 }
 
-// NewTasks are those of a client that a node of a run has in a life of it; both are 0 outside of runs.
+// NewTasks are those of a client that a node of a run has in a life of it; both are 0 outside of
+// runs. An error is about the options.
 func NewTasks(l *Layout, o Options, pool *protos.TensorPool, road Road, node int, life uint64) (*Tasks, error) {
 	if o.Delay < Eventual {
 		return nil, fmt.Errorf("a bounded delay of %d; accepted is 0 and more, and %d for none", o.Delay, Eventual)

@@ -23,73 +23,93 @@ type hand struct{ sent []*protos.Message }
 func (h *hand) Send(_ actor.Context, _ int, m *protos.Message) { h.sent = append(h.sent, m) }
 func (h *hand) Server(int) int                                 { return 0 }
 
+// clock is what a test of bounded delays knows of tasks.
+type clock struct {
+	tau      int
+	last     uint64
+	after    map[uint64]uint64 // task that a task names
+	missing  map[uint64]int    // answers
+	started  map[uint64]bool
+	finished map[uint64]bool
+}
+
+// may reports whether a task may start: all that are more than τ older have finished, and the one
+// that it names.
+func (c *clock) may(task uint64) bool {
+	for older := uint64(1); c.tau >= 0 && older+uint64(c.tau) < task; older++ {
+		if !c.finished[older] {
+			return false
+		}
+	}
+	return c.after[task] == 0 || c.finished[c.after[task]]
+}
+
+// push begins a task of one to three pieces, which perhaps names another.
+func (c *clock) push(r *rapid.T, tasks *table.Tasks) {
+	first := rapid.Uint64Range(0, 11).Draw(r, "first")
+	keys, err := tasks.Range("t", first, 11)
+	if err != nil {
+		r.Fatal(err)
+	}
+	c.last++
+	c.missing[c.last] = 3 - int(first)/4
+	values := vector(make([]float32, 12-first)...)
+	if c.last == 1 || rapid.Bool().Draw(r, "alone") {
+		tasks.Push(nil, keys, values)
+		return
+	}
+	c.after[c.last] = rapid.Uint64Range(1, c.last-1).Draw(r, "named")
+	tasks.Push(nil, keys, values, table.Timestamp(c.after[c.last]))
+}
+
+// answer answers one of the messages under way.
+func (c *clock) answer(r *rapid.T, tasks *table.Tasks, h *hand) {
+	i := rapid.IntRange(0, len(h.sent)-1).Draw(r, "which")
+	head := h.sent[i].Head.(*protos.Access)
+	h.sent = slices.Delete(h.sent, i, i+1)
+	if c.missing[head.Time]--; c.missing[head.Time] == 0 {
+		c.finished[head.Time] = true
+	}
+	done, err := tasks.Answer(nil, &protos.Accessed{Time: head.Time, Shard: head.Shard}, nil)
+	if err != nil || len(done) == 1 != c.finished[head.Time] {
+		r.Fatalf("task %d: %v, %v", head.Time, done, err)
+	}
+}
+
 // No task starts before all that are more than τ older have finished, nor before those that it
 // names; and each starts as soon as it may.
 func TestTasksStartWhenTheBoundedDelayAllowsItAndNotLater(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
-		tau := rapid.IntRange(-1, 5).Draw(r, "delay")
-		l, err := table.NewLayout([]*table.Table{{Name: "t", Keys: 12, Width: 1, Update: table.Add(), Shards: 3}}, nil, 1)
+		c := &clock{tau: rapid.IntRange(-1, 5).Draw(r, "delay"), after: map[uint64]uint64{}, missing: map[uint64]int{},
+			started: map[uint64]bool{}, finished: map[uint64]bool{}}
+		of := &table.Table{Name: "t", Keys: 12, Width: 1, Update: table.Add(), Shards: 3}
+		l, err := table.NewLayout([]*table.Table{of}, nil, 1)
 		if err != nil {
 			r.Fatal(err)
 		}
 		h := &hand{}
-		c, err := table.NewTasks(l, table.Options{Delay: tau}, &protos.TensorPool{}, h, 0, 0)
+		tasks, err := table.NewTasks(l, table.Options{Delay: c.tau}, &protos.TensorPool{}, h, 0, 0)
 		if err != nil {
 			r.Fatal(err)
 		}
-		finished, missing := map[uint64]bool{}, map[uint64]int{}
-		after := map[uint64][]table.Timestamp{}
-		started := map[uint64]bool{}
-		last, looked := uint64(0), 0
-		may := func(task uint64) bool {
-			for older := uint64(1); tau >= 0 && older+uint64(tau) < task; older++ {
-				if !finished[older] {
-					return false
-				}
+		for range rapid.IntRange(1, 80).Draw(r, "steps") {
+			if rapid.Bool().Draw(r, "answer") && len(h.sent) > 0 {
+				c.answer(r, tasks, h)
+			} else {
+				c.push(r, tasks)
 			}
-			return !slices.ContainsFunc(after[task], func(named table.Timestamp) bool { return !finished[uint64(named)] })
-		}
-		look := func() {
-			for ; looked < len(h.sent); looked++ {
-				task := h.sent[looked].Head.(*protos.Access).Time
-				if !may(task) {
+			for _, m := range h.sent {
+				task := m.Head.(*protos.Access).Time
+				if !c.may(task) {
 					r.Fatalf("task %d starts too early", task)
 				}
-				started[task] = true
+				c.started[task] = true
 			}
-			for task := uint64(1); task <= last; task++ {
-				if may(task) && !started[task] {
+			for task := uint64(1); task <= c.last; task++ {
+				if c.may(task) && !c.started[task] {
 					r.Fatalf("task %d does not start", task)
 				}
 			}
-		}
-		for range rapid.IntRange(1, 80).Draw(r, "steps") {
-			if answer := rapid.Bool().Draw(r, "answer"); answer && len(h.sent) > 0 {
-				i := rapid.IntRange(0, len(h.sent)-1).Draw(r, "which")
-				head := h.sent[i].Head.(*protos.Access)
-				h.sent = slices.Delete(h.sent, i, i+1)
-				looked--
-				if missing[head.Time]--; missing[head.Time] == 0 {
-					finished[head.Time] = true
-				}
-				done, err := c.Answer(nil, &protos.Accessed{Time: head.Time, Shard: head.Shard}, nil)
-				if err != nil || len(done) == 1 != finished[head.Time] {
-					r.Fatalf("task %d: %v, %v", head.Time, done, err)
-				}
-			} else {
-				first := rapid.Uint64Range(0, 11).Draw(r, "first")
-				keys, err := c.Range("t", first, 11)
-				if err != nil {
-					r.Fatal(err)
-				}
-				last++
-				if last > 1 && rapid.Bool().Draw(r, "names") {
-					after[last] = []table.Timestamp{table.Timestamp(rapid.Uint64Range(1, last-1).Draw(r, "named"))}
-				}
-				missing[last] = 3 - int(first)/4
-				c.Push(nil, keys, vector(make([]float32, 12-first)...), after[last]...)
-			}
-			look()
 		}
 	})
 }
@@ -100,7 +120,8 @@ func TestKeyCachingSavesTheBytesOfTheLists(t *testing.T) {
 	all := []*table.Table{{Name: "t", Keys: 1 << 30, Width: 1, Sparse: true, Update: table.Add(), Shards: 4}}
 	keys := []uint64{3, 77, 1 << 20, 1<<28 + 5, 1<<29 - 1, 1 << 29}
 	run := func(whole bool) (bytes int64, traffic table.Traffic) {
-		s := &site{tables: all, options: table.Options{WholeLists: whole}, servers: 2, clients: 1, delay: ms, strict: true}
+		s := &site{tables: all, options: table.Options{WholeLists: whole}, servers: 2, clients: 1, delay: ms,
+			strict: true}
 		s.program = func(u *user) {
 			list, err := u.List("t", keys)
 			if err != nil {
@@ -255,8 +276,8 @@ func TestMessagesOfNoClientEndTheRunAndSayWhy(t *testing.T) {
 			"a list of keys that is none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &site{tables: []*table.Table{{Name: "t", Keys: 10, Width: 1, Update: table.Add()}}, servers: 1, clients: 1,
-				delay: ms}
+			s := &site{tables: []*table.Table{{Name: "t", Keys: 10, Width: 1, Update: table.Add()}}, servers: 1,
+				clients: 1, delay: ms}
 			s.program = func(u *user) {
 				u.ctx.Send(u.env.View().Members[0].PID, protos.NewMessage(c.head, c.tensors...))
 			}
