@@ -96,7 +96,7 @@ func TestTheExamplesAreValidByTheSchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if len(files)+len(deeper) < 12 || ofPrograms != 3 {
+	if len(files)+len(deeper) < 12 || ofPrograms != 4 {
 		t.Errorf("%d examples, %d of programs of their own", len(files)+len(deeper), ofPrograms)
 	}
 }

@@ -128,6 +128,7 @@ var table = map[string]string{
 		"protos" + mailbox + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
 		message,
+	"cluster/tables": "actors actors/ps/table cluster/catalog cluster/client" + mailbox + message,
 	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity " +
 		"cluster/door cluster/wire cluster/plan/... actors actors/world" + mailbox + message,
 	"cluster/submission": "cluster/experiment cluster/request cluster/refusal cluster/catalog cluster/record " +

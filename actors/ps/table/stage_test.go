@@ -103,7 +103,7 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 	for i := range s.servers + s.clients {
 		n := world.Node{Name: fmt.Sprint("server", i+1), Role: shards.RoleServer, Absent: slices.Contains(s.absent, i),
 			Profile: world.Unlimited,
-			Kind: func(env actors.Env) (actor.Actor, error) { return table.NewServer(env, s.tables, nil) }}
+			Kind:    func(env actors.Env) (actor.Actor, error) { return table.NewServer(env, s.tables, nil) }}
 		if c := i - s.servers; c >= 0 {
 			n.Name, n.Role = fmt.Sprint("client", c+1), "client"
 			n.Kind = func(env actors.Env) (actor.Actor, error) {

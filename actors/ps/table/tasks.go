@@ -150,10 +150,11 @@ func (c *Tasks) begin(ctx actor.Context, k *Keys, values *protos.Tensor, pull bo
 		panic(badValues)
 	}
 	c.last++
-	t := &task{}
-	if n := len(c.free); n > 0 {
-		t, c.free = c.free[n-1], c.free[:n-1]
+	if len(c.free) == 0 {
+		c.free = append(c.free, &task{})
 	}
+	t := c.free[len(c.free)-1]
+	c.free = c.free[:len(c.free)-1]
 	*t = task{time: c.last, keys: k, push: values != nil, pull: pull, values: values,
 		after: append(t.after[:0], after...), parts: t.parts[:0], missing: len(k.pieces)}
 	for range k.pieces {
@@ -299,6 +300,10 @@ func (c *Tasks) Answer(ctx actor.Context, head *protos.Accessed, tensors []*prot
 		return nil, errAnswer
 	}
 	if head.Unknown {
+		if t.keys.ranged {
+			return nil, errAnswer
+		}
+		c.traffic.Saved -= int64(len(t.keys.pieces[i].list.Data) * valueBytes)
 		c.send(ctx, t, i, false)
 		return nil, nil
 	}
