@@ -10,6 +10,9 @@
 // When a worker may go on is a matter of the consistency, see package consistency. With a bound of
 // 0 the server combines the gradients of a round, in the order of their workers, and makes one step
 // with them; otherwise it makes one with each gradient as it arrives.
+//
+// Custom actors and driver programs use a parameter server by its keys: packages table, below, and
+// cluster/tables.
 package ps
 
 import (

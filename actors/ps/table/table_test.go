@@ -200,7 +200,7 @@ func TestNothingIsLostOrThereTwiceWhenManyPushAndServersComeAndGo(t *testing.T) 
 		const rounds = 60
 		want, left := map[uint64]float32{}, 3
 		s := &site{tables: all, options: table.Options{Delay: table.Eventual}, servers: 4, absent: []int{2, 3},
-			clients: 3, delay: time.Duration(seed%4+1) * ms, schedule: movement, seed: seed, strict: true}
+			clients: 3, delay: time.Duration(seed%8*3+1) * ms, schedule: movement, seed: seed, strict: true}
 		check := func(u *user, rest func()) {
 			keys, _ := u.Range("sparse", 0, 1<<64-1)
 			u.Pull(u.ctx, keys)

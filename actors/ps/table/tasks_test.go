@@ -286,6 +286,27 @@ func TestMessagesOfNoClientEndTheRunAndSayWhy(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAnswersAndShardsThatNobodyWaitsForEndTheRunAndSayWhy(t *testing.T) {
+	for want, m := range map[string]*protos.Message{
+		"shard 0 of 1, which is here": protos.NewMessage(&protos.TableShard{}),
+		"shard 9 of 1":                protos.NewMessage(&protos.TableShard{Shard: 9}),
+		"task 0 at shard 0: a":        protos.NewMessage(&protos.Accessed{Life: 1, Unknown: true}),
+	} {
+		s := &site{tables: []*table.Table{{Name: "t", Keys: 10, Width: 1, Update: table.Add()}}, servers: 1,
+			clients: 1, delay: ms}
+		s.program = func(u *user) {
+			to := u.env.View().Members[0].PID
+			if _, answer := m.Head.(*protos.Accessed); answer {
+				to = u.ctx.Self()
+			}
+			u.ctx.Send(to, m)
+		}
+		if _, err := s.run(t); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 	for name, head := range map[string]proto.Message{
 		"task": &protos.Accessed{Life: 1, Time: 4}, "shard": &protos.Accessed{Life: 1, Time: 1, Shard: 3},
 		"values": &protos.Accessed{Life: 1, Time: 1},
@@ -300,6 +321,9 @@ func TestMessagesOfNoClientEndTheRunAndSayWhy(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+func TestTablesThatCannotBeAreRefusedAndNamed(t *testing.T) {
 	for want, of := range map[string]*table.Table{
 		"keys of 0 values":            {Name: "t", Keys: 1, Update: table.Add()},
 		"a dense table has 1 to":      {Name: "t", Width: 1, Update: table.Add()},

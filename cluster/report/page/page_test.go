@@ -46,6 +46,19 @@ func TestLinksThatAreCountedBySenderSayThatTheyAre(t *testing.T) {
 	}
 }
 
+func TestWhatActorsMeasureIsShownOfEachRunAsItWasLast(t *testing.T) {
+	s, traces := reporttest.Sample([]string{"1"}, 1, 0.94)
+	traces[0].Measured = []record.Measurement{
+		{Time: 1, Node: "b", Name: "bytes", Value: 5}, {Time: 1, Node: "a", Name: "bytes", Value: 3},
+		{Time: 2, Node: "b", Name: "bytes", Value: 8}, {Time: 2, Node: "a", Name: "at first", Value: 0.25},
+	}
+	table := measuredTable(&Source{Data: figure.Data{Summary: s, Traces: traces}})
+	want := [][]string{{"1", "0", "at first", "1", "0.25", "0.25"}, {"1", "0", "bytes", "2", "5.5", "11"}}
+	if diff := cmp.Diff(want, table.Rows); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // makePage makes a page of records and returns its text and what was written.
 func makePage(t testing.TB, dirs ...string) (string, *Output) {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -147,6 +148,33 @@ func runTable(s *Source) *table {
 		t.add(r.Point, r.Number, r.Seed, r.Outcome, r.TimeToTarget, r.EpochsToTarget,
 			100*r.FinalAccuracy, 100*r.BestAccuracy,
 			r.Steps, r.Messages, float64(r.Bytes)/1e6, r.Duration, r.Clock, r.Digest)
+	}
+	return t.limitRows()
+}
+
+// measuredTable shows the latest values of what actors have measured by themselves.
+func measuredTable(s *Source) *table {
+	t := sweepTable(s, "Measured by actors: each node's latest value", 2, "run", "what", "nodes", "mean", "sum")
+	t.Folded = true
+	for i, trace := range s.Traces {
+		var names []string
+		latest := map[string]map[string]float64{}
+		for _, m := range trace.Measured {
+			if latest[m.Name] == nil {
+				names = append(names, m.Name)
+				latest[m.Name] = map[string]float64{}
+			}
+			latest[m.Name][m.Node] = float64(m.Value)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			sum := 0.0
+			for _, node := range slices.Sorted(maps.Keys(latest[name])) {
+				sum += latest[name][node]
+			}
+			n := len(latest[name])
+			t.add(s.Summary.Runs[i].Point, s.Summary.Runs[i].Number, name, n, sum/float64(n), sum)
+		}
 	}
 	return t.limitRows()
 }
