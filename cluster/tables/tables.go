@@ -92,7 +92,7 @@ func Open(ctx context.Context, c *client.Client, o Config) (*Client, error) {
 	}
 	t := &Client{pool: &protos.TensorPool{}, done: map[table.Timestamp]table.Done{},
 		waiting: map[table.Timestamp][]chan struct{}{}}
-	if t.tasks, err = table.NewTasks(l, o.Options, t.pool, (*road)(t), 0, 0); err != nil {
+	if t.tasks, err = table.NewTasks(l, o.Options, t.pool, (*road)(t), 0); err != nil {
 		return nil, err
 	}
 	t.ctx, t.cancel = context.WithCancel(context.WithoutCancel(ctx))

@@ -40,19 +40,23 @@ func NewClient(env actors.Env, tables []*Table, s *shards.Servers, o Options) (*
 		return nil, err
 	}
 	w := &way{env: env, layout: l, owners: l.servers.Owners(env.View(), l.Shards())}
-	t, err := NewTasks(l, o, env.Tensors(), w, env.Node(), env.View().Number)
+	t, err := NewTasks(l, o, env.Tensors(), w, env.Node())
 	if err != nil {
 		return nil, err
 	}
+	t.held = true // until the actor knows which life of its node it is
 	return &Client{Tasks: t, env: env, fleet: shards.NewFleet(env), way: w}, nil
 }
 
 // Receive takes in the messages that are the client's: the actor hands it every message of the wire
 // that it gets. It returns the tasks that have finished with this one, until the next call, and
-// reports whether the message was the client's alone: views are the actor's as well. The message
-// remains the caller's.
+// reports whether the message was the client's alone: views are the actor's as well, and so is the
+// Start, before which no task starts. The message remains the caller's.
 func (c *Client) Receive(ctx actor.Context, m *protos.Message) (done []Done, own bool) {
 	switch head := m.Head.(type) {
+	case *protos.Start:
+		c.life, c.held = head.View, false
+		c.start(ctx)
 	case *protos.View:
 		c.follow(ctx)
 	case *protos.Accessed:

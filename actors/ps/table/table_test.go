@@ -250,6 +250,39 @@ func TestNothingIsLostOrThereTwiceWhenManyPushAndServersComeAndGo(t *testing.T) 
 	}
 }
 
+// What comes for a client's former life, before anybody has heard of its end, is none of its
+// answers.
+func TestClientThatReturnsTakesNoAnswersOfItsFormerLife(t *testing.T) {
+	for at := range time.Duration(20) {
+		lives := 0
+		s := &site{tables: tables(), servers: 1, clients: 1, delay: 8 * ms, seed: uint64(at), strict: true,
+			schedule: []world.NodeChange{{At: (20 + at) * ms, Node: 1, Do: world.Crash},
+				{At: (21 + at) * ms, Node: 1, Do: world.Join}}}
+		s.program = func(u *user) {
+			lives++
+			last, n := uint64(9*lives), 0
+			keys, err := u.Range("dense", 0, last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			u.done = func(d table.Done) {
+				if len(d.Values.Data) != 2*(int(last)+1) {
+					t.Errorf("%d values", len(d.Values.Data))
+				}
+				if n++; n == 10 {
+					u.over = true
+				}
+				u.Pull(u.ctx, keys)
+			}
+			u.Pull(u.ctx, keys)
+		}
+		s.must(t)
+		if lives != 2 {
+			t.Errorf("%d lives", lives)
+		}
+	}
+}
+
 func TestServerThatCrashesEndsTheRun(t *testing.T) {
 	s := &site{tables: tables(), servers: 2, clients: 1, delay: ms,
 		schedule: []world.NodeChange{{At: 5 * ms, Node: 0, Do: world.Crash}}}

@@ -53,7 +53,8 @@ type Tasks struct {
 	pool    *protos.TensorPool
 	road    Road
 	node    int32
-	life    uint64
+	life    uint64 // see Access; 0 outside of runs
+	held    bool   // no task starts yet
 
 	last    Timestamp // that was given
 	open    []*task   // those after the latest one before which all have finished, in order
@@ -104,13 +105,13 @@ type part struct {
 	keys     []uint64
 }
 
-// NewTasks are those of a client that a node of a run has in a life of it; both are 0 outside of
-// runs. An error is about the options.
-func NewTasks(l *Layout, o Options, pool *protos.TensorPool, road Road, node int, life uint64) (*Tasks, error) {
+// NewTasks are those of a client that lives on a node of a run, 0 outside of runs. An error is
+// about the options.
+func NewTasks(l *Layout, o Options, pool *protos.TensorPool, road Road, node int) (*Tasks, error) {
 	if o.Delay < Eventual {
 		return nil, fmt.Errorf("a bounded delay of %d; accepted is 0 and more, and %d for none", o.Delay, Eventual)
 	}
-	return &Tasks{layout: l, options: o, pool: pool, road: road, node: int32(node), life: life,
+	return &Tasks{layout: l, options: o, pool: pool, road: road, node: int32(node),
 		known: map[listed]bool{}, access: protos.NewMessages(func() *protos.Access { return &protos.Access{} })}, nil
 }
 
@@ -198,6 +199,9 @@ func (c *Tasks) start(ctx actor.Context) {
 // within reports whether the bounded delay lets a task start: the oldest that is open is not more
 // than τ older.
 func (c *Tasks) within(t *task) bool {
+	if c.held {
+		return false
+	}
 	return c.options.Delay == Eventual || t.time-c.open[0].time <= Timestamp(c.options.Delay)
 }
 

@@ -88,7 +88,7 @@ func TestTasksStartWhenTheBoundedDelayAllowsItAndNotLater(t *testing.T) {
 			r.Fatal(err)
 		}
 		h := &hand{}
-		tasks, err := table.NewTasks(l, table.Options{Delay: c.tau}, &protos.TensorPool{}, h, 0, 0)
+		tasks, err := table.NewTasks(l, table.Options{Delay: c.tau}, &protos.TensorPool{}, h, 0)
 		if err != nil {
 			r.Fatal(err)
 		}
