@@ -821,7 +821,9 @@ type TableShard struct {
 	// How many vectors the update remembers.
 	Slots uint32 `protobuf:"varint,3,opt,name=slots,proto3" json:"slots,omitempty"`
 	// Of a sparse table, how many keys have values.
-	Keys          uint64 `protobuf:"varint,4,opt,name=keys,proto3" json:"keys,omitempty"`
+	Keys uint64 `protobuf:"varint,4,opt,name=keys,proto3" json:"keys,omitempty"`
+	// Number of the view that moves it here.
+	View          uint64 `protobuf:"varint,5,opt,name=view,proto3" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -880,6 +882,13 @@ func (x *TableShard) GetSlots() uint32 {
 func (x *TableShard) GetKeys() uint64 {
 	if x != nil {
 		return x.Keys
+	}
+	return 0
+}
+
+func (x *TableShard) GetView() uint64 {
+	if x != nil {
+		return x.View
 	}
 	return 0
 }
@@ -2319,13 +2328,14 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x05shard\x18\x03 \x01(\rR\x05shard\x12\x18\n" +
 	"\aunknown\x18\x04 \x01(\bR\aunknown\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\x04R\aversion\x12\x12\n" +
-	"\x04keys\x18\x06 \x01(\x04R\x04keys\"f\n" +
+	"\x04keys\x18\x06 \x01(\x04R\x04keys\"z\n" +
 	"\n" +
 	"TableShard\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05slots\x18\x03 \x01(\rR\x05slots\x12\x12\n" +
-	"\x04keys\x18\x04 \x01(\x04R\x04keys\"o\n" +
+	"\x04keys\x18\x04 \x01(\x04R\x04keys\x12\x12\n" +
+	"\x04view\x18\x05 \x01(\x04R\x04view\"o\n" +
 	"\x05Chunk\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +

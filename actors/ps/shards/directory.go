@@ -151,8 +151,9 @@ func (d *Directory[S]) move(ctx actor.Context) {
 	}
 }
 
-// HandOver sends a shard that is here to its owner, unless that is this server. The number is that of
-// the view in which it was sent here: if it is a later one, other owners are on their way here.
+// HandOver sends a shard that is here to its owner, unless that is this server. The number is that
+// of the view in which it was sent here: if that is a later one than this server's, a view with
+// other owners is on its way.
 func (d *Directory[S]) HandOver(ctx actor.Context, k int, sent uint64) {
 	if !d.Has(k) || d.owners == nil || d.Owns(k) || sent > d.env.View().Number {
 		return

@@ -6,8 +6,8 @@ import (
 
 // pack gives the shard up for a message that has all of it. The lists that it knows stay behind:
 // the next server asks for them again.
-func (s *shard) pack(index int) *protos.Message {
-	head := &protos.TableShard{Shard: uint32(index), Version: s.version, Slots: uint32(len(s.slots))}
+func (s *shard) pack(index int, view uint64) *protos.Message {
+	head := &protos.TableShard{Shard: uint32(index), Version: s.version, Slots: uint32(len(s.slots)), View: view}
 	if !s.table.Sparse {
 		tensors := []*protos.Tensor{protos.NewTensor(s.values)}
 		for _, slot := range s.slots {

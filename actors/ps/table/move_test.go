@@ -35,7 +35,7 @@ func half(t testing.TB) (*Layout, *shard) {
 
 func TestShardThatIsPackedAndUnpackedIsTheSame(t *testing.T) {
 	l, s := half(t)
-	m := s.pack(1)
+	m := s.pack(1, 7)
 	to, err := newShard(l, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func TestShardThatIsPackedAndUnpackedIsTheSame(t *testing.T) {
 func TestPackedShardsThatWereChangedAreRefusedOrTakenIn(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		l, s := half(t)
-		m := s.pack(1)
+		m := s.pack(1, 7)
 		head := m.Head.(*protos.TableShard)
 		fits := true
 		switch rapid.IntRange(0, 3).Draw(r, "what") {

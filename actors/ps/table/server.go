@@ -134,12 +134,12 @@ func (s *Server) install(ctx actor.Context, head *protos.TableShard, m *protos.M
 	}
 	s.shards.Put(k, h)
 	s.shards.Deliver(ctx, k)
-	s.shards.HandOver(ctx, k)
+	s.shards.HandOver(ctx, k, head.View)
 	s.shards.Depart(ctx)
 }
 
 // Pack implements [shards.Shard].
-func (h *held) Pack() *protos.Message { return h.pack(h.index) }
+func (h *held) Pack() *protos.Message { return h.pack(h.index, h.server.env.View().Number) }
 
 // Receive carries out what a client asks for, and answers it, if it is still there.
 func (h *held) Receive(ctx actor.Context, m *protos.Message) {
