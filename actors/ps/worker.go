@@ -151,7 +151,7 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 // start notes the view with which this life began. Greetings of the servers, which start the
 // worker, may have come before; what was meant for a former life of this node is forgotten.
 func (w *worker) start(ctx actor.Context, view uint64) {
-	w.since, w.behind = view, 0
+	w.since, w.behind = max(view, 1), 0
 	for _, p := range w.parts {
 		if p.life < view {
 			p.life = 0
