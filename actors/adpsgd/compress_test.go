@@ -169,7 +169,7 @@ func TestBytesOfARecordAreThoseOfCodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return int64(r.Runs[0].Messages), int64(r.Runs[0].Bytes)
+		return r.Runs[0].Messages, r.Runs[0].Bytes
 	}
 	const params = 93*21 + 21 + 21*5 + 5
 	messages, dense := bytes()

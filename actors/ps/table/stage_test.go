@@ -48,7 +48,7 @@ type user struct {
 	over bool
 }
 
-// Receive implements actor.Actor.
+// receive hands the client what is its own.
 func (u *user) receive(ctx actor.Context, s *site) {
 	m, ok := ctx.Message().(*protos.Message)
 	if !ok {
@@ -62,7 +62,7 @@ func (u *user) receive(ctx actor.Context, s *site) {
 			u.env.Record(actors.Event{Kind: actors.Measured, Name: "over"})
 		}
 	}()
-	done, own := u.Client.Receive(ctx, m)
+	done, own := u.Receive(ctx, m)
 	for _, d := range done {
 		u.done(d)
 	}
