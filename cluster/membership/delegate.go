@@ -55,19 +55,8 @@ func (d *delegate) NotifyUpdate(n *memberlist.Node) {
 
 func (d *delegate) NotifyLeave(n *memberlist.Node) { d.roll.vanished(n.Name) }
 
-// NotifyConflict hears of a second node with a name that is not free. The first stays, unless it
-// turns out to be gone.
-func (d *delegate) NotifyConflict(holder, claimant *memberlist.Node) {
-	d.conflicts.Add(1)
-	m, _, err := understand(holder)
-	other, _, err2 := understand(claimant)
-	if err == nil && err2 == nil && m.Name != d.config.Name {
-		select {
-		case d.claims <- claim{m, other}:
-		default:
-		}
-	}
-}
+// NotifyConflict hears of a second node with a name that is not free. The first stays.
+func (d *delegate) NotifyConflict(_, _ *memberlist.Node) { d.conflicts.Add(1) }
 
 // NotifyMerge refuses to join those that speak another protocol or among whom this node's name is
 // taken, and sees whether they have let it in.

@@ -24,11 +24,6 @@
 // one that was stopped or cut off. Code that must know sooner uses its own connections with
 // heartbeats, and treats what they report as reversible.
 //
-// A process that was killed and has been started at another address finds its name taken by its
-// earlier life. A member that hears of both calls the former address, and declares the earlier life
-// dead at once if nobody listens there. The later one is a member reclaimTime (2 s) after that, and
-// does not wait until the earlier one has been suspected for long enough.
-//
 // # Who is trusted
 //
 // Packets and streams are encrypted with AES-256-GCM under a key that all processes share; the

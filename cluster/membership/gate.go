@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/rand"
 	"sync/atomic"
 )
 
@@ -80,17 +79,6 @@ func (g *gate) admits(packet []byte) bool {
 		return false
 	}
 	return true
-}
-
-// pack makes a packet of a message, as a member of the cluster sends it. Any goroutine may call it.
-func (g *gate) pack(message []byte) []byte {
-	packet := bytes.Clone(g.prefix)
-	if g.seal == nil {
-		return append(packet, message...)
-	}
-	nonce := make([]byte, nonceSize)
-	_, _ = rand.Read(nonce) // it never fails
-	return g.seal.Seal(append(packet, nonce...), nonce, message, g.label)
 }
 
 // history knows the latest nonces, at least maxNonces of them and at most twice as many.

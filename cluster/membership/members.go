@@ -28,7 +28,6 @@ type Members struct {
 	// Announcements that were not believed: of what cannot be a node, of an incarnation before that
 	// which is here, and of a second node with a name that is not free.
 	malformed, outdated, conflicts atomic.Uint64
-	claims                         chan claim // has room for one
 
 	closing chan struct{}
 	running sync.WaitGroup
@@ -65,7 +64,7 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 	}
 	m := &Members{
 		config: c, roll: newRoll(c.Name), transport: newTransport(packets, gate, c.Streams, advertise),
-		claims: make(chan claim, 1), closing: make(chan struct{}),
+		closing: make(chan struct{}),
 	}
 	if err := m.setAnnouncement(announcement{Meta: c.Meta}); err != nil {
 		return fail(errors.Join(err, m.transport.Shutdown()))
@@ -80,7 +79,6 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 	m.running.Go(func() { m.roll.deliver(c.Notify, m.closing) })
 	m.running.Go(m.rejoinLoop)
 	m.running.Go(m.examine)
-	m.running.Go(m.judgeClaims)
 	return m, nil
 }
 
