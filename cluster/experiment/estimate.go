@@ -80,12 +80,9 @@ func (p *Point) Estimate() Estimate {
 	s := p.Spec
 	neighbours := p.neighbours()
 	workers, steps := 0, 0.0 // steps of all nodes in a second
-	live := float64(len(s.Roles)) * nodeBytes
 	vector := 4 * float64(s.Model.Params())
+	live := float64(len(s.Roles))*nodeBytes + float64(held(s.Roles))*heldVectors*vector
 	for i, r := range s.Roles {
-		if r.Holds {
-			live += heldVectors * vector
-		}
 		if r.Trains {
 			threads := float64(max(s.Plan.Nodes[i].Compute.Threads, 1))
 			live += (trainedVectors+float64(teamVectors(s, i)))*vector + threads*workspaceBytes(s)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -32,16 +33,25 @@ func sendable(s *catalog.Spec) error {
 // need is the least memory in bytes that the models of one run take: those that nodes hold, and for
 // each node that trains the one that it computes on and its gradient.
 func need(s *catalog.Spec) float64 {
-	vectors := 1 // the initial one
+	vectors := 1 + held(s.Roles) // with the initial one
 	for i, r := range s.Roles {
-		if r.Holds {
-			vectors++
-		}
 		if r.Trains {
 			vectors += 1 + teamVectors(s, i)
 		}
 	}
 	return 4 * float64(vectors) * float64(s.Model.Params())
+}
+
+// held is how many models nodes of these roles hold. Those of a joint role have one among them.
+func held(roles []train.Role) (n int) {
+	joint := map[string]bool{}
+	for _, r := range roles {
+		if r.Holds && !joint[r.Name] {
+			n++
+			joint[r.Name] = r.Joint
+		}
+	}
+	return n
 }
 
 // teamVectors is how many vectors as long as a model the threads of a node have: the one that they
