@@ -37,8 +37,11 @@ func Errorf(v any, name, format string, args ...any) *Error {
 	}
 	value := s.FieldByIndex(f.Index)
 	e := &Error{Field: name, Value: text(value), Accepted: fmt.Sprintf(format, args...)}
-	if value.Kind() == reflect.String {
+	switch value.Kind() {
+	case reflect.String:
 		e.Value = strconv.Quote(value.String())
+	case reflect.Struct: // its fields would say nothing to people
+		e.Value = "not accepted as it is"
 	}
 	key, _, _ := strings.Cut(f.Tag.Get("plan"), ",")
 	if key == "" {
