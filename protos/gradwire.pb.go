@@ -314,7 +314,9 @@ type Shard struct {
 	Epoch uint64 `protobuf:"varint,8,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Seen  uint64 `protobuf:"varint,9,opt,name=seen,proto3" json:"seen,omitempty"`
 	// Number of the sender's view, in which the receiver owns the shard.
-	View          uint64 `protobuf:"varint,10,opt,name=view,proto3" json:"view,omitempty"`
+	View uint64 `protobuf:"varint,10,opt,name=view,proto3" json:"view,omitempty"`
+	// Of the first shard: gradients that came too late for their rounds.
+	Dropped       uint64 `protobuf:"varint,11,opt,name=dropped,proto3" json:"dropped,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -415,6 +417,13 @@ func (x *Shard) GetSeen() uint64 {
 func (x *Shard) GetView() uint64 {
 	if x != nil {
 		return x.View
+	}
+	return 0
+}
+
+func (x *Shard) GetDropped() uint64 {
+	if x != nil {
+		return x.Dropped
 	}
 	return 0
 }
@@ -2266,7 +2275,7 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05clock\x18\x03 \x01(\x04R\x05clock\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05shard\x18\x05 \x01(\rR\x05shard\"\xd8\x04\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shard\"\xf2\x04\n" +
 	"\x05Shard\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
@@ -2278,7 +2287,8 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x05epoch\x18\b \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04seen\x18\t \x01(\x04R\x04seen\x12\x12\n" +
 	"\x04view\x18\n" +
-	" \x01(\x04R\x04view\x1a\xce\x02\n" +
+	" \x01(\x04R\x04view\x12\x18\n" +
+	"\adropped\x18\v \x01(\x04R\adropped\x1a\xce\x02\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04life\x18\x01 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05there\x18\x02 \x01(\bR\x05there\x12\x16\n" +

@@ -16,7 +16,7 @@ func (h *shard) Pack() *protos.Message {
 	clocks := h.clocks.State()
 	head := &protos.Shard{Shard: uint32(h.index), Version: h.version, Steps: uint64(of.Step),
 		Updates: uint64(of.Updates), Slots: uint32(len(of.Slots)), Slowest: clocks.Slowest,
-		View: h.env.View().Number}
+		View: h.env.View().Number, Dropped: uint64(h.dropped)}
 	tensors := []*protos.Tensor{h.params}
 	for _, slot := range of.Slots {
 		tensors = append(tensors, protos.NewTensor(slot))
@@ -69,7 +69,7 @@ func (h *shard) unpack(head *protos.Shard, m *protos.Message) error {
 		return t
 	}
 	h.params = next().Retain()
-	h.version = head.Version
+	h.version, h.dropped = head.Version, int(head.Dropped)
 	state := optim.State{Step: int(head.Steps), Updates: int(head.Updates)}
 	for range head.Slots {
 		state.Slots = append(state.Slots, next().Data)

@@ -21,7 +21,6 @@ type server struct {
 	present    []bool   // by node, in the view before
 	gathers    []*gather
 	asks       []*protos.PullShards
-	dropped    int
 	parameters *protos.Messages[*protos.Parameters]
 }
 
@@ -94,7 +93,7 @@ func (s *server) Receive(ctx actor.Context) {
 	case *protos.Shard:
 		s.install(ctx, head, m)
 	case *protos.Farewell:
-		s.shards.Fleet.Heard(head)
+		s.shards.Fleet.Heard(ctx, head)
 		s.shards.Depart(ctx)
 	case *protos.TakeSnapshot:
 		s.begin()
@@ -129,10 +128,7 @@ func (s *server) view(ctx actor.Context) {
 			s.present[node] = m.Present
 		}
 	}
-	ok := s.shards.Follow(ctx, func(h *shard) {
-		h.follow(ctx)
-		h.advance(ctx)
-	})
+	ok := s.shards.Follow(ctx, func(h *shard) { h.follow(ctx) })
 	if ok {
 		s.again(ctx)
 		s.shards.Depart(ctx)
@@ -152,7 +148,6 @@ func (s *server) install(ctx actor.Context, head *protos.Shard, m *protos.Messag
 	}
 	s.shards.Put(k, h)
 	h.follow(ctx)
-	h.advance(ctx)
 	s.shards.Deliver(ctx, k)
 	s.found(ctx, k)
 	s.shards.HandOver(ctx, k, head.View)

@@ -14,8 +14,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Dropped is what the record calls the number of gradients so far that came to a server after their
-// round had ended without them; with several shards each counts.
+// Dropped is what the record calls the number of gradients so far that came after their round had
+// ended without them. Of several shards the first one counts.
 const Dropped = "gradients dropped"
 
 // shard is a range of the parameters with everything that belongs to it: a parameter server of its
@@ -32,6 +32,7 @@ type shard struct {
 	present    int      // workers
 	round      *round   // of a consistency with bound 0; nil for others
 	epoch      *epoch   // of the first shard, where the plan bounds them; nil otherwise
+	dropped    int      // gradients, counted by the first shard
 	compressor compressor
 	pushed     int               // values of a push
 	gradients  *compress.Decoder // of all workers; nil where they travel as they are, or each has its own
@@ -75,29 +76,44 @@ func (s *server) newShard(index int) *shard {
 	return h
 }
 
-// follow takes in the members of the view, and greets workers that have come, in the order of their
-// ranks.
+// follow takes in the members of the view: those who have gone hold nobody back any more, and those
+// who have come are greeted, in the order of their ranks, with what the others had waited for.
 func (h *shard) follow(ctx actor.Context) {
 	view := h.env.View()
+	workers := view.Role(RoleWorker)
 	for node := range h.workers {
 		w, m := &h.workers[node], &view.Members[node]
-		switch there := m.Present && m.Role == RoleWorker; {
-		case there && (w.pid == nil || w.life < h.since[node]):
-			if w.pid != nil { // another life of it, of whose end nobody told this shard
-				h.clocks.Leave(node)
-			}
-			*w = worked{pid: m.PID}
-			h.clocks.Join(node)
-		case !there && w.pid != nil:
+		if w.pid == nil {
+			continue
+		}
+		// A shard that was on its way may find that a worker has gone and come meanwhile.
+		if stays := m.Present && m.Role == RoleWorker && w.life >= h.since[node]; !stays {
 			w.pid = nil
 			h.clocks.Leave(node)
 		}
 	}
-	workers := view.Role(RoleWorker)
+	h.present = h.met()
+	h.advance(ctx)
+	for _, node := range workers {
+		if w := &h.workers[node]; w.pid == nil {
+			*w = worked{pid: view.Members[node].PID}
+			h.clocks.Join(node)
+		}
+	}
 	h.present = len(workers)
 	for _, node := range workers {
 		h.greet(ctx, node)
 	}
+}
+
+// met is how many workers are there that have been before.
+func (h *shard) met() (n int) {
+	for i := range h.workers {
+		if h.workers[i].pid != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // greet sends a worker the parameters to begin with, unless it has them.
@@ -188,8 +204,10 @@ func (h *shard) pull(ctx actor.Context, head *protos.Pull) {
 // drop counts a gradient whose round has ended without it, and lets its worker begin the present
 // one.
 func (h *shard) drop(ctx actor.Context, node int) {
-	h.dropped++
-	h.env.Record(actors.Event{Kind: actors.Measured, Name: Dropped, Value: float64(h.dropped)})
+	if h.index == 0 {
+		h.dropped++
+		h.env.Record(actors.Event{Kind: actors.Measured, Name: Dropped, Value: float64(h.dropped)})
+	}
 	if w := &h.workers[node]; w.pid != nil && !w.rests {
 		h.answer(ctx, node)
 	}

@@ -91,7 +91,7 @@ func (d *Directory[S]) Route(ctx actor.Context, index uint32, m *protos.Message)
 		actors.Fail(d.env, "a message about shard %d of %d", index, len(d.shards))
 	case d.Has(k):
 		d.shards[k].Receive(ctx, m)
-	case d.given[k] && d.owners != nil && !d.Owns(k):
+	case d.owners != nil && !d.Owns(k):
 		ctx.Send(d.env.View().Members[d.owners[k]].PID, m.Retain(1))
 	default:
 		d.waiting[k] = append(d.waiting[k], m.Retain(1))
@@ -148,6 +148,13 @@ func (d *Directory[S]) move(ctx actor.Context) {
 	}
 	for k := range d.shards {
 		d.HandOver(ctx, k, view.Number)
+		if d.Has(k) || d.Owns(k) {
+			continue
+		}
+		for _, m := range d.waiting[k] { // it will not come here, but to the owner
+			ctx.Send(view.Members[d.owners[k]].PID, m)
+		}
+		d.waiting[k] = nil
 	}
 }
 

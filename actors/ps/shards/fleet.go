@@ -20,7 +20,9 @@ type Fleet struct {
 	left             bool   // this node has
 	owed             []bool // by node: it says farewell before this node may depart
 	said             []bool // by node: it has, perhaps before this node heard why
-	owes             []int  // the servers to which this node, which leaves, says farewell last
+	next             []int  // servers to which this node says farewell next
+	last             []int  // servers to which this node, which leaves, says it when it departs
+	departs          bool   // which it does next
 }
 
 // NewFleet is that of a member that has just come.
@@ -65,16 +67,23 @@ func (f *Fleet) Follow() (moved bool, leaving []int, ok bool) {
 	return moved, leaving, true
 }
 
-// Farewell tells servers that leave that nothing from this node follows. If it leaves itself, it
-// does so when it departs.
+// Farewell has servers that leave told that nothing from this node follows. If it leaves itself, it
+// says so when it departs.
 func (f *Fleet) Farewell(ctx actor.Context, leaving []int) {
-	if f.left {
-		f.owes = append(f.owes, leaving...)
-		return
+	switch {
+	case len(leaving) == 0:
+	case f.left:
+		f.last = append(f.last, leaving...)
+	default:
+		f.next = append(f.next, leaving...)
+		f.remind(ctx)
 	}
-	for _, node := range leaving {
-		f.say(ctx, node)
-	}
+}
+
+// remind has this node hear from itself when it may say farewell. A view is handled while the node
+// still computes what a handler has charged, and what that handler has sent leaves only then.
+func (f *Fleet) remind(ctx actor.Context) {
+	ctx.Send(ctx.Self(), protos.NewMessage(&protos.Farewell{Node: int32(f.env.Node())}))
 }
 
 func (f *Fleet) say(ctx actor.Context, node int) {
@@ -84,17 +93,28 @@ func (f *Fleet) say(ctx actor.Context, node int) {
 	}
 }
 
-// Heard notes that nothing from a node follows.
-func (f *Fleet) Heard(head *protos.Farewell) {
-	if f.env.View().Has(head.Node) {
+// Heard takes in a farewell: another node's, from which nothing follows, or this one's own, which
+// is to be said now.
+func (f *Fleet) Heard(ctx actor.Context, head *protos.Farewell) {
+	switch {
+	case int(head.Node) == f.env.Node():
+		for _, node := range f.next {
+			f.say(ctx, node)
+		}
+		f.next = f.next[:0]
+		if f.departs {
+			f.part(ctx)
+		}
+	case f.env.View().Has(head.Node):
 		f.said[head.Node] = true
 	}
 }
 
-// Depart ends this node if it leaves and everybody who owes it a farewell has said so, or is gone.
+// Depart has this node depart if it leaves and everybody who owes it a farewell has said so, or is
+// gone.
 func (f *Fleet) Depart(ctx actor.Context) {
 	view := f.env.View()
-	if !f.left {
+	if !f.left || f.departs {
 		return
 	}
 	for node, owed := range f.owed {
@@ -102,10 +122,17 @@ func (f *Fleet) Depart(ctx actor.Context) {
 			return
 		}
 	}
+	f.departs = true
+	f.remind(ctx)
+}
+
+// part says farewell to those who may wait for that, and ends this node.
+func (f *Fleet) part(ctx actor.Context) {
+	view := f.env.View()
 	for _, node := range view.Role(RoleServer) {
 		f.say(ctx, node)
 	}
-	for _, node := range f.owes {
+	for _, node := range f.last {
 		if view.Members[node].Leaving {
 			f.say(ctx, node)
 		}
