@@ -432,7 +432,9 @@ func (x *Shard) GetDropped() uint64 {
 type Farewell struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the sender's node in the view.
-	Node          int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Number of the sender's view: tells the lives of the node apart.
+	View          uint64 `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -470,6 +472,13 @@ func (*Farewell) Descriptor() ([]byte, []int) {
 func (x *Farewell) GetNode() int32 {
 	if x != nil {
 		return x.Node
+	}
+	return 0
+}
+
+func (x *Farewell) GetView() uint64 {
+	if x != nil {
+		return x.View
 	}
 	return 0
 }
@@ -2304,9 +2313,10 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x02up\x18\v \x01(\bR\x02up\x12\x12\n" +
 	"\x04down\x18\f \x01(\bR\x04down\x12\x18\n" +
 	"\apresent\x18\r \x01(\bR\apresent\x12\x14\n" +
-	"\x05epoch\x18\x0e \x01(\x04R\x05epoch\"\x1e\n" +
+	"\x05epoch\x18\x0e \x01(\x04R\x05epoch\"2\n" +
 	"\bFarewell\x12\x12\n" +
-	"\x04node\x18\x01 \x01(\x05R\x04node\"T\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
+	"\x04view\x18\x02 \x01(\x04R\x04view\"T\n" +
 	"\n" +
 	"PullShards\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1e\n" +

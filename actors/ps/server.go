@@ -93,7 +93,7 @@ func (s *server) Receive(ctx actor.Context) {
 	case *protos.Shard:
 		s.install(ctx, head, m)
 	case *protos.Farewell:
-		s.shards.Fleet.Heard(ctx, head)
+		s.shards.Fleet.Heard(head)
 		s.shards.Depart(ctx)
 	case *protos.TakeSnapshot:
 		s.begin()

@@ -137,8 +137,6 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 		if ok {
 			w.fleet.Farewell(ctx, leaving)
 		}
-	case *protos.Farewell:
-		w.fleet.Heard(ctx, head)
 	case *protos.Parameters:
 		if int(head.Shard) >= len(w.parts) {
 			actors.Fail(w.env, "parameters of shard %d of %d", head.Shard, len(w.parts))

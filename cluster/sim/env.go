@@ -29,9 +29,9 @@ func (e *env) Now() time.Duration          { return e.world.now + e.world.charge
 func (e *env) Tensors() *protos.TensorPool { return &e.world.tensors }
 func (e *env) Fail(err error)              { e.world.fail(err) }
 
-// Depart takes the node out of the world after this handler.
+// Depart takes the node out of the world when what it has sent has left.
 func (e *env) Depart() {
-	e.world.enter(e.Now(), slot{what: change, apply: func() { e.world.cycle.Depart(int(e.node)) }})
+	e.world.enter(max(e.Now(), e.world.nodes[e.node].leaves), slot{what: change, apply: func() { e.world.cycle.Depart(int(e.node)) }})
 }
 
 // Post does nothing: no message comes from another process.

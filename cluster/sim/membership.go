@@ -40,7 +40,7 @@ func (r realm) Remove(node int) {
 	w, n := r.World, &r.nodes[node]
 	w.cycle.Settle(node, nil)
 	n.life++
-	n.resumes = 0
+	n.resumes, n.leaves, n.waiting = 0, 0, 0
 	n.cores, n.walk = world.NewCores(n.Profile.Cores), w.walk(n)
 	var inhabitants []*process
 	for _, p := range w.processes {

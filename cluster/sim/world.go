@@ -84,6 +84,7 @@ type slot struct {
 	job     *job
 	apply   func()
 	life    uint32 // of the node whose message, result or departure it is
+	ordered bool   // departure: it is one of those that node.waiting counts
 }
 
 // World is a run in virtual time.
@@ -127,6 +128,9 @@ type node struct {
 	walk    *world.Walk
 	life    uint32        // how often it has crashed or left
 	resumes time.Duration // when a pause is over
+
+	leaves  time.Duration // when the latest message leaves that it sends another node
+	waiting int           // of these, that have not left yet
 
 	instant  time.Duration // of the latest step
 	steps    int           // at that instant
@@ -272,7 +276,9 @@ func (w *World) next() {
 	case delivery:
 		w.deliver(s.to, &s.parcel, number)
 	case departure:
-		w.source = s.source
+		if w.source = s.source; s.ordered {
+			w.nodes[s.source].waiting--
+		}
 		w.leave(s.to, s.kind, s.message)
 	case message:
 		s.to.hand(wire.User, s.message)
@@ -390,14 +396,35 @@ func (w *World) CancelTimer(id uint64) {
 	}
 }
 
-// send takes what an actor sends, at the end of what its handler has charged.
+// send takes what an actor sends, at the end of what its handler has charged. Control messages are
+// handled while a node is busy: what it sends on their account leaves after what it has sent
+// before, but for control messages, which pass.
 func (w *World) send(to *process, kind wire.Kind, message any) {
-	if w.charge > 0 && w.source != outside {
-		w.enter(w.now+w.charge, slot{what: departure, kind: kind, source: w.source, life: w.life(w.source), to: to,
-			message: message})
+	if w.source == outside {
+		w.leave(to, kind, message)
 		return
 	}
-	w.leave(to, kind, message)
+	n, at := &w.nodes[w.source], w.now+w.charge
+	ordered := kind == wire.User && to.node != w.source && !isControl(message)
+	if ordered {
+		at = max(at, n.leaves)
+		n.leaves = at
+	}
+	if at == w.now && (!ordered || n.waiting == 0) {
+		w.leave(to, kind, message)
+		return
+	}
+	if ordered {
+		n.waiting++
+	}
+	w.enter(at, slot{what: departure, kind: kind, source: w.source, life: w.life(w.source), to: to, message: message,
+		ordered: ordered})
+}
+
+// isControl reports whether a message is of the control protocol.
+func isControl(message any) bool {
+	m, is := message.(*protos.Message)
+	return is && protos.IsControl(m.Head)
 }
 
 // leave takes a message out of its node, through the door.

@@ -16,25 +16,24 @@ import (
 // What a member sends to another keeps its order, so that nothing follows a farewell.
 type Fleet struct {
 	env              actors.Env
-	present, leaving []bool // by node, in the view before
-	left             bool   // this node has
-	owed             []bool // by node: it says farewell before this node may depart
-	said             []bool // by node: it has, perhaps before this node heard why
-	next             []int  // servers to which this node says farewell next
-	last             []int  // servers to which this node, which leaves, says it when it departs
-	departs          bool   // which it does next
+	present, leaving []bool   // by node, in the view before
+	left             bool     // this node has
+	owed             []uint64 // by node: in which view, or later, it says farewell before this one departs
+	said             []uint64 // by node: the latest in which it has, perhaps before this one heard why
+	owes             []int    // the servers to which this node, which leaves, says farewell last
 }
 
 // NewFleet is that of a member that has just come.
 func NewFleet(env actors.Env) Fleet {
 	v := env.View()
 	n := len(v.Members)
-	f := Fleet{env: env, present: make([]bool, n), leaving: make([]bool, n), owed: make([]bool, n),
-		said: make([]bool, n)}
+	f := Fleet{env: env, present: make([]bool, n), leaving: make([]bool, n), owed: make([]uint64, n),
+		said: make([]uint64, n)}
 	for i := range v.Members {
 		m := &v.Members[i]
-		f.present[i], f.leaving[i] = m.Present, m.Leaving
-		f.owed[i] = m.Leaving && m.Role == RoleServer
+		if f.present[i], f.leaving[i] = m.Present, m.Leaving; m.Leaving && m.Role == RoleServer {
+			f.owed[i] = 1
+		}
 	}
 	return f
 }
@@ -53,86 +52,68 @@ func (f *Fleet) Follow() (moved bool, leaving []int, ok bool) {
 		moved = moved || server && f.present[i] != m.Present
 		if server && m.Leaving && !f.leaving[i] {
 			leaving = append(leaving, i)
-			f.owed[i] = i != f.env.Node()
+			f.owed[i] = view.Number
 		}
-		f.said[i] = f.said[i] && (f.present[i] || !m.Present) // another life has said nothing
+		if !server && m.Present && !f.present[i] {
+			f.owed[i] = 0 // a new life, which knows of those who leave
+		}
 		f.present[i], f.leaving[i] = m.Present, m.Leaving
 	}
 	if slices.Contains(leaving, f.env.Node()) {
 		f.left = true
 		for i := range view.Members {
-			f.owed[i] = f.owed[i] || view.Members[i].Present
+			if view.Members[i].Present {
+				f.owed[i] = view.Number
+			}
 		}
+		f.owed[f.env.Node()] = 0
 	}
 	return moved, leaving, true
 }
 
-// Farewell has servers that leave told that nothing from this node follows. If it leaves itself, it
-// says so when it departs.
+// Farewell tells servers that leave that nothing from this node follows. If it leaves itself, it
+// does so when it departs.
 func (f *Fleet) Farewell(ctx actor.Context, leaving []int) {
-	switch {
-	case len(leaving) == 0:
-	case f.left:
-		f.last = append(f.last, leaving...)
-	default:
-		f.next = append(f.next, leaving...)
-		f.remind(ctx)
+	if f.left {
+		f.owes = append(f.owes, leaving...)
+		return
 	}
-}
-
-// remind has this node hear from itself when it may say farewell. A view is handled while the node
-// still computes what a handler has charged, and what that handler has sent leaves only then.
-func (f *Fleet) remind(ctx actor.Context) {
-	ctx.Send(ctx.Self(), protos.NewMessage(&protos.Farewell{Node: int32(f.env.Node())}))
+	for _, node := range leaving {
+		f.say(ctx, node)
+	}
 }
 
 func (f *Fleet) say(ctx actor.Context, node int) {
 	self := f.env.Node()
 	if node != self {
-		ctx.Send(f.env.View().Members[node].PID, protos.NewMessage(&protos.Farewell{Node: int32(self)}))
+		ctx.Send(f.env.View().Members[node].PID, protos.NewMessage(&protos.Farewell{Node: int32(self),
+			View: f.env.View().Number}))
 	}
 }
 
-// Heard takes in a farewell: another node's, from which nothing follows, or this one's own, which
-// is to be said now.
-func (f *Fleet) Heard(ctx actor.Context, head *protos.Farewell) {
-	switch {
-	case int(head.Node) == f.env.Node():
-		for _, node := range f.next {
-			f.say(ctx, node)
-		}
-		f.next = f.next[:0]
-		if f.departs {
-			f.part(ctx)
-		}
-	case f.env.View().Has(head.Node):
-		f.said[head.Node] = true
+// Heard notes that nothing from a node follows.
+func (f *Fleet) Heard(head *protos.Farewell) {
+	if f.env.View().Has(head.Node) {
+		f.said[head.Node] = max(f.said[head.Node], head.View)
 	}
 }
 
-// Depart has this node depart if it leaves and everybody who owes it a farewell has said so, or is
-// gone.
+// Depart ends this node if it leaves and everybody who owes it a farewell has said so, or is gone.
 func (f *Fleet) Depart(ctx actor.Context) {
 	view := f.env.View()
-	if !f.left || f.departs {
+	if !f.left {
 		return
 	}
 	for node, owed := range f.owed {
-		if m := &view.Members[node]; owed && !f.said[node] && (m.Present || m.Role == RoleServer) {
+		if m := &view.Members[node]; owed > f.said[node] && (m.Present || m.Role == RoleServer) {
 			return
 		}
 	}
-	f.departs = true
-	f.remind(ctx)
-}
-
-// part says farewell to those who may wait for that, and ends this node.
-func (f *Fleet) part(ctx actor.Context) {
-	view := f.env.View()
+	f.left = false // it says so once
 	for _, node := range view.Role(RoleServer) {
 		f.say(ctx, node)
 	}
-	for _, node := range f.last {
+	for _, node := range f.owes {
 		if view.Members[node].Leaving {
 			f.say(ctx, node)
 		}

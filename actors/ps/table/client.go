@@ -59,9 +59,6 @@ func (c *Client) Receive(ctx actor.Context, m *protos.Message) (done []Done, own
 		c.start(ctx)
 	case *protos.View:
 		c.follow(ctx)
-	case *protos.Farewell:
-		c.fleet.Heard(ctx, head)
-		return nil, true
 	case *protos.Accessed:
 		done, err := c.Answer(ctx, head, m.Tensors)
 		if err != nil {

@@ -84,7 +84,7 @@ func (s *Server) Receive(ctx actor.Context) {
 	case *protos.TableShard:
 		s.install(ctx, head, m)
 	case *protos.Farewell:
-		s.shards.Fleet.Heard(ctx, head)
+		s.shards.Fleet.Heard(head)
 		s.shards.Depart(ctx)
 	default:
 		actors.Unexpected(s.env, m)
