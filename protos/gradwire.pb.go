@@ -144,7 +144,9 @@ type Pull struct {
 	// The shard, from 0.
 	Shard uint32 `protobuf:"varint,3,opt,name=shard,proto3" json:"shard,omitempty"`
 	// The epoch that it goes on with.
-	Epoch         uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// The worker's clock, as in Parameters, with all that it has pushed: some of that may still be on its way.
+	Clock         uint64 `protobuf:"varint,5,opt,name=clock,proto3" json:"clock,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -203,6 +205,13 @@ func (x *Pull) GetShard() uint32 {
 func (x *Pull) GetEpoch() uint64 {
 	if x != nil {
 		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Pull) GetClock() uint64 {
+	if x != nil {
+		return x.Clock
 	}
 	return 0
 }
@@ -2126,7 +2135,9 @@ type Shard_Worker struct {
 	// It was there when the shard moved.
 	Present bool `protobuf:"varint,13,opt,name=present,proto3" json:"present,omitempty"`
 	// Epoch that it has gone on with after its last rest.
-	Epoch         uint64 `protobuf:"varint,14,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,14,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// Clock at which it goes on; 0 if it does not wait for pushes that are on their way.
+	Goes          uint64 `protobuf:"varint,15,opt,name=goes,proto3" json:"goes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2259,6 +2270,13 @@ func (x *Shard_Worker) GetEpoch() uint64 {
 	return 0
 }
 
+func (x *Shard_Worker) GetGoes() uint64 {
+	if x != nil {
+		return x.Goes
+	}
+	return 0
+}
+
 var File_protos_gradwire_proto protoreflect.FileDescriptor
 
 const file_protos_gradwire_proto_rawDesc = "" +
@@ -2272,19 +2290,20 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04life\x18\x05 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05shard\x18\a \x01(\rR\x05shard\x12\x14\n" +
-	"\x05rests\x18\b \x01(\bR\x05rests\"Z\n" +
+	"\x05rests\x18\b \x01(\bR\x05rests\"p\n" +
 	"\x04Pull\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05shard\x18\x03 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\"|\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05clock\x18\x05 \x01(\x04R\x05clock\"|\n" +
 	"\n" +
 	"Parameters\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05clock\x18\x03 \x01(\x04R\x05clock\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05shard\x18\x05 \x01(\rR\x05shard\"\xf2\x04\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shard\"\x86\x05\n" +
 	"\x05Shard\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
@@ -2297,7 +2316,7 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04seen\x18\t \x01(\x04R\x04seen\x12\x12\n" +
 	"\x04view\x18\n" +
 	" \x01(\x04R\x04view\x12\x18\n" +
-	"\adropped\x18\v \x01(\x04R\adropped\x1a\xce\x02\n" +
+	"\adropped\x18\v \x01(\x04R\adropped\x1a\xe2\x02\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04life\x18\x01 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05there\x18\x02 \x01(\bR\x05there\x12\x16\n" +
@@ -2313,7 +2332,8 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x02up\x18\v \x01(\bR\x02up\x12\x12\n" +
 	"\x04down\x18\f \x01(\bR\x04down\x12\x18\n" +
 	"\apresent\x18\r \x01(\bR\apresent\x12\x14\n" +
-	"\x05epoch\x18\x0e \x01(\x04R\x05epoch\"2\n" +
+	"\x05epoch\x18\x0e \x01(\x04R\x05epoch\x12\x12\n" +
+	"\x04goes\x18\x0f \x01(\x04R\x04goes\"2\n" +
 	"\bFarewell\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\"T\n" +

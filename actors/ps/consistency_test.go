@@ -388,7 +388,7 @@ func churn(t *testing.T, seed uint64, a ps.Architecture) {
 	var result coordinator.Result
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(coordinator.Run{
-			Policy:  coordinator.Policy{Every: coordinator.Interval{Time: 90 * ms}, Time: 2 * time.Second},
+			Policy:  coordinator.Policy{Every: coordinator.Interval{Time: 90 * ms}, Time: 3 * time.Second},
 			Samples: task.Train.Len(), Holders: holders, Joint: true, Result: &result,
 			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 		}, env, control)

@@ -46,6 +46,7 @@ type worked struct {
 	life  uint64
 	rests bool   // it has seen its samples of the epoch
 	epoch uint64 // with which it has gone on after its last rest
+	goes  uint64 // the clock at which it goes on, while pushes are still on their way; 0 otherwise
 	// up and down are this end of what is compressed of its own; nil for nothing.
 	up   *compress.Decoder
 	down *compress.Encoder
@@ -170,6 +171,7 @@ func (h *shard) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 		if err := h.clocks.Push(node, h.env.Now()); h.violated(err) {
 			return
 		}
+		h.goOn(node)
 	}
 	h.advance(ctx)
 }
@@ -186,19 +188,28 @@ func (h *shard) rest(node int, head *protos.Push) {
 	}
 }
 
-// pull lets a worker go on after a rest.
+// pull lets a worker go on after a rest, when all that it has pushed is here.
 func (h *shard) pull(ctx actor.Context, head *protos.Pull) {
 	if !h.env.View().Has(head.Node) || h.workers[head.Node].pid == nil || h.workers[head.Node].life != head.Life {
 		return
 	}
 	w := &h.workers[head.Node]
-	w.epoch = head.Epoch
-	if !w.rests {
-		return // the push with which it rests is yet to come
-	}
-	w.rests = false
-	h.clocks.Return(int(head.Node))
+	w.epoch, w.goes = head.Epoch, head.Clock
+	h.goOn(int(head.Node))
 	h.advance(ctx)
+}
+
+// goOn has a worker wait for the answer to its last push, if it has asked for that and its pushes
+// are here.
+func (h *shard) goOn(node int) {
+	w := &h.workers[node]
+	if w.goes == 0 || h.clocks.Rounds(node) < w.goes {
+		return
+	}
+	if w.goes = 0; w.rests {
+		w.rests = false
+		h.clocks.Return(node)
+	}
 }
 
 // drop counts a gradient whose round has ended without it, and lets its worker begin the present

@@ -187,7 +187,7 @@ func (w *worker) wake(ctx actor.Context) {
 		}
 		p.awaits = w.parts[0].latest.epoch
 		ctx.Send(w.server(p), protos.NewMessage(&protos.Pull{Node: int32(w.env.Node()), Life: p.life,
-			Shard: uint32(p.index), Epoch: p.awaits}))
+			Shard: uint32(p.index), Epoch: p.awaits, Clock: p.clock}))
 	}
 }
 
