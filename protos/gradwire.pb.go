@@ -145,8 +145,8 @@ type Pull struct {
 	Shard uint32 `protobuf:"varint,3,opt,name=shard,proto3" json:"shard,omitempty"`
 	// The epoch that it goes on with.
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// The worker's clock, as in Parameters, with all that it has pushed: some of that may still be on its way.
-	Clock         uint64 `protobuf:"varint,5,opt,name=clock,proto3" json:"clock,omitempty"`
+	// How many times the worker has pushed to the shard in this life: some of that may still be on its way.
+	Pushes        uint64 `protobuf:"varint,5,opt,name=pushes,proto3" json:"pushes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -209,9 +209,9 @@ func (x *Pull) GetEpoch() uint64 {
 	return 0
 }
 
-func (x *Pull) GetClock() uint64 {
+func (x *Pull) GetPushes() uint64 {
 	if x != nil {
-		return x.Clock
+		return x.Pushes
 	}
 	return 0
 }
@@ -2136,8 +2136,9 @@ type Shard_Worker struct {
 	Present bool `protobuf:"varint,13,opt,name=present,proto3" json:"present,omitempty"`
 	// Epoch that it has gone on with after its last rest.
 	Epoch uint64 `protobuf:"varint,14,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// Clock at which it goes on; 0 if it does not wait for pushes that are on their way.
-	Goes          uint64 `protobuf:"varint,15,opt,name=goes,proto3" json:"goes,omitempty"`
+	// Pushes of its life that have come, and with how many it goes on; 0 if it does not wait for that.
+	Came          uint64 `protobuf:"varint,15,opt,name=came,proto3" json:"came,omitempty"`
+	Goes          uint64 `protobuf:"varint,16,opt,name=goes,proto3" json:"goes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2270,6 +2271,13 @@ func (x *Shard_Worker) GetEpoch() uint64 {
 	return 0
 }
 
+func (x *Shard_Worker) GetCame() uint64 {
+	if x != nil {
+		return x.Came
+	}
+	return 0
+}
+
 func (x *Shard_Worker) GetGoes() uint64 {
 	if x != nil {
 		return x.Goes
@@ -2290,20 +2298,20 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04life\x18\x05 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05shard\x18\a \x01(\rR\x05shard\x12\x14\n" +
-	"\x05rests\x18\b \x01(\bR\x05rests\"p\n" +
+	"\x05rests\x18\b \x01(\bR\x05rests\"r\n" +
 	"\x04Pull\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05shard\x18\x03 \x01(\rR\x05shard\x12\x14\n" +
-	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05clock\x18\x05 \x01(\x04R\x05clock\"|\n" +
+	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06pushes\x18\x05 \x01(\x04R\x06pushes\"|\n" +
 	"\n" +
 	"Parameters\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05clock\x18\x03 \x01(\x04R\x05clock\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05shard\x18\x05 \x01(\rR\x05shard\"\x86\x05\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shard\"\x9a\x05\n" +
 	"\x05Shard\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
@@ -2316,7 +2324,7 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04seen\x18\t \x01(\x04R\x04seen\x12\x12\n" +
 	"\x04view\x18\n" +
 	" \x01(\x04R\x04view\x12\x18\n" +
-	"\adropped\x18\v \x01(\x04R\adropped\x1a\xe2\x02\n" +
+	"\adropped\x18\v \x01(\x04R\adropped\x1a\xf6\x02\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04life\x18\x01 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05there\x18\x02 \x01(\bR\x05there\x12\x16\n" +
@@ -2333,7 +2341,8 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04down\x18\f \x01(\bR\x04down\x12\x18\n" +
 	"\apresent\x18\r \x01(\bR\apresent\x12\x14\n" +
 	"\x05epoch\x18\x0e \x01(\x04R\x05epoch\x12\x12\n" +
-	"\x04goes\x18\x0f \x01(\x04R\x04goes\"2\n" +
+	"\x04came\x18\x0f \x01(\x04R\x04came\x12\x12\n" +
+	"\x04goes\x18\x10 \x01(\x04R\x04goes\"2\n" +
 	"\bFarewell\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\"T\n" +

@@ -187,9 +187,6 @@ func (c *Clocks) check(worker int, clock uint64) error {
 	return nil
 }
 
-// Rounds is how many rounds a worker has pushed.
-func (c *Clocks) Rounds(worker int) uint64 { return c.workers[worker].rounds }
-
 // Finished is how many rounds of a worker are finished: as many as it may hear of.
 func (c *Clocks) Finished(worker int) uint64 { return c.workers[worker].finished }
 

@@ -25,7 +25,8 @@ func (h *shard) Pack() *protos.Message {
 		w, c := &h.workers[node], &clocks.Workers[node]
 		about := &protos.Shard_Worker{Life: w.life, There: c.There, Rounds: c.Rounds, Finished: c.Finished,
 			Last: int64(c.Last), Previous: int64(c.Previous), Pushes: uint64(c.Pushes), Granted: c.Granted,
-			Rests: w.rests, Present: w.pid != nil, Epoch: w.epoch, Goes: w.goes}
+			Rests: w.rests, Present: w.pid != nil, Epoch: w.epoch, Came: w.came,
+			Goes: w.goes}
 		if h.round != nil && h.round.gradients[node] != nil {
 			about.Gradient = true
 			tensors = append(tensors, h.round.gradients[node])
@@ -102,7 +103,7 @@ func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *prot
 	if w.Life == 0 {
 		return nil
 	}
-	*to = worked{life: w.Life, rests: w.Rests, epoch: w.Epoch, goes: w.Goes, up: h.gradients}
+	*to = worked{life: w.Life, rests: w.Rests, epoch: w.Epoch, came: w.Came, goes: w.Goes, up: h.gradients}
 	if w.Present {
 		to.pid = h.env.View().Members[node].PID
 	}

@@ -14,6 +14,7 @@ type part struct {
 	life             uint64 // see Push; 0 before the shard has greeted
 	clock            uint64 // pushes, counted from the clock of the greeting
 	heard            uint64 // the highest clock that an answer had
+	pushes           uint64 // of this life of the worker
 	awaits, epoch    uint64 // that an answer is to have after a rest, and the latest that one had
 
 	compressor compressor
@@ -56,7 +57,7 @@ func (p *part) take(head *protos.Parameters, m *protos.Message) bool {
 	case head.Life < p.life:
 		return false
 	case greets:
-		p.life, p.clock, p.heard = head.Life, head.Clock, head.Clock
+		p.life, p.clock, p.heard, p.pushes = head.Life, head.Clock, head.Clock, 0
 		p.meet(m.Tensors[0].Data)
 	default:
 		p.heard = max(p.heard, head.Clock)

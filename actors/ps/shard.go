@@ -46,7 +46,8 @@ type worked struct {
 	life  uint64
 	rests bool   // it has seen its samples of the epoch
 	epoch uint64 // with which it has gone on after its last rest
-	goes  uint64 // the clock at which it goes on, while pushes are still on their way; 0 otherwise
+	came  uint64 // pushes of this life
+	goes  uint64 // with how many of them it goes on, while some are still on their way; 0 otherwise
 	// up and down are this end of what is compressed of its own; nil for nothing.
 	up   *compress.Decoder
 	down *compress.Encoder
@@ -152,6 +153,7 @@ func (h *shard) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 			return
 		}
 	}
+	h.workers[node].came++
 	late := h.round != nil && head.Version < h.version
 	h.rest(node, head)
 	if h.epoch != nil && !late {
@@ -194,7 +196,7 @@ func (h *shard) pull(ctx actor.Context, head *protos.Pull) {
 		return
 	}
 	w := &h.workers[head.Node]
-	w.epoch, w.goes = head.Epoch, head.Clock
+	w.epoch, w.goes = head.Epoch, head.Pushes
 	h.goOn(int(head.Node))
 	h.advance(ctx)
 }
@@ -203,7 +205,7 @@ func (h *shard) pull(ctx actor.Context, head *protos.Pull) {
 // are here.
 func (h *shard) goOn(node int) {
 	w := &h.workers[node]
-	if w.goes == 0 || h.clocks.Rounds(node) < w.goes {
+	if w.goes == 0 || w.came < w.goes {
 		return
 	}
 	if w.goes = 0; w.rests {
@@ -222,6 +224,7 @@ func (h *shard) drop(ctx actor.Context, node int) {
 	if w := &h.workers[node]; w.pid != nil && !w.rests {
 		h.answer(ctx, node)
 	}
+	h.goOn(node)
 	h.advance(ctx)
 }
 

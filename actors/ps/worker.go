@@ -187,7 +187,7 @@ func (w *worker) wake(ctx actor.Context) {
 		}
 		p.awaits = w.parts[0].latest.epoch
 		ctx.Send(w.server(p), protos.NewMessage(&protos.Pull{Node: int32(w.env.Node()), Life: p.life,
-			Shard: uint32(p.index), Epoch: p.awaits, Clock: p.clock}))
+			Shard: uint32(p.index), Epoch: p.awaits, Pushes: p.pushes}))
 	}
 }
 
@@ -290,6 +290,7 @@ func (w *worker) push(ctx actor.Context, gradient *protos.Tensor, step uint64, s
 		head.Node, head.Step, head.Samples = int32(w.env.Node()), step, uint32(samples)
 		head.Version, head.Life, head.Epoch = p.version, p.life, w.epoch
 		head.Shard, head.Rests = uint32(p.index), w.epochs && w.left <= 0
+		p.pushes++
 		if p.clock++; p.late(w.ahead) {
 			w.behind++
 		}
