@@ -21,7 +21,7 @@ import (
 
 // Interval says how often something happens; exactly one field is positive.
 type Interval struct {
-	// Epochs counts samples processed by all workers ÷ training samples.
+	// Epochs counts samples processed by all workers ÷ those that make an epoch.
 	Epochs float64
 	// Steps counts the steps of all workers. Where the nodes that hold a model train, it is divided
 	// by how many of them are present.
@@ -56,7 +56,7 @@ type Policy struct {
 // Run is what the coordinator must know of a run.
 type Run struct {
 	Policy Policy
-	// Samples is the number of training samples, which make an epoch.
+	// Samples is how many make an epoch: the training samples, or a share of them.
 	Samples int
 	// Holders are the positions in the view of the nodes whose models are evaluated.
 	Holders []int

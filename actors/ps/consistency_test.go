@@ -363,7 +363,8 @@ func churn(t *testing.T, seed uint64, a ps.Architecture) {
 	task := newTask(t, seed, []int{4, 3, 2}, 5, 30*workers, names[servers:]...)
 	if m := a.Consistency; m.Ahead() == 0 && seed%3 == 0 {
 		few := compress.Chain{compress.TopK{Share: 0.3}}
-		a.Compress = compress.Both{Up: few, Down: few, Feedback: []compress.Feedback{compress.EF, compress.EF21}[r.IntN(2)]}
+		feedback := []compress.Feedback{compress.EF, compress.EF21}[r.IntN(2)]
+		a.Compress = compress.Both{Up: few, Down: few, Feedback: feedback}
 	}
 	speed := []float64{1e9, 1e5}[r.IntN(2)] // with the latter what handlers charge takes milliseconds
 	if m := a.Consistency; m.Bound() == 0 && workers > 2 {
@@ -402,15 +403,21 @@ func churn(t *testing.T, seed uint64, a ps.Architecture) {
 	if err != nil || len(result.Models) != 1 {
 		t.Fatalf("seed %d: %v, %d models", seed, err, len(result.Models))
 	}
+	allStep(t, d, log, servers)
+}
+
+// allStep fails unless the workers, which come after the servers, make steps until the end.
+func allStep(t *testing.T, d *world.Deployment, log *trace, servers int) {
+	t.Helper()
 	last := map[int]time.Duration{}
 	for i, e := range log.events {
 		if e.Kind == actors.StepDone {
 			last[log.nodes[i]] = log.at[i]
 		}
 	}
-	for i := servers; i < len(names); i++ {
+	for i := servers; i < len(d.Nodes); i++ {
 		if d.Present(i, time.Second) && last[i] < 1500*ms {
-			t.Fatalf("seed %d: %s makes no step after %v; %v", seed, names[i], last[i], d.Schedule)
+			t.Fatalf("seed %d: %s makes no step after %v; %v", d.Seed, d.Nodes[i].Name, last[i], d.Schedule)
 		}
 	}
 }

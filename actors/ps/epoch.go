@@ -43,10 +43,9 @@ func (h *shard) turn() {
 	e.number++
 	e.seen = 0
 	for node := range h.workers {
-		w := &h.workers[node]
-		if w.pid != nil && w.rests {
-			h.clocks.Return(node)
+		if w := &h.workers[node]; w.pid != nil && w.rests {
+			h.wake(node)
 		}
-		w.rests = false
+		h.workers[node].rests = false
 	}
 }

@@ -12,12 +12,6 @@ import (
 // Servers says how the parameters are spread over several servers; see [shards.Servers].
 type Servers = shards.Servers
 
-const (
-	mostShard   = 1 << 20 // bytes
-	wantedShard = 16      // shards of a server
-	valueBytes  = 4
-)
-
 // layout cuts a model into shards, and says which server owns each.
 type layout struct {
 	servers Servers
@@ -44,9 +38,10 @@ func newLayout(s *Servers, model nn.Model, members []actors.Member) *layout {
 	}
 	switch {
 	case l.servers.Shard > 0:
-		l.size = int(l.servers.Shard / valueBytes)
+		l.size = int(l.servers.Shard / shards.ValueBytes)
 	case s != nil || servers > 1:
-		l.size = min(mostShard/valueBytes, (l.params+wantedShard*servers-1)/(wantedShard*servers))
+		wanted := shards.PerServer * servers
+		l.size = min(shards.MostBytes/shards.ValueBytes, (l.params+wanted-1)/wanted)
 	}
 	l.size = min(max(l.size, 1), max(l.params, 1))
 	l.shards = max((l.params+l.size-1)/l.size, 1)

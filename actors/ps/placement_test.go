@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/ps/shards"
 	"github.com/gradwire/gradwire/nn"
 )
 
@@ -85,7 +86,7 @@ func TestShardsKeepTheRowsOfMatricesTogether(t *testing.T) {
 	for size := 1; size <= model.Params()+1; size++ {
 		s := &Servers{}
 		s.SetDefaults()
-		s.Shard = int64(valueBytes * size)
+		s.Shard = int64(shards.ValueBytes * size)
 		l := newLayout(s, model, nil)
 		next := 0
 		for k := range l.shards {

@@ -46,6 +46,7 @@ type worked struct {
 	life  uint64
 	rests bool   // it has seen its samples of the epoch
 	epoch uint64 // with which it has gone on after its last rest
+	awake bool   // it goes on since advance looked last
 	came  uint64 // pushes of this life
 	goes  uint64 // with how many of them it goes on, while some are still on their way; 0 otherwise
 	// up and down are this end of what is compressed of its own; nil for nothing.
@@ -209,9 +210,14 @@ func (h *shard) goOn(node int) {
 		return
 	}
 	if w.goes = 0; w.rests {
-		w.rests = false
-		h.clocks.Return(node)
+		h.wake(node)
 	}
+}
+
+// wake ends the rest of a worker.
+func (h *shard) wake(node int) {
+	h.workers[node].rests, h.workers[node].awake = false, true
+	h.clocks.Return(node)
 }
 
 // drop counts a gradient whose round has ended without it, and lets its worker begin the present
@@ -243,6 +249,14 @@ func (h *shard) advance(ctx actor.Context) {
 	}
 	for _, node := range ready {
 		h.answer(ctx, node)
+	}
+	// A worker that need not hear of all its pushes has to hear that its rest is over.
+	for node := range h.workers {
+		w := &h.workers[node]
+		if w.awake && w.pid != nil && h.arch.model().Ahead() > 0 && h.clocks.Waits(node) {
+			h.answer(ctx, node)
+		}
+		w.awake = false
 	}
 }
 

@@ -364,7 +364,7 @@ type Evaluate struct {
 // is given; 0 is no bound.
 type Stop struct {
 	Target *unit.Fraction `plan:"target" doc:"an accuracy that ends the run"` // accuracy
-	Epochs float64        `plan:"epochs,omitzero" range:">0" doc:"samples processed by all workers ÷ training samples"`
+	Epochs float64        `plan:"epochs,omitzero" range:">0" doc:"samples processed by all workers ÷ training samples, or ÷ the epoch-share of them"`
 	Steps  int            `plan:"steps,omitzero" range:"1.." doc:"a peer's own; with a server all workers'"`
 	Time   unit.Duration  `plan:"time,omitzero" range:">0s" doc:"on the run's clock"`
 }

@@ -15,7 +15,7 @@ type Evaluation struct {
 	// Step counts the steps of all workers, divided by the number of nodes that hold a model where
 	// these train.
 	Step uint64 `json:"step"`
-	// Epoch is samples processed by all workers ÷ training samples.
+	// Epoch is samples processed by all workers ÷ training samples, or ÷ the epoch-share of them.
 	Epoch float64 `json:"epoch"`
 	// Accuracy is the accuracy of what is judged, a fraction; Loss its mean loss over the test set.
 	Accuracy Float `json:"accuracy"`

@@ -31,7 +31,8 @@ func (e *env) Fail(err error)              { e.world.fail(err) }
 
 // Depart takes the node out of the world when what it has sent has left.
 func (e *env) Depart() {
-	e.world.enter(max(e.Now(), e.world.nodes[e.node].leaves), slot{what: change, apply: func() { e.world.cycle.Depart(int(e.node)) }})
+	at := max(e.Now(), e.world.nodes[e.node].leaves)
+	e.world.enter(at, slot{what: change, apply: func() { e.world.cycle.Depart(int(e.node)) }})
 }
 
 // Post does nothing: no message comes from another process.

@@ -15,6 +15,16 @@ import (
 // RoleServer is the role of the nodes that hold shards.
 const RoleServer = "server"
 
+// ValueBytes is the size of a value of a shard.
+const ValueBytes = 4
+
+// Where the plan does not say how large shards are, a server has PerServer of them, of at most
+// MostBytes each.
+const (
+	PerServer = 16
+	MostBytes = 1 << 20
+)
+
 // Shard is one at the server that holds it.
 type Shard interface {
 	comparable

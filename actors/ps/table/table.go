@@ -73,12 +73,7 @@ func (t *Table) initial(key uint64, vector []float32) {
 	}
 }
 
-const (
-	valueBytes  = 4
-	mostShard   = 1 << 20 // bytes
-	wantedShard = 16      // shards of a server
-	mostShards  = 1 << 16 // of all tables
-)
+const mostShards = 1 << 16 // of all tables
 
 // Layout is how tables are cut into shards.
 type Layout struct {
@@ -124,7 +119,7 @@ func NewLayout(tables []*Table, s *shards.Servers, servers int) (*Layout, error)
 func (l *Layout) keysOf(t *Table, s *shards.Servers, servers int) uint64 {
 	parts := uint64(t.Shards)
 	if parts == 0 && (servers > 1 || s != nil) {
-		parts = uint64(wantedShard * max(servers, 1))
+		parts = uint64(shards.PerServer * max(servers, 1))
 	}
 	parts = max(parts, 1)
 	size := t.last()/parts + 1
@@ -134,12 +129,12 @@ func (l *Layout) keysOf(t *Table, s *shards.Servers, servers int) uint64 {
 	if t.Shards > 0 || t.Sparse {
 		return size
 	}
-	vector := valueBytes * uint64(t.Width)
+	vector := shards.ValueBytes * uint64(t.Width)
 	if l.servers.Shard > 0 {
 		return min(max(uint64(l.servers.Shard)/vector, 1), t.Keys)
 	}
 	if parts > 1 {
-		size = min(size, max(mostShard/vector, 1))
+		size = min(size, max(shards.MostBytes/vector, 1))
 	}
 	return size
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors/ps/shards"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -249,7 +250,7 @@ func (c *Tasks) send(ctx actor.Context, t *task, i int, byHash bool) {
 		m.Tensors = append(m.Tensors, t.piece(p))
 	}
 	if p.hash != 0 {
-		size := int64(len(p.list.Data) * valueBytes)
+		size := int64(len(p.list.Data) * shards.ValueBytes)
 		if byHash && c.knows(p) {
 			c.traffic.Saved += size
 		} else {
@@ -307,7 +308,7 @@ func (c *Tasks) Answer(ctx actor.Context, head *protos.Accessed, tensors []*prot
 		if t.keys.ranged {
 			return nil, errAnswer
 		}
-		c.traffic.Saved -= int64(len(t.keys.pieces[i].list.Data) * valueBytes)
+		c.traffic.Saved -= int64(len(t.keys.pieces[i].list.Data) * shards.ValueBytes)
 		c.send(ctx, t, i, false)
 		return nil, nil
 	}

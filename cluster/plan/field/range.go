@@ -32,8 +32,9 @@ func parseRange(text string) *Range {
 	return &r
 }
 
-// parseBound reads a number, a share in percent, or a duration in nanoseconds.
+// parseBound reads a number, a share in percent, bytes, or a duration in nanoseconds.
 func parseBound(text string) (float64, error) {
+	text = strings.TrimSuffix(text, " B")
 	if number, percent := strings.CutSuffix(text, "%"); percent {
 		share, err := strconv.ParseFloat(number, 64)
 		return share / 100, err
