@@ -41,7 +41,7 @@ var completed = []struct{ line, want, directive string }{
 	{"plan check ''", "yaml yml", endings},
 	{"links ''", "yaml yml", endings},
 	{"links plan.yaml --set network.default.r", "network.default.rate= network.default.rate. " +
-		"network.default.reorder=", keys},
+		"network.default.reorder= network.default.repeat=", keys},
 	{"plan show ''", "yaml yml", endings},
 	{"run --clock ''", "virtual real", words},
 	{"run --format ''", "text json", words},
@@ -79,7 +79,7 @@ var completed = []struct{ line, want, directive string }{
 	{"run plan.yaml --set architecture.",
 		"architecture.kind= architecture.consistency= architecture.consistency. architecture.scale= " +
 			"architecture.every= architecture.servers. architecture.backup= architecture.staleness-rate= " +
-			"architecture.epoch-share= architecture.compress.", keys},
+			"architecture.epoch-share= architecture.compress. architecture.delivery=", keys},
 	{"run plan.yaml --set architecture.scale=", "architecture.scale=sum architecture.scale=mean", words},
 	{"run plan.yaml --set architecture.kind=g", "architecture.kind=gossip", words},
 	{"run plan.yaml --set network.default.reorder=", "network.default.reorder=true network.default.reorder=false",

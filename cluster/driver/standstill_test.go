@@ -16,7 +16,7 @@ import (
 const lossy = `name: lossy
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 5]}
-architecture: {kind: all-reduce, algorithm: ring}
+architecture: {kind: all-reduce, algorithm: ring, delivery: as-is}
 nodes: [{name: w, count: 3, compute: {step: 5ms}}]
 network: {default: {delay: 2ms, loss: {probability: 10%, kind: drop}}}
 evaluate: {every: 100ms}
@@ -49,7 +49,8 @@ func TestRunOfSeveralProcessesThatStandsStillEndsAndTellsWhoWaits(t *testing.T) 
 	t.Parallel()
 	c, client := gathered(t, "a", "b", "c")
 	began := time.Now()
-	why := c.failed(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"}, "architecture={kind: d-psgd}"))
+	why := c.failed(client, c.submit(client, lossy, []string{"w1=a", "w2=b", "w3=c"},
+		"architecture={kind: d-psgd, delivery: as-is}"))
 	t.Logf("after %v: %s", time.Since(began), why)
 	for _, part := range []string{"the run came to a standstill", " waits for the model of step ", "; lost from w"} {
 		if !strings.Contains(why, part) {

@@ -21,7 +21,7 @@ import (
 const blocking = `name: blocking
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 5]}
-architecture: {kind: ad-psgd, graph: exponential}
+architecture: {kind: ad-psgd, graph: exponential, delivery: as-is}
 nodes: [{name: p, count: 4, compute: {step: 5ms}}]
 network:
   default: {delay: 1ms}
@@ -115,7 +115,7 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 		"slow judge": strings.NewReplacer("kind: mlp", "kind: slow-judge", "every: 500ms", "every: 4s").
 			Replace(blocking),
 		"server": strings.NewReplacer(
-			"{kind: ad-psgd, graph: exponential}", "{kind: parameter-server}",
+			"{kind: ad-psgd, graph: exponential, ", "{kind: parameter-server, ",
 			"[{name: p, count: 4, ", "[{name: hub, role: server}, {name: p, role: worker, count: 4, ",
 			"to: p2", "to: hub",
 		).Replace(blocking),
