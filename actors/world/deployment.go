@@ -32,7 +32,7 @@ type Deployment struct {
 	// Lossy says that links may lose messages for good; see [actors.Env].
 	Lossy bool
 	// Observer is told of every event.
-	Observer Observer
+	Observer Observer `image:"-"`
 	// Strict checks every message on its way: frames are encoded and decoded,
 	// tensors are checksummed at sending and delivery, released buffers poisoned.
 	Strict bool

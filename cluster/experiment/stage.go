@@ -146,15 +146,21 @@ func profile(c plan.Compute, model nn.Model, batch int) world.Profile {
 // network links the nodes of a point, and the coordinator as the last one, and returns what the
 // schedule does to the links.
 func (p *Point) network(seed uint64) (n *link.Network, names []string, changes []link.Change) {
+	n, names, changes, _ = p.links(seed)
+	return n, names, changes
+}
+
+// links is network, and returns besides what the links are like at each instant.
+func (p *Point) links(seed uint64) (n *link.Network, names []string, changes []link.Change, now *catalog.Current) {
 	names = append(p.names(), actors.Coordinator)
 	n = link.New(seed, names)
 	if p.Spec.Plan.Network.Fair {
 		n.ShareFairly()
 	}
 	n.SetDefault(p.Spec.Default)
-	if current := p.Spec.Links.Start(); current != nil {
-		n.SetConfigs(current.Config)
-		changes = current.Changes(n)
+	if now = p.Spec.Links.Start(); now != nil {
+		n.SetConfigs(now.Config)
+		changes = now.Changes(n)
 	}
 	for i := range p.Spec.Access {
 		a := &p.Spec.Access[i]
@@ -162,7 +168,7 @@ func (p *Point) network(seed uint64) (n *link.Network, names []string, changes [
 		n.SetDownlink(int32(i), a.Downlink)
 		n.SetAccess(int32(i), a.Delay)
 	}
-	return n, names, changes
+	return n, names, changes, now
 }
 
 // names returns the names of a point's nodes.
@@ -244,13 +250,16 @@ type Stage struct {
 
 	holders []int // nodes that hold a model
 	result  coordinator.Result
+	current *catalog.Current // nil where all links are alike
+	saves   *saves           // nil where no state is saved
+	events  *counted         // nil where they are not kept
 }
 
 // Stage makes the deployment of a point.
 func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
 	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
 		Elsewhere: func() []record.Link { return nil }}
-	s.Network, s.Names, s.Changes = p.network(task.Seed)
+	s.Network, s.Names, s.Changes, s.current = p.links(task.Seed)
 	s.Deployment = &world.Deployment{
 		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
 		Schedule: nodeChanges(p.Spec.Plan), Detect: time.Duration(p.Spec.Plan.Detect), Lossy: p.Spec.Links.Drop(),

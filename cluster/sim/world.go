@@ -18,6 +18,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/checkpoint/image"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/queue"
@@ -36,6 +37,8 @@ type Config struct {
 	// Threads is how many jobs compute at a time. With 0 they are computed on the
 	// simulator's own goroutine. The result does not depend on it.
 	Threads int
+	// Checkpoints, if not nil, has the world save its state from time to time.
+	Checkpoints *Checkpoints
 }
 
 // Result is what a run in virtual time leaves beside its record.
@@ -82,14 +85,14 @@ type slot struct {
 	message any
 	parcel  door.Parcel
 	job     *job
-	apply   func()
+	deed    deed
 	life    uint32 // of the node whose message, result or departure it is
 	ordered bool   // departure: it is one of those that node.waiting counts
 }
 
 // World is a run in virtual time.
 type World struct {
-	config     Config
+	config     Config `image:"-"`
 	names      []string
 	system     *actor.ActorSystem
 	door       *door.Door
@@ -115,10 +118,13 @@ type World struct {
 	rousing    int  // timers of the coordinator by which members get going
 	turns      int  // of mailboxes, at the present instant
 	failure    error
-	pool       pool
+	pool       pool `image:"-"`
 	coordinate *process
-	shares     []slot // deliveries of which it is not known when they arrive, by ticket
-	sharing    int    // how many there are
+	shares     []slot       // deliveries of which it is not known when they arrive, by ticket
+	sharing    int          // how many there are
+	common     *image.Given `image:"-"`
+	begun      bool
+	saves      time.Duration // when the next checkpoint is due
 }
 
 // node is one logical node.
@@ -222,15 +228,9 @@ func (w *World) resolve(pid *actor.PID) (actor.Process, bool) {
 func (w *World) Run(ctx context.Context) (Result, error) {
 	w.pool.start(w.config.Threads)
 	defer w.pool.stop()
-	for _, c := range w.config.Changes {
-		w.enter(c.At, slot{what: change, apply: c.Apply})
-		w.calendar.Skip(max(c.Edges-1, 0)) // as an entry for each edge would take: the digest is the same
+	if !w.begun {
+		w.begin()
 	}
-	for i := range w.config.Deployment.Schedule {
-		c := &w.config.Deployment.Schedule[i]
-		w.enter(c.At, slot{what: change, apply: func() { w.happen(c) }})
-	}
-	w.takeTurns()
 	for !w.finished && w.failure == nil {
 		w.notice()
 		if w.calendar.Len()+w.sharing == 0 || w.stuck() {
@@ -241,6 +241,9 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 			w.failure = context.Cause(ctx)
 			break
 		}
+		if w.config.Checkpoints != nil {
+			w.checkpoint()
+		}
 		w.next()
 	}
 	w.stats.Now, w.stats.Digest = w.now, w.digest.Sum64()
@@ -249,6 +252,19 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	}
 	w.stats.Waits = w.cycle.Waits()
 	return w.stats, w.failure
+}
+
+// begin has the calendar hold what the schedule says.
+func (w *World) begin() {
+	w.begun = true
+	for i, c := range w.config.Changes {
+		w.enter(c.At, slot{what: change, deed: deed{alter, int32(i)}})
+		w.calendar.Skip(max(c.Edges-1, 0)) // as an entry for each edge would take: the digest is the same
+	}
+	for i := range w.config.Deployment.Schedule {
+		w.enter(w.config.Deployment.Schedule[i].At, slot{what: change, deed: deed{happen, int32(i)}})
+	}
+	w.takeTurns()
 }
 
 // next works off the next entry of the calendar, or of the network if that is due by then.
@@ -288,7 +304,7 @@ func (w *World) next() {
 		s.mailbox.waiting = false
 		s.mailbox.makeReady()
 	case change:
-		s.apply()
+		w.do(s.deed)
 	}
 	w.takeTurns()
 }

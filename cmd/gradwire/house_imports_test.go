@@ -79,9 +79,11 @@ var table = map[string]string{
 	"cluster/wire":          "protos" + protobuf + xxhash,
 	"cluster/door": "actors cluster/wire cluster/link github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
-	"cluster/queue": "",
-	"cluster/sim": "actors actors/world cluster/door cluster/link cluster/queue cluster/wire" + mailbox + message +
-		xxhash,
+	"cluster/queue":            "",
+	"cluster/checkpoint":       xxhash,
+	"cluster/checkpoint/image": xxhash,
+	"cluster/sim": "actors actors/world cluster/checkpoint/image cluster/door cluster/link cluster/queue " +
+		"cluster/wire" + mailbox + message + xxhash,
 	"cluster/sim/simtest": "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" +
 		mailbox + message,
 	"cluster/live": "actors actors/world cluster/live/rt cluster/door cluster/link cluster/queue cluster/wire" +
@@ -121,8 +123,8 @@ var table = map[string]string{
 	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors cluster/refusal " +
 		"datasets nn",
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
-	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
-		"cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
+	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/checkpoint cluster/sim cluster/live " +
+		"cluster/record cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
 		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
 		"actors/coordinator nn nn/kernel datasets " +
 		"protos" + mailbox + xxhash,
