@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/checkpoint/image"
@@ -26,11 +28,11 @@ func Restore(config Config, state []byte) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := len(w.nodes)
-	if len(state) < n {
+	end := len(state) - len(w.nodes)
+	if end < 0 {
 		return nil, fmt.Errorf("%w: it has fewer nodes", image.ErrOther)
 	}
-	for i, there := range state[:n] {
+	for i, there := range state[end:] {
 		switch {
 		case there == 1 && !w.cycle.There(i):
 			err = w.place(int32(i))
@@ -45,31 +47,32 @@ func Restore(config Config, state []byte) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return w, g.Unmarshal(state[n:], w.roots()...)
+	return w, g.Unmarshal(state[:end], w.roots()...)
 }
 
 // State returns the state of the world between two events. Jobs under way are waited for. It
 // returns an error if an actor has state that cannot be saved, such as a function.
 func (w *World) State() ([]byte, error) {
 	w.endJobs()
-	if err := w.childless(); err != nil {
-		return nil, err
-	}
 	g, err := w.given()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = w.hidden()
 	}
-	b, err := g.Marshal(w.roots()...)
-	if err != nil {
-		return nil, fmt.Errorf("at %v: this run cannot be saved: %w", w.now, err)
+	var state []byte
+	if err == nil {
+		state, err = g.Marshal(w.roots()...)
 	}
-	state := make([]byte, len(w.nodes), len(w.nodes)+len(b))
-	for i := range state {
+	if err != nil {
+		return nil, fmt.Errorf("this run cannot be saved: %w", err)
+	}
+	for i := range w.nodes {
+		there := byte(0)
 		if w.cycle.There(i) {
-			state[i] = 1
+			there = 1
 		}
+		state = append(state, there)
 	}
-	return append(state, b...), nil
+	return state, nil
 }
 
 // endJobs waits for what is computed, and reports whether nothing has failed.
@@ -113,16 +116,38 @@ func (w *World) due() time.Duration {
 	return min(w.calendar.First(), w.config.Network.Due())
 }
 
-// childless returns an error if an actor has spawned others: who their parents are is known to
-// protoactor alone.
-func (w *World) childless() error {
+// hidden returns an error if protoactor knows of an actor what no image can hold: who its children
+// are, who watches it, what answer it awaits.
+func (w *World) hidden() error {
+	living := 0
 	for address, p := range w.processes {
-		if n := &w.nodes[address.node]; p.mailbox != nil && p.id != n.ID {
-			return fmt.Errorf("node %s: this run cannot be saved: actor %s was spawned by another",
-				w.names[address.node], p.id)
+		if p.mailbox == nil {
+			continue
+		}
+		living++
+		context := reflect.ValueOf(p.mailbox.invoker).Elem()
+		if extras := context.FieldByName("extras"); extras.IsValid() && !extras.IsNil() {
+			return fmt.Errorf("node %s: actor %s has spawned others, is watched, stashes messages or has a timeout "+
+				"of protoactor's", w.names[address.node], p.id)
 		}
 	}
+	for i := range w.nodes {
+		if p := w.processes[address{int32(i), w.nodes[i].ID}]; w.cycle.There(i) && p.mailbox == nil {
+			return fmt.Errorf("node %s: its actor has ended itself", w.names[i])
+		}
+	}
+	if living != w.locals()-w.own {
+		return errors.New("an actor awaits an answer in a future of protoactor's")
+	}
 	return nil
+}
+
+// locals is how many actors, futures and others the actor system knows.
+func (w *World) locals() (count int) {
+	for _, bucket := range w.system.ProcessRegistry.LocalPIDs.LocalPIDs {
+		count += bucket.Count()
+	}
+	return count
 }
 
 // given is what no image of the world has in it.

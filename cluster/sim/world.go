@@ -123,6 +123,7 @@ type World struct {
 	shares     []slot       // deliveries of which it is not known when they arrive, by ticket
 	sharing    int          // how many there are
 	common     *image.Given `image:"-"`
+	own        int          // what the actor system knew before actors were placed
 	begun      bool
 	saves      time.Duration // when the next checkpoint is due
 }
@@ -174,6 +175,7 @@ func New(config Config) (*World, error) {
 			w.stats.DeadLetters++
 		}
 	})
+	w.own = w.locals()
 	if lead := len(d.Nodes); d.Coordinate != nil {
 		w.coordinate = w.process(int32(lead), w.nodes[lead].ID)
 	}

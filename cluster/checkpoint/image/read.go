@@ -24,7 +24,13 @@ func (g *Given) Unmarshal(image []byte, roots ...any) (err error) {
 		return err
 	}
 	r := &reader{given: g, own: own, in: image, taken: make([]bool, len(own.objects))}
+	bodies := r.bytes(8)
+	bodies, r.in = image[8:binary.LittleEndian.Uint64(bodies)], image[binary.LittleEndian.Uint64(bodies):]
 	r.heads()
+	if len(r.in) > 0 {
+		panic("it is too long")
+	}
+	r.in = bodies
 	r.scan()
 	r.match(len(roots))
 	r.allocate()

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"reflect"
+	"strings"
 	"unsafe"
 )
 
@@ -15,28 +16,28 @@ func (g *Given) Marshal(roots ...any) ([]byte, error) {
 		return nil, err
 	}
 	w := writer{heap: h, types: map[*layout]int{}}
+	const spare = 1 << 10
+	w.out = make([]byte, 8, w.size()+spare)
+	for i := range h.objects {
+		w.content(&h.objects[i])
+	}
+	if w.failure != nil {
+		return nil, w.failure
+	}
+	binary.LittleEndian.PutUint64(w.out, uint64(len(w.out)))
+	w.out = binary.LittleEndian.AppendUint64(w.out, g.hash)
 	for i := range h.objects {
 		w.typeOf(h.objects[i].layout)
 	}
-	var body writer
-	body.heap, body.types = h, w.types
-	body.out = make([]byte, 0, body.size())
-	for i := range h.objects {
-		body.content(&h.objects[i])
-	}
-	if body.failure != nil {
-		return nil, body.failure
-	}
-	w.types, w.list = body.types, append(w.list, body.list...)
-	w.out = binary.LittleEndian.AppendUint64(w.out, g.hash)
 	w.table()
 	for i := range h.objects {
 		w.head(&h.objects[i])
 	}
-	return append(w.out, body.out...), nil
+	return w.out, nil
 }
 
-// writer writes an image: the types, the objects, and what is in them.
+// writer writes an image: where its second part begins, what is in all objects, and as the second
+// part which these are, with their types.
 type writer struct {
 	heap    *heap
 	out     []byte
@@ -49,7 +50,7 @@ type writer struct {
 func (w *writer) size() (bytes int) {
 	for i := range w.heap.objects {
 		o := &w.heap.objects[i]
-		bytes += o.count * (o.layout.bytes + 4*len(o.layout.slots))
+		bytes += o.count*(o.layout.bytes+4*len(o.layout.slots)) + 8
 	}
 	return bytes
 }
@@ -141,7 +142,8 @@ func (w *writer) slot(l *layout, s *slot, at unsafe.Pointer) {
 		w.flag(*(*unsafe.Pointer)(at) != nil)
 	case closed:
 		if *(*unsafe.Pointer)(at) != nil && w.failure == nil {
-			w.failure = fmt.Errorf("%s.%s is a %s, which no image can hold", l.name, s.name, s.of.Kind())
+			w.failure = fmt.Errorf("%s is a %s, which no image can hold",
+				strings.TrimSuffix(l.name+"."+s.name, "."), s.of.Kind())
 		}
 	}
 }
