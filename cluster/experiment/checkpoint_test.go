@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -227,10 +228,8 @@ func TestRunGoesOnFromAnyCheckpointToTheSameEnd(t *testing.T) {
 	}
 }
 
-// A state is taken of, and restored for, four workers and a server of a model of 1.2 million
-// parameters.
-func BenchmarkCheckpoint(b *testing.B) {
-	const large = `
+// large is a server and four workers of a model of 1.2 million parameters.
+const large = `
 name: large
 data: {set: synthetic-traffic, samples: 600}
 model: {kind: mlp, layers: [93, 12100, 5]}
@@ -241,53 +240,45 @@ network: {default: {delay: 7ms}}
 evaluate: {every: 10 epochs}
 stop: {epochs: 1}
 `
-	stage := func() (*Stage, sim.Config) {
+
+func BenchmarkCheckpoint(b *testing.B) {
+	stage := func() sim.Config {
 		s := stagedPlan(b, large)
 		c := s.simulation()
 		s.saved(&c, time.Hour, nil)
-		return s, c
+		return c
 	}
-	_, c := stage()
-	w, err := sim.New(c)
+	w, err := sim.New(stage())
+	if err == nil {
+		_, err = w.Run(context.Background())
+	}
 	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := w.Run(context.Background()); err != nil {
 		b.Fatal(err)
 	}
 	state, err := w.State()
-	if err != nil {
-		b.Fatal(err)
+	measure := func(name string, what func(b *testing.B, i int) error) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(state)))
+			for i := 0; b.Loop(); i++ {
+				if err := what(b, i); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
-	b.Run("save", func(b *testing.B) {
-		b.SetBytes(int64(len(state)))
-		for b.Loop() {
-			if state, err = w.State(); err != nil {
-				b.Fatal(err)
-			}
-		}
+	measure("save", func(*testing.B, int) error {
+		state, err = w.State()
+		return err
 	})
-	b.Run("write", func(b *testing.B) {
-		folder := checkpoint.NewFolder(b.TempDir(), 2)
-		b.SetBytes(int64(len(state)))
-		for i := 0; b.Loop(); i++ {
-			if err := folder.Save(checkpoint.State{At: time.Duration(i), World: state}); err != nil {
-				b.Fatal(err)
-			}
-		}
-		if err := folder.Wait(); err != nil {
-			b.Fatal(err)
-		}
+	folder := checkpoint.NewFolder(b.TempDir(), 2)
+	measure("write", func(_ *testing.B, i int) error {
+		return errors.Join(folder.Save(checkpoint.State{At: time.Duration(i), World: state}), folder.Wait())
 	})
-	b.Run("restore", func(b *testing.B) {
-		b.SetBytes(int64(len(state)))
-		for b.Loop() {
-			b.StopTimer()
-			_, c := stage()
-			b.StartTimer()
-			if _, err := sim.Restore(c, state); err != nil {
-				b.Fatal(err)
-			}
-		}
+	measure("restore", func(b *testing.B, _ int) error {
+		b.StopTimer()
+		c := stage()
+		b.StartTimer()
+		_, err := sim.Restore(c, state)
+		return err
 	})
 }

@@ -124,8 +124,8 @@ var table = map[string]string{
 		"datasets nn",
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
 	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/checkpoint cluster/sim cluster/live " +
-		"cluster/record cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
-		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
+		"cluster/record cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link " +
+		"cluster/link/rate cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
 		"actors/coordinator nn nn/kernel datasets " +
 		"protos" + mailbox + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +

@@ -79,7 +79,9 @@ func live(w *world) {
 	w.any = []any{1, "two", square{3}, w.first, nil, map[string]int{"x": 1}, []any{square{5}, &radius}, struct{}{}}
 	w.random.Uint64()
 	w.fixed[1].text = "text"
+	w.mu.Lock()
 	w.scratch = []byte("scratch")
+	w.mu.Unlock()
 	w.queue = []*node{w.first}
 	w.row = w.samples[3:5]
 	w.self = w
@@ -118,7 +120,8 @@ func TestValuesAreAsTheyWereWithWhatTheyShare(t *testing.T) {
 		"interface":         w.nodes[0].shape == shape(square{4}) && w.nodes[1].shape.area() == 3*49,
 		"any":               w.any[0] == 1 && w.any[1] == "two" && w.any[2] == square{3} && w.any[3] == any(w.first),
 		"any of maps":       w.any[5].(map[string]int)["x"] == 1 && w.any[4] == nil,
-		"box in a box":      w.any[6].([]any)[0] == square{5} && w.any[6].([]any)[1] == any(w.nodes[1].shape.(*circle).radius),
+		"box in a box":      w.any[6].([]any)[0] == square{5},
+		"pointer in a box":  w.any[6].([]any)[1] == any(w.nodes[1].shape.(*circle).radius),
 		"random":            w.random.Uint64() == before.random.Uint64(),
 		"array":             w.fixed[1].text == "text",
 		"kept":              w.ask() == 3,
@@ -164,14 +167,14 @@ func TestImageOfAnImageIsEqual(t *testing.T) {
 }
 
 func TestWhatCannotBeInAnImageIsNamed(t *testing.T) {
-	type inner struct{ done func() }
+	type inner struct{ Done func() }
 	type outer struct{ list []*inner }
 	g := given(t, nil)
 	for _, c := range []struct {
 		of   any
 		want string
 	}{
-		{&outer{[]*inner{{}, {func() {}}}}, "inner.done is a func"},
+		{&outer{[]*inner{{}, {Done: func() {}}}}, "inner.Done is a func"},
 		{&struct{ wait chan int }{make(chan int)}, "wait is a chan"},
 	} {
 		if _, err := g.Marshal(c.of); err == nil || !strings.Contains(err.Error(), c.want) {
