@@ -89,6 +89,46 @@ func TestRunOfProcessesThatAreKilledEndsLikeThatOfOne(t *testing.T) {
 	}
 }
 
+// A checkpoint is for the very file of the program that made it, whatever the plan's file is called.
+func TestRunOfAnotherProgramBeginsAnew(t *testing.T) {
+	plan := edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}") + "checkpoint: {every: 1s, keep: 1}\n"
+	enter(t, plan)
+	p := newProgram(t, "run", "plan.yaml", "--out", "out")
+	p.start(t)
+	await(t, "checkpoint", func() bool { return len(checkpoints(t, "out/runs/0000")) > 0 })
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.end(t)
+	own, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("other", append(own, 0), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	if err := os.CopyFS("out2", os.DirFS("out")); err != nil {
+		t.Fatal(err)
+	}
+	other := newProgram(t, "run", "plan.yaml", "--continue", "out2")
+	other.Path = "./other"
+	other.start(t)
+	if status := other.end(t); status.ExitStatus() != cli.ExitDone {
+		t.Fatal(other.errs.String())
+	}
+	if told := other.errs.String(); !strings.Contains(told, "cannot be used: it was made by another program, or with "+
+		"other data\nrun 0 begins anew\n") {
+		t.Errorf("told:\n%s", told)
+	}
+	write(t, "renamed/plan.yaml", "# a note\n"+plan)
+	code, _, errs := gradwire(t, "run", "renamed/plan.yaml", "--continue", "out")
+	expectCode(t, cli.ExitDone, code, errs)
+	if !strings.Contains(errs, "run 0 goes on from its checkpoint at ") {
+		t.Errorf("told:\n%s", errs)
+	}
+	expectSame(t, "out", "out2", "curve.csv", "runs/0000/run.json", "runs/0000/model.safetensors")
+}
+
 func TestRunGoesOnFromTheNewestCheckpointThatIsWhole(t *testing.T) {
 	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}")+"checkpoint: {every: 1s}\n")
 	p := newProgram(t, "run", "plan.yaml", "--out", "out")

@@ -13,7 +13,7 @@ import (
 )
 
 // errRestore says that a run cannot go on from a checkpoint.
-var errRestore = errors.New("it cannot be used")
+var errRestore = errors.New("cannot be used")
 
 // saves are the checkpoints of a run.
 type saves struct {
@@ -79,7 +79,9 @@ func (r *Runner) play(ctx context.Context, next run) (_ *Stage, _ Outcome, failu
 			return nil, Outcome{}, nil, err
 		}
 		r.note(fmt.Sprintf("run %d: %v", next.number, failure))
-		names = names[1:]
+		if names = names[1:]; len(names) == 0 {
+			r.note(fmt.Sprintf("run %d begins anew", next.number))
+		}
 	}
 }
 
@@ -87,11 +89,11 @@ func (r *Runner) play(ctx context.Context, next run) (_ *Stage, _ Outcome, failu
 func (r *Runner) goOn(ctx context.Context, next run, s *Stage, name string) (Outcome, error) {
 	from, err := checkpoint.Read(name)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("%w: %w", errRestore, err)
+		return Outcome{}, fmt.Errorf("its checkpoint %w: %w", errRestore, err)
 	}
 	s.saves.from = &from
 	if err := r.observe(s, next, from.Events); err != nil {
-		return Outcome{}, fmt.Errorf("%w: %s: %w", errRestore, name, err)
+		return Outcome{}, fmt.Errorf("its checkpoint at %v %w: %w", from.At, errRestore, err)
 	}
 	s.saves.told = func() {
 		r.note(fmt.Sprintf("run %d goes on from its checkpoint at %v", next.number, from.At))
@@ -156,7 +158,7 @@ func (s *Stage) simulate() (*sim.World, error) {
 	}
 	w, err := sim.Restore(c, s.saves.from.World)
 	if err != nil {
-		return nil, fmt.Errorf("%w: its checkpoint at %v: %w", errRestore, s.saves.from.At, err)
+		return nil, fmt.Errorf("its checkpoint at %v %w: %w", s.saves.from.At, errRestore, err)
 	}
 	s.saves.from.World = nil
 	s.saves.told()

@@ -387,8 +387,10 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 	if err := r.folder.SaveRun(next.number, *row, data, models); err != nil {
 		return wrap(err)
 	}
-	if err := s.saves.remove(); err != nil {
-		return wrap(err)
+	if failure == nil {
+		if err := s.saves.remove(); err != nil {
+			return wrap(err)
+		}
 	}
 	if failure != nil {
 		failure = wrap(failure)

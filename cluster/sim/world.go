@@ -179,7 +179,11 @@ func New(config Config) (*World, error) {
 	if lead := len(d.Nodes); d.Coordinate != nil {
 		w.coordinate = w.process(int32(lead), w.nodes[lead].ID)
 	}
-	return w, w.cycle.Populate(0, func(int) bool { return true })
+	if err := w.cycle.Populate(0, func(int) bool { return true }); err != nil || config.Checkpoints == nil {
+		return w, err
+	}
+	_, err := w.given()
+	return w, err
 }
 
 // walk begins that of the present life of a node.

@@ -211,8 +211,10 @@ func TestOtherImagesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := given(t, samples[1:]).Unmarshal(b, fresh(samples)); !errors.Is(err, image.ErrOther) {
-		t.Errorf("with other samples: %v", err)
+	for _, other := range [][]int{samples[1:], {1, 2, 3, 4, 5, 7}} {
+		if err := given(t, other).Unmarshal(b, fresh(other)); !errors.Is(err, image.ErrOther) {
+			t.Errorf("with samples %v: %v", other, err)
+		}
 	}
 	for n := range len(b) {
 		if err := g.Unmarshal(b[:n], fresh(samples)); !errors.Is(err, image.ErrOther) {

@@ -100,7 +100,7 @@ func nameOf(t reflect.Type) string {
 // add takes in a value of a type at an offset.
 func (l *layout) add(t reflect.Type, at uintptr, name, tag string) {
 	switch {
-	case tag == "-" || foreign(t) && t.Kind() == reflect.Struct:
+	case tag == "-" || t.Kind() == reflect.Struct && (foreign(t) || blank(t)):
 		l.slot(skipped, at, t, name, tag)
 		return
 	case tag == "kept" || foreign(t):
@@ -119,7 +119,7 @@ func (l *layout) add(t reflect.Type, at uintptr, name, tag string) {
 			l.add(f.Type, at+f.Offset, strings.TrimPrefix(name+"."+f.Name, "."), of)
 		}
 	case reflect.Array:
-		if len(l.known.of(t.Elem()).slots) == 0 {
+		if e := l.known.of(t.Elem()); len(e.slots) == 0 && uintptr(e.bytes) == e.size {
 			l.plain(span{at, at + t.Size()})
 			return
 		}
@@ -157,6 +157,11 @@ func (l *layout) plain(r span) {
 	if r.high > r.low {
 		l.raw = append(l.raw, r)
 	}
+}
+
+// blank reports whether a blank field says that none of a struct's fields matters.
+func blank(t reflect.Type) bool {
+	return t.NumField() > 0 && t.Field(0).Name == "_" && t.Field(0).Tag.Get("image") == "-"
 }
 
 const (

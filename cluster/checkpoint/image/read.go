@@ -9,10 +9,11 @@ import (
 )
 
 // ErrOther says that an image is none of this program's, or of other values.
-var ErrOther = errors.New("the image was made by another program, or of something else")
+var ErrOther = errors.New("it was made by another program, or with other data")
 
 // Unmarshal brings what roots, which are pointers, lead to into the state of an image of what roots
-// of the same types led to. After an error they are not to be used.
+// of the same types led to. After an error they are not to be used. The image is trusted as the
+// program is: it becomes memory.
 func (g *Given) Unmarshal(image []byte, roots ...any) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -26,7 +27,9 @@ func (g *Given) Unmarshal(image []byte, roots ...any) (err error) {
 	r := &reader{given: g, own: own, in: image, taken: make([]bool, len(own.objects))}
 	bodies := r.bytes(8)
 	bodies, r.in = image[8:binary.LittleEndian.Uint64(bodies)], image[binary.LittleEndian.Uint64(bodies):]
-	r.heads()
+	if r.heads(); r.failure != nil {
+		return r.failure
+	}
 	if len(r.in) > 0 {
 		panic("it is too long")
 	}
@@ -103,7 +106,8 @@ func (r *reader) text() string  { return string(r.bytes(r.number())) }
 // heads reads types and objects.
 func (r *reader) heads() {
 	if r.fixed() != r.given.hash {
-		panic("the program, or what is given, differs")
+		r.failure = ErrOther
+		return
 	}
 	for range r.number() {
 		r.types = append(r.types, r.given.layouts.of(typeAt(r.fixed())))
@@ -184,7 +188,7 @@ func (r *reader) slot(l *layout, s *slot, at unsafe.Pointer) {
 		case match:
 			r.tie(s, to, *(*unsafe.Pointer)(at))
 		case fill:
-			*(*unsafe.Pointer)(at) = r.address(to, s.of.Elem())
+			*(*unsafe.Pointer)(at) = r.address(to, s.of.Elem(), 1)
 		}
 	case list:
 		r.list(s, at)
@@ -222,21 +226,31 @@ func (r *reader) target() target {
 	return t
 }
 
-// address is where a pointer leads.
-func (r *reader) address(t target, of reflect.Type) unsafe.Pointer {
+// address is where a pointer to values in a row leads.
+func (r *reader) address(t target, of reflect.Type, count int) unsafe.Pointer {
 	switch t.what {
 	case toNothing:
 		return nil
 	case toNone:
 		return reflect.New(of).UnsafePointer()
-	case toGiven:
-		return unsafe.Add(r.given.heap.objects[t.object].base, t.offset)
 	}
-	return unsafe.Add(r.objects[t.object].base, t.offset)
+	in := r.objects
+	if t.what == toGiven {
+		in = r.given.heap.objects
+	}
+	o := &in[t.object]
+	end := uintptr(o.count) * o.layout.size
+	if uintptr(t.offset) > end || uintptr(count) > (end-uintptr(t.offset))/of.Size() {
+		panic("it leads out of an object")
+	}
+	return unsafe.Add(o.base, t.offset)
 }
 
 func (r *reader) list(s *slot, at unsafe.Pointer) {
 	h := header{length: r.number(), bound: r.number()}
+	if h.length < 0 || h.length > h.bound {
+		panic("a slice is longer than its memory")
+	}
 	if h.bound == 0 {
 		if there := r.bytes(1)[0] != 0; there && r.doing == fill {
 			h.data = reflect.MakeSlice(s.of, 0, 0).UnsafePointer()
@@ -251,7 +265,7 @@ func (r *reader) list(s *slot, at unsafe.Pointer) {
 	case match:
 		r.tie(s, to, (*header)(at).data)
 	case fill:
-		h.data = r.address(to, s.of.Elem())
+		h.data = r.address(to, s.of.Elem(), h.bound)
 		*(*header)(at) = h
 	}
 }
@@ -307,7 +321,7 @@ func (r *reader) dynamic(l *layout, s *slot, at unsafe.Pointer) {
 			r.lacks(l, s)
 		}
 	case what == holdsPointer:
-		v.Set(reflect.NewAt(t, r.address(to, t)))
+		v.Set(reflect.NewAt(t, r.address(to, t, 1)))
 	case what == holdsValue:
 		r.boxes = append(r.boxes, opened{v, to.object})
 	}
