@@ -26,11 +26,14 @@ type object struct {
 	base   unsafe.Pointer // of a mapping, what tells it from others
 	layout *layout        // of a mapping, that of a map variable
 	count  int
+	more   *more // of a mapping, a keyOf and a valueOf
+}
 
-	key []byte // of a keyOf or valueOf, by which it is found; nil if its key has none
-
-	variable reflect.Value // of a mapping
-	entries  []int         // of a mapping: its keys; the value of each follows it
+// more is what maps have besides.
+type more struct {
+	key      []byte        // by which a key and its value are found; nil if the key has none
+	variable reflect.Value // of the map
+	entries  []int         // of the map: its keys; the value of each follows it
 }
 
 func (o *object) end() uintptr { return uintptr(o.base) + uintptr(o.count)*o.layout.size }
@@ -43,7 +46,7 @@ type heap struct {
 	seen    map[place]bool
 	maps    map[unsafe.Pointer]int
 	boxes   map[unsafe.Pointer]int // by the slot of the interface
-	sorted  []int                  // memory by address, without what is part of another
+	sorted  []extent               // memory by address, without what is part of another
 	failure error
 }
 
@@ -51,6 +54,12 @@ type place struct {
 	at     unsafe.Pointer
 	layout *layout
 	count  int
+}
+
+// extent is where an object is in memory.
+type extent struct {
+	low, high uintptr
+	object    int
 }
 
 // explore finds what is behind roots, which are pointers.
@@ -171,7 +180,7 @@ func (h *heap) mapping(v reflect.Value) {
 	variable.Set(v)
 	h.maps[at] = len(h.objects)
 	h.objects = append(h.objects, object{sort: mapping, base: at, layout: h.layouts.of(v.Type()), count: 1,
-		variable: variable})
+		more: &more{variable: variable}})
 }
 
 // visitMap takes in copies of a map's keys and values, in the order of what the keys are found by.
@@ -183,7 +192,7 @@ func (h *heap) visitMap(i int) {
 	}
 	var entries []entry
 	t := m.layout.of
-	for it := m.variable.MapRange(); it.Next(); {
+	for it := m.more.variable.MapRange(); it.Next(); {
 		e := entry{copy: reflect.New(t.Key()), with: reflect.New(t.Elem())}
 		e.copy.Elem().Set(it.Key())
 		e.with.Elem().Set(it.Value())
@@ -192,12 +201,12 @@ func (h *heap) visitMap(i int) {
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.key, b.key) })
 	for _, e := range entries {
-		h.objects[i].entries = append(h.objects[i].entries, len(h.objects))
+		m.more.entries = append(m.more.entries, len(h.objects))
 		h.objects = append(h.objects,
 			object{sort: keyOf, base: e.copy.UnsafePointer(), layout: h.layouts.of(t.Key()), count: 1,
-				key: e.key},
+				more: &more{key: e.key}},
 			object{sort: valueOf, base: e.with.UnsafePointer(), layout: h.layouts.of(t.Elem()), count: 1,
-				key: e.key})
+				more: &more{key: e.key}})
 	}
 }
 
@@ -242,20 +251,20 @@ func (h *heap) keyOf(at unsafe.Pointer, l *layout) []byte {
 
 // merge makes one object of those that share memory. It keeps the order in which they were found.
 func (h *heap) merge() {
-	var all []int
+	all := make([]extent, 0, len(h.objects))
 	for i := range h.objects {
 		if o := &h.objects[i]; o.sort != mapping && o.layout.size > 0 {
-			all = append(all, i)
+			all = append(all, extent{uintptr(o.base), o.end(), i})
 		}
 	}
-	slices.SortFunc(all, func(a, b int) int {
-		x, y := &h.objects[a], &h.objects[b]
-		return cmp.Or(cmp.Compare(uintptr(x.base), uintptr(y.base)), cmp.Compare(y.end(), x.end()), cmp.Compare(a, b))
+	slices.SortFunc(all, func(a, b extent) int {
+		return cmp.Or(cmp.Compare(a.low, b.low), cmp.Compare(b.high, a.high), cmp.Compare(a.object, b.object))
 	})
 	part := make([]int, len(h.objects)) // the object that one is part of
 	for i := range part {
 		part[i] = i
 	}
+	h.sorted = all[:0] // what is united takes no more room
 	for i := 0; i < len(all); {
 		i = h.unite(all, i, part)
 	}
@@ -263,26 +272,26 @@ func (h *heap) merge() {
 }
 
 // unite finds what shares memory with the first of some objects, and returns where the next begin.
-func (h *heap) unite(all []int, first int, part []int) (next int) {
-	whole := h.objects[all[first]]
-	next = first + 1
+func (h *heap) unite(all []extent, first int, part []int) (next int) {
 	found := all[first]
-	for ; next < len(all) && uintptr(h.objects[all[next]].base) < whole.end(); next++ {
-		o := &h.objects[all[next]]
-		found = min(found, all[next])
+	whole := h.objects[found.object]
+	for next = first + 1; next < len(all) && all[next].low < found.high; next++ {
+		o := &h.objects[all[next].object]
+		found.object = min(found.object, all[next].object)
 		switch {
-		case o.end() > whole.end() && o.layout != whole.layout:
+		case all[next].high > found.high && o.layout != whole.layout:
 			h.fail("values of types %s and %s share memory in part", o.layout.name, whole.layout.name)
-		case o.end() > whole.end():
-			whole.count = int((o.end() - uintptr(whole.base)) / whole.layout.size)
-		case o.base == whole.base && o.end() == whole.end() && o.layout.nests(whole.layout):
+		case all[next].high > found.high:
+			found.high = all[next].high
+			whole.count = int((found.high - found.low) / whole.layout.size)
+		case o.base == whole.base && all[next].high == found.high && o.layout.nests(whole.layout):
 			whole.layout, whole.count = o.layout, o.count
 		}
 	}
-	for _, i := range all[first:next] {
-		part[i] = found
+	for _, e := range all[first:next] {
+		part[e.object] = found.object
 	}
-	o := &h.objects[found]
+	o := &h.objects[found.object]
 	o.base, o.layout, o.count = whole.base, whole.layout, whole.count
 	h.sorted = append(h.sorted, found)
 	return next
@@ -291,7 +300,7 @@ func (h *heap) unite(all []int, first int, part []int) (next int) {
 // renumber leaves out what is part of another object.
 func (h *heap) renumber(part []int) {
 	numbers := make([]int, len(h.objects))
-	var rest []object
+	rest := h.objects[:0]
 	for i := range h.objects {
 		if part[i] == i {
 			numbers[i] = len(rest)
@@ -299,13 +308,14 @@ func (h *heap) renumber(part []int) {
 		}
 	}
 	for i := range rest {
-		o := &rest[i]
-		for n, e := range o.entries {
-			o.entries[n] = numbers[e]
+		if o := &rest[i]; o.sort == mapping {
+			for n, e := range o.more.entries {
+				o.more.entries[n] = numbers[e]
+			}
 		}
 	}
-	for i, o := range h.sorted {
-		h.sorted[i] = numbers[o]
+	for i := range h.sorted {
+		h.sorted[i].object = numbers[h.sorted[i].object]
 	}
 	for at, i := range h.maps {
 		h.maps[at] = numbers[i]
@@ -322,18 +332,14 @@ func (h *heap) find(at unsafe.Pointer) (object int, offset uintptr) {
 	if at == nil {
 		return -1, 0
 	}
-	i, found := slices.BinarySearchFunc(h.sorted, uintptr(at), func(o int, at uintptr) int {
-		return cmp.Compare(uintptr(h.objects[o].base), at)
+	i, found := slices.BinarySearchFunc(h.sorted, uintptr(at), func(e extent, at uintptr) int {
+		return cmp.Compare(e.low, at)
 	})
 	if !found {
 		i--
 	}
-	if i < 0 {
+	if i < 0 || uintptr(at) >= h.sorted[i].high {
 		return -1, 0
 	}
-	o := &h.objects[h.sorted[i]]
-	if uintptr(at) >= o.end() {
-		return -1, 0
-	}
-	return h.sorted[i], uintptr(at) - uintptr(o.base)
+	return h.sorted[i].object, uintptr(at) - h.sorted[i].low
 }

@@ -116,11 +116,12 @@ func (r *reader) heads() {
 		o := object{sort: sort(r.bytes(1)[0])}
 		o.layout, o.count = r.types[r.number()], r.number()
 		if o.sort == keyOf || o.sort == valueOf {
-			o.key = []byte(r.text())
+			o.more = &more{key: []byte(r.text())}
 		}
 		if o.sort == mapping {
+			o.more = &more{}
 			for range r.number() {
-				o.entries = append(o.entries, r.number())
+				o.more.entries = append(o.more.entries, r.number())
 			}
 		}
 		r.objects, r.bound = append(r.objects, o), append(r.bound, -1)
@@ -133,9 +134,9 @@ func (r *reader) allocate() {
 		o := &r.objects[i]
 		switch {
 		case o.sort == mapping && r.bound[i] >= 0:
-			o.variable.Clear()
+			o.more.variable.Clear()
 		case o.sort == mapping:
-			o.variable = reflect.MakeMapWithSize(o.layout.of, len(o.entries))
+			o.more.variable = reflect.MakeMapWithSize(o.layout.of, len(o.more.entries))
 		case r.bound[i] < 0 && o.count == 1:
 			o.base = reflect.New(o.layout.of).UnsafePointer()
 		case r.bound[i] < 0:
@@ -284,9 +285,9 @@ func (r *reader) mapping(s *slot, at unsafe.Pointer) {
 	case to.what == toNothing:
 		v.SetZero()
 	case to.what == toGiven:
-		v.Set(r.given.heap.objects[to.object].variable)
+		v.Set(r.given.heap.objects[to.object].more.variable)
 	default:
-		v.Set(r.objects[to.object].variable)
+		v.Set(r.objects[to.object].more.variable)
 	}
 }
 
@@ -376,20 +377,22 @@ func (r *reader) bind(object, own int) {
 		return
 	}
 	r.bound[object], r.taken[own] = own, true
-	o.base, o.variable = with.base, with.variable
+	if o.base = with.base; o.sort == mapping {
+		o.more.variable = with.more.variable
+	}
 	r.queue = append(r.queue, object)
 }
 
 // entries binds keys and values of a map.
 func (r *reader) entries(o, own *object) {
 	known := map[string]int{}
-	for _, e := range own.entries {
-		if key := r.own.objects[e].key; key != nil {
+	for _, e := range own.more.entries {
+		if key := r.own.objects[e].more.key; key != nil {
 			known[string(key)] = e
 		}
 	}
-	for _, e := range o.entries {
-		if with, there := known[string(r.objects[e].key)]; there {
+	for _, e := range o.more.entries {
+		if with, there := known[string(r.objects[e].more.key)]; there {
 			r.bind(e, with)
 			r.bind(e+1, with+1)
 		}
@@ -411,9 +414,12 @@ func (r *reader) close() {
 	}
 	for i := range r.objects {
 		o := &r.objects[i]
-		for _, e := range o.entries {
+		if o.sort != mapping {
+			continue
+		}
+		for _, e := range o.more.entries {
 			key, value := &r.objects[e], &r.objects[e+1]
-			o.variable.SetMapIndex(reflect.NewAt(key.layout.of, key.base).Elem(),
+			o.more.variable.SetMapIndex(reflect.NewAt(key.layout.of, key.base).Elem(),
 				reflect.NewAt(value.layout.of, value.base).Elem())
 		}
 	}

@@ -87,11 +87,11 @@ func (w *writer) head(o *object) {
 	w.number(w.typeOf(o.layout))
 	w.number(o.count)
 	if o.sort == keyOf || o.sort == valueOf {
-		w.text(string(o.key))
+		w.text(string(o.more.key))
 	}
 	if o.sort == mapping {
-		w.number(len(o.entries))
-		for _, e := range o.entries {
+		w.number(len(o.more.entries))
+		for _, e := range o.more.entries {
 			w.number(e)
 		}
 	}
@@ -174,13 +174,11 @@ func (w *writer) reference(to unsafe.Pointer, size uintptr) {
 		w.number(toNone)
 		return
 	}
-	what, i, offset := toGiven, -1, uintptr(0)
-	if w.heap.given != nil {
+	what := toObject
+	i, offset := w.heap.find(to)
+	if i < 0 && w.heap.given != nil {
+		what = toGiven
 		i, offset = w.heap.given.find(to)
-	}
-	if i < 0 {
-		what = toObject
-		i, offset = w.heap.find(to)
 	}
 	w.number(what)
 	w.number(i)
