@@ -66,9 +66,11 @@ type extent struct {
 func explore(k layouts, given *heap, roots ...any) (*heap, error) {
 	h := &heap{layouts: k, given: given, seen: map[place]bool{}, maps: map[unsafe.Pointer]int{},
 		boxes: map[unsafe.Pointer]int{}}
-	for _, root := range roots {
+	for i, root := range roots {
 		v := reflect.ValueOf(root)
-		h.memory(v.UnsafePointer(), k.of(v.Type().Elem()), 1)
+		if h.memory(v.UnsafePointer(), k.of(v.Type().Elem()), 1); len(h.objects) != i+1 {
+			h.fail("a root of type %T is given, or another root too", root)
+		}
 	}
 	for i := 0; i < len(h.objects); i++ {
 		h.visit(i)

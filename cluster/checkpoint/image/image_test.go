@@ -186,6 +186,24 @@ func TestWhatCannotBeInAnImageIsNamed(t *testing.T) {
 	}
 }
 
+func TestRootsAreApart(t *testing.T) {
+	samples := []int{1, 2}
+	g := given(t, samples)
+	w := fresh(samples)
+	for _, roots := range [][]any{{w, w}, {w, &samples[1]}} {
+		if _, err := g.Marshal(roots...); err == nil || !strings.Contains(err.Error(), "a root of type") {
+			t.Errorf("%T: %v", roots[1], err)
+		}
+	}
+	b, err := g.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Unmarshal(b, &node{}); !errors.Is(err, image.ErrOther) {
+		t.Errorf("into something else: %v", err)
+	}
+}
+
 func TestNewObjectThatIsToKeepSomethingIsRefused(t *testing.T) {
 	samples := []int{1, 2, 3, 4, 5}
 	g := given(t, samples)
@@ -261,6 +279,45 @@ func TestOverlappingSlicesShareTheirMemory(t *testing.T) {
 					t.Fatalf("value %d of slices %v and %v is not shared", low, a, c)
 				}
 			}
+		}
+	}
+}
+
+// Objects are told by the places that lead to them, of which those of a queue are none: each keeps
+// the function that it was made with.
+func TestObjectsThatWaitInAQueueAreToldByTheirNames(t *testing.T) {
+	type actor struct {
+		state int
+		own   func() string `image:"kept"`
+	}
+	type all struct {
+		queue []*actor `image:"loose"` // comes first
+		names map[string]*actor
+	}
+	made := func(order ...string) *all {
+		a := &all{names: map[string]*actor{}}
+		for _, name := range order {
+			a.names[name] = &actor{own: func() string { return name }}
+			a.queue = append(a.queue, a.names[name])
+		}
+		return a
+	}
+	before := made("a", "b", "c")
+	for i, waits := range before.queue {
+		waits.state = i + 1
+	}
+	g := given(t, nil)
+	b, err := g.Marshal(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := made("c", "a", "b")
+	if err := g.Unmarshal(b, w); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"a", "b", "c"} {
+		if a := w.names[name]; a.own() != name || a.state != i+1 || w.queue[i] != a {
+			t.Errorf("%s became %s, its state is %d, and it waits at %d: %v", name, a.own(), a.state, i, w.queue[i] == a)
 		}
 	}
 }

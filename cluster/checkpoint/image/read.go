@@ -345,7 +345,9 @@ func (r *reader) scan() {
 func (r *reader) match(roots int) {
 	r.doing = match
 	for i := range roots {
-		r.bind(i, i)
+		if r.bind(i, i); r.bound[i] != i {
+			panic("a root is of another type")
+		}
 	}
 	for len(r.queue) > 0 {
 		i := r.queue[0]
