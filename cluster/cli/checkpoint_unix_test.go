@@ -89,7 +89,7 @@ func TestRunOfProcessesThatAreKilledEndsLikeThatOfOne(t *testing.T) {
 	}
 }
 
-// A checkpoint is for the very file of the program that made it, whatever the plan's file is called.
+// A checkpoint is for the very file of the program that made it, whatever the plan is called.
 func TestRunOfAnotherProgramBeginsAnew(t *testing.T) {
 	plan := edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}") + "checkpoint: {every: 1s, keep: 1}\n"
 	enter(t, plan)

@@ -317,7 +317,7 @@ func TestObjectsThatWaitInAQueueAreToldByTheirNames(t *testing.T) {
 	}
 	for i, name := range []string{"a", "b", "c"} {
 		if a := w.names[name]; a.own() != name || a.state != i+1 || w.queue[i] != a {
-			t.Errorf("%s became %s, its state is %d, and it waits at %d: %v", name, a.own(), a.state, i, w.queue[i] == a)
+			t.Errorf("%s became %s, its state is %d, it waits at %d: %v", name, a.own(), a.state, i, w.queue[i] == a)
 		}
 	}
 }
