@@ -176,13 +176,7 @@ func (s *Stage) simulation() sim.Config {
 
 // saved has a virtual world save its state from time to time.
 func (s *Stage) saved(c *sim.Config, every time.Duration, save func(at time.Duration, world []byte) error) {
-	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.Task, s.Point}}
-	if s.Collector != nil {
-		c.Checkpoints.With = append(c.Checkpoints.With, s.Collector)
-	}
-	if s.current != nil {
-		c.Checkpoints.With = append(c.Checkpoints.With, s.current)
-	}
+	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.Task, s.Point}, With: s.state}
 }
 
 // savable returns an error if the plan has checkpoints, and actors that cannot be saved.

@@ -150,17 +150,17 @@ func (p *Point) network(seed uint64) (n *link.Network, names []string, changes [
 	return n, names, changes
 }
 
-// links is network, and returns besides what the links are like at each instant.
-func (p *Point) links(seed uint64) (n *link.Network, names []string, changes []link.Change, now *catalog.Current) {
+// links is network, and returns besides pointers to what changes with the links.
+func (p *Point) links(seed uint64) (n *link.Network, names []string, changes []link.Change, state []any) {
 	names = append(p.names(), actors.Coordinator)
 	n = link.New(seed, names)
 	if p.Spec.Plan.Network.Fair {
 		n.ShareFairly()
 	}
 	n.SetDefault(p.Spec.Default)
-	if now = p.Spec.Links.Start(); now != nil {
-		n.SetConfigs(now.Config)
-		changes = now.Changes(n)
+	if current := p.Spec.Links.Start(); current != nil {
+		n.SetConfigs(current.Config)
+		changes, state = current.Changes(n), append(state, current)
 	}
 	for i := range p.Spec.Access {
 		a := &p.Spec.Access[i]
@@ -168,7 +168,7 @@ func (p *Point) links(seed uint64) (n *link.Network, names []string, changes []l
 		n.SetDownlink(int32(i), a.Downlink)
 		n.SetAccess(int32(i), a.Delay)
 	}
-	return n, names, changes, now
+	return n, names, changes, state
 }
 
 // names returns the names of a point's nodes.
@@ -250,16 +250,16 @@ type Stage struct {
 
 	holders []int // nodes that hold a model
 	result  coordinator.Result
-	current *catalog.Current // nil where all links are alike
-	saves   *saves           // nil where no state is saved
-	events  *counted         // nil where they are not kept
+	state   []any    // pointers to what changes with the run besides its world
+	saves   *saves   // nil where no state is saved
+	events  *counted // nil where they are not kept
 }
 
 // Stage makes the deployment of a point.
 func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
 	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
 		Elsewhere: func() []record.Link { return nil }}
-	s.Network, s.Names, s.Changes, s.current = p.links(task.Seed)
+	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed)
 	s.Deployment = &world.Deployment{
 		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
 		Schedule: nodeChanges(p.Spec.Plan), Detect: time.Duration(p.Spec.Plan.Detect), Lossy: p.Spec.Links.Drop(),
@@ -322,7 +322,7 @@ func (s *Stage) observe(c record.Config) {
 		c.Nodes, c.Trains = append(c.Nodes, n.Name), append(c.Trains, s.Point.Spec.Roles[i].Trains)
 	}
 	s.Collector = record.NewCollector(c)
-	s.Deployment.Observer = s.Collector
+	s.Deployment.Observer, s.state = s.Collector, append(s.state, s.Collector)
 }
 
 // checkTopologies checks that the architecture can run with every topology of the deployment.
