@@ -16,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -250,9 +251,9 @@ type Stage struct {
 
 	holders []int // nodes that hold a model
 	result  coordinator.Result
-	state   []any    // pointers to what changes with the run besides its world
-	saves   *saves   // nil where no state is saved
-	events  *counted // nil where they are not kept
+	state   []any               // pointers to what changes with the run besides its world
+	saves   *checkpoint.Run     // nil where no state is saved
+	events  *checkpoint.Counted // nil where they are not kept
 }
 
 // Stage makes the deployment of a point.
