@@ -11,7 +11,9 @@ import (
 )
 
 // Kind makes the actor of a node, given the Env through which it meets its
-// world. Kinds are called once a node, when the run is placed.
+// world. Kinds are called once a node, when the run is placed. What the actor remembers are its
+// fields, which checkpoints of the run save; package image says what one that holds a function
+// needs.
 type Kind func(env Env) (actor.Actor, error)
 
 // ResidentKind makes an actor outside of any run.

@@ -90,9 +90,9 @@ type TensorPool struct {
 	Bound int
 
 	mu    sync.Mutex
-	free  map[int][]*Tensor
-	kept  int       // bytes in free
-	views []*Tensor // without values
+	free  map[int][]*Tensor `image:"-"`
+	kept  int               `image:"-"` // bytes in free
+	views []*Tensor         `image:"-"` // without values
 }
 
 // DefaultBound is the bound of a TensorPool in bytes.

@@ -35,7 +35,7 @@ type worker struct {
 
 	votes   *reduction // nil without votes
 	models  *reduction
-	posts   iter.Seq[actors.Place] // of models
+	posts   iter.Seq[actors.Place] `image:"-"` // of models; nobody looks in virtual time
 	current *reduction             // that is under way, and waits for a chunk; nil between rounds
 	input   *protos.Tensor         // what it sums
 	mean    *protos.Tensor         // what that becomes

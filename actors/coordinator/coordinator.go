@@ -66,11 +66,11 @@ type Run struct {
 	// Topologies are the changes of the topology, in the order of time.
 	Topologies []TopologyChange
 	// Evaluate judges a model; it is called by jobs, of which several may be under way.
-	Evaluate func(params []float32) train.Verdict
+	Evaluate func(params []float32) train.Verdict `image:"kept"`
 	// EvaluateBelow, if not nil, judges a model only as far as it takes to be sure that its
 	// accuracy is below a target; see train.Evaluator. Whatever says when the target was reached,
 	// and how the run ended, is then completed by Evaluate.
-	EvaluateBelow func(params []float32, target float64) train.Verdict
+	EvaluateBelow func(params []float32, target float64) train.Verdict `image:"kept"`
 	// Result is filled in before the run ends.
 	Result *Result
 }
@@ -136,7 +136,7 @@ const firstLag = time.Millisecond
 type coordinator struct {
 	env     actors.Env
 	run     Run
-	control world.Control
+	control world.Control `image:"kept"`
 
 	views                          // who takes part
 	samples  int                   // processed by all workers

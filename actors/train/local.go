@@ -19,9 +19,9 @@ type Local struct {
 	model     nn.Model
 	cores     int
 	sampler   *datasets.Sampler
-	workspace nn.Workspace
-	sparse    *nn.Sparse // of all samples, or nil
-	x         []float32  // of a batch, if there are no sparse inputs
+	workspace nn.Workspace `image:"kept"`
+	sparse    *nn.Sparse   // of all samples, or nil
+	x         []float32    // of a batch, if there are no sparse inputs
 	y, rows   []int32
 	step      uint64
 	walked    uint64 // steps of all passes, those that were left out included
@@ -29,7 +29,7 @@ type Local struct {
 	seed      uint64 // of what a layer draws in step 0; each step has its own
 	params    *protos.Tensor
 	gradient  Gradient
-	compute   func() any
+	compute   func() any `image:"kept"`
 }
 
 // Gradient is the result of a step. It arrives as a message of the actor that

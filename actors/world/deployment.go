@@ -35,7 +35,7 @@ type Deployment struct {
 	// where all nodes live in one process.
 	Reliable bool
 	// Observer is told of every event.
-	Observer Observer
+	Observer Observer `image:"-"`
 	// Strict checks every message on its way: frames are encoded and decoded,
 	// tensors are checksummed at sending and delivery, released buffers poisoned.
 	Strict bool

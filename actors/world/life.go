@@ -62,7 +62,7 @@ var ErrLeaderless = errors.New("the coordinator is gone, and nobody leads the ru
 type Inhabitant struct {
 	ID      string
 	Profile Profile
-	Kind    actors.Kind
+	Kind    actors.Kind `image:"kept"`
 }
 
 // Realm is a world as the life cycle of its nodes needs it.

@@ -58,6 +58,13 @@ func asScreen(out io.Writer) io.Writer {
 }
 
 func (d *display) progress(p driver.Progress) {
+	if p.Note != "" {
+		if d.bar != nil {
+			_ = d.bar.Clear()
+		}
+		fmt.Fprintln(d.out, p.Note)
+		return
+	}
 	text := fmt.Sprintf("%d of %d runs", p.Done, p.Total)
 	d.show(text, text, p.Share, p.Done == p.Total)
 }

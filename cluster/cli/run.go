@@ -63,7 +63,8 @@ func runCommand(c *catalog.Catalog, con *console) *cobra.Command {
 curve.csv, links.csv, updates.csv, where there are any models.csv, selections.csv and
 measured.csv, plots as PNG and SVG, and for each run its model.
 
-Ctrl-C stops cleanly: runs that have finished are kept, and --continue makes the rest.
+Ctrl-C stops cleanly: runs that have finished are kept, and --continue makes the rest. Where the plan
+has checkpoint: {every: 5m}, it goes on within a run from its newest checkpoint.
 A run that could not go on, because training diverged or an actor failed, is recorded as failed, and
 the others are made. One that lost state or had nodes that stood still is degraded. The record and the
 table say at which instant, at which node and why.

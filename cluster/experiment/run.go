@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -54,6 +55,8 @@ type Progress struct {
 	Share float64
 	// Finished is the run that has just finished; nil in between.
 	Finished *record.Run
+	// Note is something to be told, such as where a run goes on; empty in between.
+	Note string
 }
 
 // Report is what running a plan leaves.
@@ -147,6 +150,9 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 		r.Jobs = 1
 	}
 	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Shared)
+	if err := r.checkClock(); err != nil {
+		return nil, refusal.Input(err)
+	}
 	if err := r.rehearse(ctx); err != nil {
 		return nil, err
 	}
@@ -354,24 +360,19 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 		return fmt.Errorf("run %d (%sseed %d): %w", next.number, at, next.seed, err)
 	}
 	began := time.Now()
-	s, err := next.point.stageFor(r.shelf, next.seed, r.Strict, r.threads())
+	s, out, failure, err := r.play(ctx, next)
 	if err != nil {
 		return wrap(err)
 	}
-	closeEvents, err := r.observe(s, next)
-	if err != nil {
-		return wrap(err)
-	}
-	out, failure := r.Venue.Play(ctx, s)
 	if failure != nil && (ctx.Err() != nil || errors.Is(failure, ErrStopping)) {
-		return errors.Join(wrap(failure), closeEvents())
+		return errors.Join(wrap(failure), s.close())
 	}
 	last := s.result.Last
 	if failure != nil {
 		last = 0 // the record ends where the run did
 	}
 	data, err := s.Collector.Close(last)
-	if err := errors.Join(err, closeEvents()); err != nil {
+	if err := errors.Join(err, s.close()); err != nil {
 		return wrap(err)
 	}
 	row := r.row(next, s, out, &data, time.Since(began))
@@ -385,6 +386,11 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 	if err := r.folder.SaveRun(next.number, *row, data, models); err != nil {
 		return wrap(err)
 	}
+	if failure == nil && s.saves != nil {
+		if err := s.saves.Folder.Remove(); err != nil {
+			return wrap(err)
+		}
+	}
 	if failure != nil {
 		failure = wrap(failure)
 	}
@@ -397,19 +403,19 @@ func (r *Runner) threads() int {
 	return max(runtime.NumCPU()/r.Jobs, 1)
 }
 
-// observe gives the run its collector.
-func (r *Runner) observe(s *Stage, next run) (closeEvents func() error, err error) {
+// observe gives the run its collector, and opens the file of its events behind what is to stay.
+func (r *Runner) observe(s *Stage, next run, events int64) error {
 	config := record.Config{OnEvaluation: func(e record.Evaluation) { r.progress(next, e) }}
-	closeEvents = func() error { return nil }
 	if next.point.Spec.Plan.Record == plan.RecordEvents {
-		w, err := r.folder.EventsWriter(next.number)
+		w, err := r.folder.EventsWriter(next.number, events)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		config.Events, closeEvents = w, w.Close
+		s.events = &checkpoint.Counted{WriteCloser: w, Bytes: events}
+		config.Events = s.events
 	}
 	s.observe(config)
-	return closeEvents, nil
+	return nil
 }
 
 // progress notes how far a run is.
@@ -428,7 +434,7 @@ func (r *Runner) progress(next run, e record.Evaluation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parts[next.number] = min(part, 1)
-	r.reportProgress(nil)
+	r.reportProgress(nil, "")
 }
 
 // finished notes that a run is saved, with the error if it could not go on.
@@ -440,11 +446,11 @@ func (r *Runner) finished(next run, row *record.Run, failure error) {
 	}
 	delete(r.parts, next.number)
 	r.done++
-	r.reportProgress(row)
+	r.reportProgress(row, "")
 }
 
 // reportProgress reports the progress; r.mu is held.
-func (r *Runner) reportProgress(row *record.Run) {
+func (r *Runner) reportProgress(row *record.Run, note string) {
 	if r.Progress == nil {
 		return
 	}
@@ -452,7 +458,8 @@ func (r *Runner) reportProgress(row *record.Run) {
 	for _, part := range r.parts {
 		share += part
 	}
-	r.Progress(Progress{Done: r.done, Total: r.total(), Share: share / float64(r.total()), Finished: row})
+	r.Progress(Progress{Done: r.done, Total: r.total(), Share: share / float64(r.total()), Finished: row,
+		Note: note})
 }
 
 // Plan returns the plan of the first point. All points have its name, target and repeats.

@@ -16,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -146,6 +147,12 @@ func profile(c plan.Compute, model nn.Model, batch int) world.Profile {
 // network links the nodes of a point, and the coordinator as the last one, and returns what the
 // schedule does to the links.
 func (p *Point) network(seed uint64) (n *link.Network, names []string, changes []link.Change) {
+	n, names, changes, _ = p.links(seed)
+	return n, names, changes
+}
+
+// links is network, and returns besides pointers to what changes with the links.
+func (p *Point) links(seed uint64) (n *link.Network, names []string, changes []link.Change, state []any) {
 	names = append(p.names(), actors.Coordinator)
 	n = link.New(seed, names)
 	if p.Spec.Plan.Network.Fair {
@@ -154,7 +161,7 @@ func (p *Point) network(seed uint64) (n *link.Network, names []string, changes [
 	n.SetDefault(p.Spec.Default)
 	if current := p.Spec.Links.Start(); current != nil {
 		n.SetConfigs(current.Config)
-		changes = current.Changes(n)
+		changes, state = current.Changes(n), append(state, current)
 	}
 	for i := range p.Spec.Access {
 		a := &p.Spec.Access[i]
@@ -162,7 +169,7 @@ func (p *Point) network(seed uint64) (n *link.Network, names []string, changes [
 		n.SetDownlink(int32(i), a.Downlink)
 		n.SetAccess(int32(i), a.Delay)
 	}
-	return n, names, changes
+	return n, names, changes, state
 }
 
 // names returns the names of a point's nodes.
@@ -244,13 +251,16 @@ type Stage struct {
 
 	holders []int // nodes that hold a model
 	result  coordinator.Result
+	state   []any               // pointers to what changes with the run besides its world
+	saves   *checkpoint.Run     // nil where no state is saved
+	events  *checkpoint.Counted // nil where they are not kept
 }
 
 // Stage makes the deployment of a point.
 func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
 	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
 		Elsewhere: func() []record.Link { return nil }}
-	s.Network, s.Names, s.Changes = p.network(task.Seed)
+	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed)
 	s.Deployment = &world.Deployment{
 		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
 		Schedule: nodeChanges(p.Spec.Plan), Detect: time.Duration(p.Spec.Plan.Detect), Lossy: p.Spec.Links.Drop(),
@@ -314,7 +324,7 @@ func (s *Stage) observe(c record.Config) {
 		c.Nodes, c.Trains = append(c.Nodes, n.Name), append(c.Trains, s.Point.Spec.Roles[i].Trains)
 	}
 	s.Collector = record.NewCollector(c)
-	s.Deployment.Observer = s.Collector
+	s.Deployment.Observer, s.state = s.Collector, append(s.state, s.Collector)
 }
 
 // checkTopologies checks that the architecture can run with every topology of the deployment.

@@ -10,7 +10,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
-	"github.com/gradwire/gradwire/cluster/sim"
 )
 
 // Clock is the name of a venue's time in records.
@@ -95,8 +94,15 @@ var _ Venue = Virtual{}
 // Traits of virtual time: runs do not take time from each other.
 func (Virtual) Traits() Traits { return Traits{Clock: VirtualTime, Here: true} }
 
-// Rehearse refuses nodes that are as fast as the machine.
-func (Virtual) Rehearse(_ context.Context, s *Stage) error {
+// Rehearse refuses nodes that are as fast as the machine, and checkpoints of what cannot be saved.
+func (v Virtual) Rehearse(_ context.Context, s *Stage) error {
+	if err := v.check(s); err != nil {
+		return err
+	}
+	return s.savable()
+}
+
+func (Virtual) check(s *Stage) error {
 	nodes := s.Point.Spec.Plan.Nodes
 	for i := range nodes {
 		if nodes[i].Compute.Native {
@@ -109,14 +115,10 @@ func (Virtual) Rehearse(_ context.Context, s *Stage) error {
 
 // Play lets the run happen in this process.
 func (v Virtual) Play(ctx context.Context, s *Stage) (Outcome, error) {
-	if err := v.Rehearse(ctx, s); err != nil {
+	if err := v.check(s); err != nil {
 		return Outcome{}, refusal.Input(err)
 	}
-	c := sim.Config{Deployment: s.Deployment, Network: s.Network, Changes: s.Changes}
-	if s.Threads > 1 {
-		c.Threads = s.Threads
-	}
-	w, err := sim.New(c)
+	w, err := s.simulate()
 	if err != nil {
 		return Outcome{}, err
 	}

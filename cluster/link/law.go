@@ -51,10 +51,19 @@ func (n *Network) newLaw(c Config) *law {
 
 // stream is what a rate draws for an edge, an uplink or a downlink.
 func (n *Network) stream(key uint64, p purpose) rate.Draws {
-	return func(place uint64) *rand.Rand {
-		n.tides.seek(key, place, p)
-		return n.tidal
-	}
+	return &stream{n, key, p}
+}
+
+type stream struct {
+	network *Network
+	key     uint64
+	purpose purpose
+}
+
+// At implements [rate.Draws].
+func (s *stream) At(place uint64) *rand.Rand {
+	s.network.tides.seek(s.key, place, s.purpose)
+	return s.network.tidal
 }
 
 // present is the delay at an instant of an edge with a process.

@@ -54,6 +54,9 @@ type Plan struct {
 	// Detect is the time until a crash of a node is noticed. Default 1.5s.
 	Detect unit.Duration `plan:"detect" doc:"until a crash is noticed"`
 
+	// Checkpoint says when the state of a run is saved; nil for never.
+	Checkpoint *Checkpoint `plan:"checkpoint,omitzero" doc:"how often the whole state of a run is saved, so that run --continue goes on within the run, in virtual time: {every: 5m, keep: 3}; default: never"`
+
 	// AnyRole lets nodes have roles that the architecture does not know: the plan is a point of a
 	// sweep over several kinds of architectures, of which others know them.
 	AnyRole bool

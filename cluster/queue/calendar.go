@@ -1,12 +1,15 @@
 package queue
 
-import "time"
+import (
+	"iter"
+	"time"
+)
 
 // Calendar holds what is due at instants. What is due at one instant comes out in the order in
 // which it was entered. The zero value is empty.
 type Calendar[T any] struct {
-	entries []entry // a 4-ary heap
-	slots   []slot[T]
+	entries []entry   // a 4-ary heap
+	slots   []slot[T] `image:"loose"`
 	vacant  []uint32
 	latest  uint64 // number
 }
@@ -122,4 +125,15 @@ func (c *Calendar[T]) pop() entry {
 	}
 	h[i] = x
 	return top
+}
+
+// All yields the items of all entries, in no order.
+func (c *Calendar[T]) All() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		for i := range c.slots {
+			if c.slots[i].number != 0 && !yield(&c.slots[i].item) {
+				return
+			}
+		}
+	}
 }

@@ -3,7 +3,7 @@ package queue
 
 // Ring is a first-in-first-out queue that reuses its memory. The zero value is empty.
 type Ring[T any] struct {
-	items       []T // their number is zero or a power of two
+	items       []T `image:"loose"` // their number is zero or a power of two
 	first, size uint32
 }
 

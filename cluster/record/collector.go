@@ -84,18 +84,18 @@ type mark struct {
 
 // Collector observes a run. Its methods may be called from many goroutines.
 type Collector struct {
-	config Config
+	config Config `image:"-"`
 	nodes  []node
 
 	mu         sync.Mutex // guards what follows
 	marks      []mark     // by rising number of evaluation
-	spare      [][]tally  // of marks that have been dropped, to be written over
+	spare      [][]tally  `image:"-"` // of marks that have been dropped, to be written over
 	curve      []Evaluation
 	models     []ModelVerdict
 	measured   []measurement
 	unmeasured uint64 // measurements beyond MaxMeasured
 
-	events *eventWriter
+	events *eventWriter `image:"-"`
 }
 
 var _ world.Observer = (*Collector)(nil)
@@ -382,6 +382,14 @@ func (c *Collector) dropMarks(evaluation uint64) {
 	c.marks = slices.Delete(c.marks, 0, n)
 }
 
+// Flush writes the events until now out, where they are kept.
+func (c *Collector) Flush() error {
+	if c.events == nil {
+		return nil
+	}
+	return c.events.flush()
+}
+
 // Close ends the record at the snapshot that the given evaluation was made of, and
 // returns what was counted until then; 0 stands for the present instant. The curve
 // ends with that evaluation. Events, where they are kept, are written out in full,
@@ -390,10 +398,7 @@ func (c *Collector) dropMarks(evaluation uint64) {
 // The error is the first one of writing events, or says that there was no such
 // snapshot; what was counted is returned beside the former.
 func (c *Collector) Close(last uint64) (Data, error) {
-	var err error
-	if c.events != nil {
-		err = c.events.close()
-	}
+	err := c.Flush()
 	if last == 0 {
 		return c.data(c.snapshot(math.MaxInt64, 0), math.MaxUint64), err
 	}

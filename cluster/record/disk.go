@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,7 +13,8 @@ import (
 
 // disk is where a folder writes, so that tests can let it be full.
 type disk interface {
-	Create(path string) (diskFile, error)
+	// Create opens a file to be written behind so many bytes of it that stay.
+	Create(path string, stay int64) (diskFile, error)
 	MakeDir(path string) error
 	Rename(from, to string) error
 	Remove(path string) error
@@ -28,10 +30,20 @@ type diskFile interface {
 // osDisk is the operating system's.
 type osDisk struct{}
 
-func (osDisk) Create(path string) (diskFile, error) { return os.Create(path) }
-func (osDisk) MakeDir(path string) error            { return os.MkdirAll(path, 0o777) }
-func (osDisk) Rename(from, to string) error         { return os.Rename(from, to) }
-func (osDisk) Remove(path string) error             { return os.Remove(path) }
+func (osDisk) Create(path string, stay int64) (diskFile, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if there, err := f.Seek(0, io.SeekEnd); err != nil || there < stay {
+		return nil, errors.Join(err, fmt.Errorf("%d bytes are there, %d were written", there, stay), f.Close())
+	}
+	return f, f.Truncate(stay)
+}
+
+func (osDisk) MakeDir(path string) error    { return os.MkdirAll(path, 0o777) }
+func (osDisk) Rename(from, to string) error { return os.Rename(from, to) }
+func (osDisk) Remove(path string) error     { return os.Remove(path) }
 
 func (osDisk) SyncDir(path string) error {
 	if runtime.GOOS == "windows" {
@@ -50,7 +62,7 @@ const partial = ".partial"
 // replace writes a file under another name and renames it when it is whole and on the disk, so the
 // name always leads to a whole file.
 func replace(d disk, path string, write func(io.Writer) error) error {
-	f, err := d.Create(path + partial)
+	f, err := d.Create(path+partial, 0)
 	if err != nil {
 		return writing(path, err)
 	}

@@ -58,7 +58,7 @@ func (e *eventWriter) write(at time.Duration, number int, event *actors.Event) {
 	_, e.err = e.out.Write(e.line)
 }
 
-func (e *eventWriter) close() error {
+func (e *eventWriter) flush() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err == nil {

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/gradwire/gradwire/cluster/record/lockfile"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
 )
 
@@ -83,7 +84,7 @@ func create(dir string, d disk) (*Folder, error) {
 	if err := d.MakeDir(filepath.Join(dir, runsName)); err != nil {
 		return nil, fmt.Errorf("output folder %s: %w", dir, err)
 	}
-	if f.unlock, err = lock(dir); err != nil {
+	if f.unlock, err = lockfile.Lock(dir); err != nil {
 		return nil, fmt.Errorf("output folder: %w", err)
 	}
 	return f, nil
@@ -211,15 +212,19 @@ func (f *Folder) writePlan(text string) error {
 	return err
 }
 
-// EventsWriter opens the file for the events of run n. SaveRun gives it its final
-// name, so Close must be called before; without SaveRun it stays a partial file,
-// which the next attempt overwrites.
-func (f *Folder) EventsWriter(n int) (io.WriteCloser, error) {
+// RunDir is the folder of run n, which may not be there yet.
+func (f *Folder) RunDir(n int) string { return f.runPath(n, "") }
+
+// EventsWriter opens the file for the events of run n, of which an earlier attempt has written so
+// many bytes that are to stay. SaveRun gives it its final name, so Close must be called before;
+// without SaveRun it stays a partial file.
+func (f *Folder) EventsWriter(n int, bytes int64) (io.WriteCloser, error) {
 	path := f.runPath(n, eventsName)
-	if err := f.disk.MakeDir(filepath.Dir(path)); err != nil {
-		return nil, writing(path, err)
+	err := f.disk.MakeDir(filepath.Dir(path))
+	var file diskFile
+	if err == nil {
+		file, err = f.disk.Create(path+partial, bytes)
 	}
-	file, err := f.disk.Create(path + partial)
 	if err != nil {
 		return nil, writing(path, err)
 	}

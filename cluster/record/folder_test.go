@@ -318,7 +318,7 @@ func TestTwoRunsOfOnePointAndSeedAreRefused(t *testing.T) {
 
 func TestEventsHaveTheirNameOnceTheRunIsSaved(t *testing.T) {
 	f := newExample(t)
-	w, err := f.EventsWriter(3)
+	w, err := f.EventsWriter(3, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,11 +383,11 @@ func (d fullDisk) spend() error {
 	return nil
 }
 
-func (d fullDisk) Create(path string) (diskFile, error) {
+func (d fullDisk) Create(path string, stay int64) (diskFile, error) {
 	if err := d.spend(); err != nil {
 		return nil, err
 	}
-	f, err := d.osDisk.Create(path)
+	f, err := d.osDisk.Create(path, stay)
 	return &fullFile{f, d}, err
 }
 

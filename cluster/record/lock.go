@@ -2,32 +2,12 @@ package record
 
 import (
 	"errors"
-	"fmt"
-	"path/filepath"
 
 	"github.com/gradwire/gradwire/cluster/record/lockfile"
 )
 
 // ErrLocked says that another program writes into a folder, or this one already does.
-var ErrLocked = errors.New("this record is being written")
-
-// lockName is the file that a program locks while it writes into a folder. It holds the writer's
-// process id.
-const lockName = ".lock"
-
-// lock locks a folder for writing. The error is an ErrLocked that names the writer if there is one;
-// what a dead process has left is no obstacle.
-func lock(dir string) (unlock func() error, err error) {
-	path := filepath.Join(dir, lockName)
-	unlock, err = lockfile.Hold(path)
-	switch {
-	case errors.Is(err, lockfile.ErrHeld):
-		return nil, fmt.Errorf("%s: %w by %s", dir, ErrLocked, lockfile.Holder(path))
-	case err != nil:
-		return nil, fmt.Errorf("locking %s: %w", dir, err)
-	}
-	return unlock, nil
-}
+var ErrLocked = lockfile.ErrLocked
 
 // OpenToWrite is Open for a program that adds runs: until Close nobody else may. A folder that
 // another program writes into is an ErrLocked that says which.
@@ -35,7 +15,7 @@ func OpenToWrite(dir string) (*Folder, error) {
 	if _, err := readPlan(dir); err != nil {
 		return nil, err
 	}
-	unlock, err := lock(dir)
+	unlock, err := lockfile.Lock(dir)
 	if err != nil {
 		return nil, err
 	}

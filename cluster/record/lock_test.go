@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gradwire/gradwire/cluster/record/lockfile"
 )
 
 func TestOneProcessAtATimeWritesARecord(t *testing.T) {
@@ -48,7 +50,7 @@ func TestOneProcessAtATimeWritesARecord(t *testing.T) {
 	if err := errors.Join(f.Close(), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, lockName)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(dir, lockfile.Name)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the lock is still there: %v", err)
 	}
 	if f, err = OpenToWrite(dir); err != nil {

@@ -32,7 +32,7 @@ func (e *env) Fail(err error)              { e.world.fail(err) }
 // Depart takes the node out of the world when what it has sent has left.
 func (e *env) Depart() {
 	at := max(e.Now(), e.world.nodes[e.node].leaves)
-	e.world.enter(at, slot{what: change, apply: func() { e.world.cycle.Depart(int(e.node)) }})
+	e.world.enter(at, slot{what: change, deed: deed{depart, e.node}})
 }
 
 // Post does nothing: no message comes from another process.

@@ -12,10 +12,34 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// happen does to a node what the schedule says.
-func (w *World) happen(c *world.NodeChange) {
-	if w.cycle.Happen(c) {
-		w.enter(w.now+w.config.Deployment.Detect, slot{what: change, apply: func() { w.cycle.Detect(c) }})
+// deed is what a change does, as data that a checkpoint can hold.
+type deed struct {
+	what  doing
+	which int32
+}
+
+type doing uint8
+
+const (
+	alter  doing = iota // what the change of the network does that is number which
+	happen              // what the change of a node does
+	detect              // the coordinator hears of it
+	depart              // the node of this position leaves
+)
+
+// do does something that was due.
+func (w *World) do(d deed) {
+	switch d.what {
+	case alter:
+		w.config.Changes[d.which].Apply()
+	case happen:
+		if w.cycle.Happen(&w.config.Deployment.Schedule[d.which]) {
+			w.enter(w.now+w.config.Deployment.Detect, slot{what: change, deed: deed{detect, d.which}})
+		}
+	case detect:
+		w.cycle.Detect(&w.config.Deployment.Schedule[d.which])
+	case depart:
+		w.cycle.Depart(int(d.which))
 	}
 }
 

@@ -11,9 +11,9 @@ type job struct {
 	do      func() any
 	result  any
 	failure error
-	queued  bool // a thread computes it
-	stalled bool // it is the coordinator's, and nothing was left to happen at the members when it began
-	done    chan struct{}
+	queued  bool          // a thread computes it
+	stalled bool          // it is the coordinator's, and nothing was left to happen at the members when it began
+	done    chan struct{} `image:"-"`
 }
 
 // run computes the job; a panic becomes its failure.
@@ -24,6 +24,19 @@ func (j *job) run() {
 		}
 	}()
 	j.result = j.do()
+}
+
+// end waits until the job is computed.
+func (j *job) end() {
+	switch {
+	case j.do == nil:
+		return
+	case j.queued:
+		<-j.done
+	default:
+		j.run()
+	}
+	j.do, j.queued = nil, false
 }
 
 // pool computes jobs beside the simulator. Without threads, and
@@ -77,13 +90,11 @@ func (p *pool) submit(do func() any) *job {
 
 // collect waits for the job and returns what it returned.
 func (p *pool) collect(j *job) (any, error) {
-	if j.queued {
-		<-j.done
-	} else {
-		j.run()
-	}
+	j.end()
 	result, err := j.result, j.failure
-	j.do, j.result, j.failure = nil, nil, nil
-	p.free = append(p.free, j)
+	j.result, j.failure = nil, nil
+	if j.done != nil { // it is none of a checkpoint
+		p.free = append(p.free, j)
+	}
 	return result, err
 }

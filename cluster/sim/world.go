@@ -18,6 +18,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/checkpoint/image"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/queue"
@@ -36,6 +37,8 @@ type Config struct {
 	// Threads is how many jobs compute at a time. With 0 they are computed on the
 	// simulator's own goroutine. The result does not depend on it.
 	Threads int
+	// Checkpoints, if not nil, has the world save its state from time to time.
+	Checkpoints *Checkpoints
 }
 
 // Result is what a run in virtual time leaves beside its record.
@@ -83,7 +86,7 @@ type slot struct {
 	message any
 	parcel  door.Parcel
 	job     *job
-	apply   func()
+	deed    deed
 	life    uint32 // of the node whose message, result or departure it is
 	ordered bool   // departure: it is one of those that node.waiting counts
 	vain    bool   // look: nobody answers
@@ -93,7 +96,7 @@ type slot struct {
 
 // World is a run in virtual time.
 type World struct {
-	config     Config
+	config     Config `image:"-"`
 	names      []string
 	system     *actor.ActorSystem
 	door       *door.Door
@@ -119,12 +122,16 @@ type World struct {
 	rousing    int  // timers of the coordinator by which members get going
 	turns      int  // of mailboxes, at the present instant
 	failure    error
-	pool       pool
+	pool       pool `image:"-"`
 	coordinate *process
 	shares     []slot // deliveries of which it is not known when they arrive, by ticket
 	sharing    int    // how many there are
 	sessions   *door.Sessions
-	number     uint64 // of the entry of the calendar at work
+	number     uint64       // of the entry of the calendar at work
+	common     *image.Given `image:"-"`
+	own        int          // what the actor system knew before actors were placed
+	begun      bool
+	saves      time.Duration // when the next checkpoint is due
 }
 
 // node is one logical node.
@@ -177,10 +184,15 @@ func New(config Config) (*World, error) {
 			w.stats.DeadLetters++
 		}
 	})
+	w.own = w.locals()
 	if lead := len(d.Nodes); d.Coordinate != nil {
 		w.coordinate = w.process(int32(lead), w.nodes[lead].ID)
 	}
-	return w, w.cycle.Populate(0, func(int) bool { return true })
+	if err := w.cycle.Populate(0, func(int) bool { return true }); err != nil || config.Checkpoints == nil {
+		return w, err
+	}
+	_, err := w.given()
+	return w, err
 }
 
 // walk begins that of the present life of a node.
@@ -231,15 +243,9 @@ func (w *World) resolve(pid *actor.PID) (actor.Process, bool) {
 func (w *World) Run(ctx context.Context) (Result, error) {
 	w.pool.start(w.config.Threads)
 	defer w.pool.stop()
-	for _, c := range w.config.Changes {
-		w.enter(c.At, slot{what: change, apply: c.Apply})
-		w.calendar.Skip(max(c.Edges-1, 0)) // as an entry for each edge would take: the digest is the same
+	if !w.begun {
+		w.begin()
 	}
-	for i := range w.config.Deployment.Schedule {
-		c := &w.config.Deployment.Schedule[i]
-		w.enter(c.At, slot{what: change, apply: func() { w.happen(c) }})
-	}
-	w.takeTurns()
 	for !w.finished && w.failure == nil {
 		w.notice()
 		if w.calendar.Len()+w.sharing == 0 || w.stuck() {
@@ -250,6 +256,9 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 			w.failure = context.Cause(ctx)
 			break
 		}
+		if w.config.Checkpoints != nil {
+			w.checkpoint()
+		}
 		w.next()
 	}
 	w.stats.Now, w.stats.Digest = w.now, w.digest.Sum64()
@@ -258,6 +267,19 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	}
 	w.stats.Waits = w.cycle.Waits()
 	return w.stats, w.failure
+}
+
+// begin has the calendar hold what the schedule says.
+func (w *World) begin() {
+	w.begun = true
+	for i, c := range w.config.Changes {
+		w.enter(c.At, slot{what: change, deed: deed{alter, int32(i)}})
+		w.calendar.Skip(max(c.Edges-1, 0)) // as an entry for each edge would take: the digest is the same
+	}
+	for i := range w.config.Deployment.Schedule {
+		w.enter(w.config.Deployment.Schedule[i].At, slot{what: change, deed: deed{happen, int32(i)}})
+	}
+	w.takeTurns()
 }
 
 // next works off the next entry of the calendar, or of the network if that is due by then.
@@ -302,7 +324,7 @@ func (w *World) next() {
 		s.mailbox.waiting = false
 		s.mailbox.makeReady()
 	case change:
-		s.apply()
+		w.do(s.deed)
 	case look:
 		w.sessions.Wake(w.now, s.flow, s.at)
 	}

@@ -81,9 +81,11 @@ var table = map[string]string{
 	"cluster/door": "actors actors/session cluster/wire cluster/link google.golang.org/protobuf/types/known/emptypb " +
 		"github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
-	"cluster/queue": "",
-	"cluster/sim": "actors actors/world cluster/door cluster/link cluster/queue cluster/wire" + mailbox + message +
-		xxhash,
+	"cluster/queue":            "",
+	"cluster/checkpoint":       "cluster/sim" + xxhash,
+	"cluster/checkpoint/image": xxhash,
+	"cluster/sim": "actors actors/world cluster/checkpoint/image cluster/door cluster/link cluster/queue " +
+		"cluster/wire" + mailbox + message + xxhash,
 	"cluster/sim/simtest": "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" +
 		mailbox + message,
 	"cluster/live": "actors actors/world cluster/live/rt cluster/door cluster/link cluster/queue cluster/wire" +
@@ -123,9 +125,9 @@ var table = map[string]string{
 	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors cluster/refusal " +
 		"datasets nn",
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
-	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/sim cluster/live cluster/record " +
-		"cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
-		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
+	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/checkpoint cluster/sim cluster/live " +
+		"cluster/record cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link " +
+		"cluster/link/rate cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
 		"actors/coordinator nn nn/kernel datasets " +
 		"protos" + mailbox + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +

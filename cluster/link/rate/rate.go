@@ -34,8 +34,12 @@ type Rate interface {
 }
 
 // Draws is the random stream of one link: numbered places in it, from each of which a few numbers
-// are drawn before the next call. It is the same whenever it is asked.
-type Draws func(place uint64) *rand.Rand
+// are drawn before the next call. It is the same whenever it is asked. It is data, so that a
+// process can be saved.
+type Draws interface {
+	// At goes to a place.
+	At(place uint64) *rand.Rand
+}
 
 // Process is a rate at work on one link. Its two functions are inverse, and each must be asked in
 // an order in which instants do not decrease.
@@ -102,16 +106,19 @@ type piece struct {
 type follow struct {
 	piece
 	before float64 // bytes that could have passed before the piece
-	next   func(from time.Duration) piece
+	pieces pieces
 }
 
-func newFollow(next func(from time.Duration) piece) *follow {
-	return &follow{piece: next(0), next: next}
+// pieces makes one piece after the other.
+type pieces interface {
+	next(from time.Duration) piece
 }
+
+func newFollow(p pieces) *follow { return &follow{piece: p.next(0), pieces: p} }
 
 func (f *follow) advance() {
 	f.before += bytes(f.rate, f.until-f.from)
-	f.piece = f.next(f.until)
+	f.piece = f.pieces.next(f.until)
 }
 
 // Carried follows the pieces up to an instant.
@@ -184,17 +191,26 @@ func (w RandomWalk) Mean() float64 { return (w.Min + w.Max) / 2 }
 
 // Start returns a process that draws one number for each Every.
 func (w RandomWalk) Start(draws Draws) Process {
-	count, value := uint64(0), 0.0
-	return newFollow(func(from time.Duration) piece {
-		u := draws(count).Float64()
-		if count == 0 {
-			value = w.FirstMin + float64((w.FirstMax-w.FirstMin)*u)
-		} else {
-			value = min(max(value+float64(w.Step*(float64(2*u)-1)), w.Min), w.Max)
-		}
-		count++
-		return piece{from, from + w.Every, value}
-	})
+	return newFollow(&walker{RandomWalk: w, draws: draws})
+}
+
+// walker is a RandomWalk at work.
+type walker struct {
+	RandomWalk
+	draws Draws
+	count uint64
+	value float64
+}
+
+func (w *walker) next(from time.Duration) piece {
+	u := w.draws.At(w.count).Float64()
+	if w.count == 0 {
+		w.value = w.FirstMin + float64((w.FirstMax-w.FirstMin)*u)
+	} else {
+		w.value = min(max(w.value+float64(w.Step*(float64(2*u)-1)), w.Min), w.Max)
+	}
+	w.count++
+	return piece{from, from + w.Every, w.value}
 }
 
 // Quantiles is a rate of which little more is known than how often it is how high: in windows of
@@ -290,26 +306,34 @@ func (q Quantiles) at(u, curvature float64) float64 {
 
 // Start returns a process that draws one number for each window and one for each silence.
 func (q Quantiles) Start(draws Draws) Process {
-	curvature, silent := q.curve(), q.silent()
-	window := func(k uint64) float64 {
-		return q.at(silent+float64((1-silent)*draws(2*k).Float64()), curvature)
+	return newFollow(&windows{Quantiles: q, draws: draws, curvature: q.curve()})
+}
+
+// windows are Quantiles at work.
+type windows struct {
+	Quantiles
+	draws     Draws
+	curvature float64
+	quiet     piece  // the silence that comes, or is
+	count     uint64 // of silences
+}
+
+func (w *windows) next(from time.Duration) piece {
+	for w.Silence > 0 && from >= w.quiet.until {
+		place := time.Duration(float64(w.Length-w.Silence) * w.draws.At(2*w.count+1).Float64())
+		begin := time.Duration(w.count)*w.Length + place
+		w.quiet = piece{from: begin, until: begin + w.Silence}
+		w.count++
 	}
-	quiet, count := piece{}, uint64(0) // the silence that comes, or is
-	return newFollow(func(from time.Duration) piece {
-		for q.Silence > 0 && from >= quiet.until {
-			place := time.Duration(float64(q.Length-q.Silence) * draws(2*count+1).Float64())
-			begin := time.Duration(count)*q.Length + place
-			quiet = piece{from: begin, until: begin + q.Silence}
-			count++
-		}
-		if q.Silence > 0 && from >= quiet.from {
-			return quiet
-		}
-		k := from / Window
-		until := (k + 1) * Window
-		if q.Silence > 0 {
-			until = min(until, quiet.from)
-		}
-		return piece{from, until, window(uint64(k))}
-	})
+	if w.Silence > 0 && from >= w.quiet.from {
+		return w.quiet
+	}
+	k := from / Window
+	until := (k + 1) * Window
+	if w.Silence > 0 {
+		until = min(until, w.quiet.from)
+	}
+	silent := w.silent()
+	u := silent + float64((1-silent)*w.draws.At(2*uint64(k)).Float64())
+	return piece{from, until, w.at(u, w.curvature)}
 }

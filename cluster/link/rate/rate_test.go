@@ -12,9 +12,9 @@ import (
 )
 
 // draws is a stream of its own for each place.
-func draws(seed uint64) rate.Draws {
-	return func(place uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, place)) }
-}
+type draws uint64
+
+func (d draws) At(place uint64) *rand.Rand { return rand.New(rand.NewPCG(uint64(d), place)) }
 
 func walk() rate.RandomWalk {
 	return rate.RandomWalk{FirstMin: 2e5, FirstMax: 3e5, Step: 1e5, Every: 100 * time.Millisecond, Max: 5e5}

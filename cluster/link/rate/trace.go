@@ -339,7 +339,7 @@ type begun struct {
 
 // begin lets a process that repeats from first on begin somewhere in its period.
 func begin(p Process, first, period time.Duration, draws Draws) Process {
-	at := first + time.Duration(float64(period)*draws(0).Float64())
+	at := first + time.Duration(float64(period)*draws.At(0).Float64())
 	return &begun{Process: p, at: at, bytes: p.Carried(at)}
 }
 

@@ -4,7 +4,9 @@ package lockfile
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -19,6 +21,26 @@ func Holder(path string) string {
 		return "process " + pid
 	}
 	return "another process"
+}
+
+// ErrLocked says that another program writes into a folder, or this one already does.
+var ErrLocked = errors.New("this record is being written")
+
+// Name is the file that a program locks while it writes into a folder. It holds the writer's
+// process id.
+const Name = ".lock"
+
+// Lock locks a folder for writing. The error is an ErrLocked that names the writer if there is one.
+func Lock(dir string) (unlock func() error, err error) {
+	path := filepath.Join(dir, Name)
+	unlock, err = Hold(path)
+	switch {
+	case errors.Is(err, ErrHeld):
+		return nil, fmt.Errorf("%s: %w by %s", dir, ErrLocked, Holder(path))
+	case err != nil:
+		return nil, fmt.Errorf("locking %s: %w", dir, err)
+	}
+	return unlock, nil
 }
 
 // ownPID is what a held file says of its holder.

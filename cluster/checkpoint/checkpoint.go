@@ -1,0 +1,180 @@
+// Package checkpoint keeps the states of a run in files, each whole or not at all, with a checksum.
+// The states themselves are images, see package image: a virtual world makes them, and goes on from
+// them.
+package checkpoint
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// State is a run at an instant.
+type State struct {
+	// At is the instant on the run's clock.
+	At time.Duration
+	// Events is how many bytes of events were written until then.
+	Events int64
+	// World is what the world has saved.
+	World []byte
+}
+
+const (
+	// Name is the folder of a run's checkpoints in the run's.
+	Name    = "checkpoints"
+	ending  = ".state"
+	partial = ".partial"
+	magic   = "gradwire checkpoint 1\n"
+	header  = len(magic) + 2*8 // and two numbers: the instant, and the bytes of events
+)
+
+// ErrDamaged says that a file is no checkpoint, or is not as it was written.
+var ErrDamaged = errors.New("the checkpoint is damaged")
+
+// Folder is where the checkpoints of a run are. Its methods are for one goroutine.
+type Folder struct {
+	dir     string
+	keep    int
+	written chan error // of the file that is being written
+	writing bool
+}
+
+// NewFolder returns the folder of a run whose newest checkpoints are kept, at least one.
+func NewFolder(run string, keep int) *Folder {
+	return &Folder{dir: filepath.Join(run, Name), keep: keep, written: make(chan error, 1)}
+}
+
+// Save begins to write a state, which belongs to the folder from now on. It waits for the one
+// before, and returns its error.
+func (f *Folder) Save(s State) error {
+	if err := f.Wait(); err != nil {
+		return err
+	}
+	f.writing = true
+	go func() { f.written <- f.write(s) }()
+	return nil
+}
+
+// Wait waits until what is being written is on the disk.
+func (f *Folder) Wait() error {
+	if !f.writing {
+		return nil
+	}
+	f.writing = false
+	return <-f.written
+}
+
+// Remove removes all checkpoints of a run that is finished.
+func (f *Folder) Remove() error { return os.RemoveAll(f.dir) }
+
+// write writes a state under another name and renames it when it is on the disk.
+func (f *Folder) write(s State) (err error) {
+	path := filepath.Join(f.dir, fmt.Sprintf("%019d%s", int64(s.At), ending))
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("writing %s: %w", path, err)
+		}
+	}()
+	if err := os.MkdirAll(f.dir, 0o777); err != nil { //nolint:gosec // the mask of the process decides
+		return err
+	}
+	file, err := os.Create(path + partial)
+	if err != nil {
+		return err
+	}
+	for _, part := range s.encode() {
+		if err == nil {
+			_, err = file.Write(part)
+		}
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(path+partial, path)
+	}
+	if err != nil {
+		return err
+	}
+	return f.tidy()
+}
+
+// encode returns the parts of a state's file.
+func (s *State) encode() [][]byte {
+	head := []byte(magic)
+	head = binary.LittleEndian.AppendUint64(head, uint64(s.At))
+	head = binary.LittleEndian.AppendUint64(head, uint64(s.Events))
+	return [][]byte{head, s.World, binary.LittleEndian.AppendUint64(nil, sum(head, s.World))}
+}
+
+func sum(parts ...[]byte) uint64 {
+	h := xxhash.New()
+	for _, part := range parts {
+		_, _ = h.Write(part)
+	}
+	return h.Sum64()
+}
+
+// tidy makes the new name durable, and removes what is not to be kept.
+func (f *Folder) tidy() error {
+	names, err := f.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names[min(f.keep, len(names)):] {
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	dir, err := os.Open(f.dir)
+	if err != nil {
+		return err
+	}
+	_ = dir.Sync() // not every system syncs folders
+	return dir.Close()
+}
+
+// Names returns the files of checkpoints, the newest first.
+func (f *Folder) Names() (names []string, err error) {
+	entries, err := os.ReadDir(f.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ending) {
+			names = append(names, filepath.Join(f.dir, e.Name()))
+		}
+	}
+	slices.Reverse(names) // which are sorted
+	return names, err
+}
+
+// Read reads a checkpoint. An ErrDamaged says that it is not as it was written.
+func Read(name string) (State, error) {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return State{}, err
+	}
+	if len(b) < header+8 || !bytes.HasPrefix(b, []byte(magic)) {
+		return State{}, fmt.Errorf("%s: %w: its beginning or its end is missing", name, ErrDamaged)
+	}
+	body, end := b[:len(b)-8], b[len(b)-8:]
+	if sum(body) != binary.LittleEndian.Uint64(end) {
+		return State{}, fmt.Errorf("%s: %w: its checksum differs", name, ErrDamaged)
+	}
+	numbers := body[len(magic):header]
+	return State{
+		At:     time.Duration(binary.LittleEndian.Uint64(numbers)),
+		Events: int64(binary.LittleEndian.Uint64(numbers[8:])),
+		World:  body[header:],
+	}, nil
+}

@@ -1,0 +1,163 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/cli"
+)
+
+// checkpoints are the files of those that a run has, the newest last.
+func checkpoints(t *testing.T, run string) []string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(run, "checkpoints", "*.state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// expectSame fails where two records differ in more than the time that they took.
+func expectSame(t *testing.T, one, other string, files ...string) {
+	t.Helper()
+	wall := regexp.MustCompile(`"wall_s": ?[0-9.e-]+`)
+	for _, file := range files {
+		a, err := os.ReadFile(filepath.Join(one, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(filepath.Join(other, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(wall.ReplaceAll(a, nil), wall.ReplaceAll(b, nil)) {
+			t.Errorf("%s differs", file)
+		}
+	}
+}
+
+// A process is killed again and again, at whatever instant, and each goes on where the one before
+// has saved the run.
+func TestRunOfProcessesThatAreKilledEndsLikeThatOfOne(t *testing.T) {
+	plan := edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}") +
+		"record: events\ncheckpoint: {every: 1s, keep: 2}\n"
+	enter(t, edit(t, plan, "every: 0.5 epochs", "every: 20 epochs"))
+	whole := newProgram(t, "run", "plan.yaml", "--out", "whole")
+	whole.start(t)
+	if status := whole.end(t); status.ExitStatus() != cli.ExitDone {
+		t.Fatal(whole.errs.String())
+	}
+	how, went := "--out", 0
+	for kill := range 5 {
+		p := newProgram(t, "run", "plan.yaml", how, "out")
+		seen := map[string]bool{}
+		for _, name := range checkpoints(t, "out/runs/0000") {
+			seen[name] = true
+		}
+		enough := len(seen) + 1 + 2*kill
+		p.start(t)
+		await(t, "checkpoints", func() bool {
+			for _, name := range checkpoints(t, "out/runs/0000") {
+				seen[name] = true
+			}
+			return len(seen) >= enough || exists("out/runs/0000/run.json")()
+		})
+		if err := p.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		p.end(t)
+		if strings.Contains(p.errs.String(), "run 0 goes on from its checkpoint at ") {
+			went++
+		}
+		how = "--continue"
+	}
+	if went == 0 {
+		t.Error("no process went on from a checkpoint")
+	}
+	code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", "out")
+	expectCode(t, cli.ExitDone, code, errs)
+	expectSame(t, "whole", "out", "plan.yaml", "curve.csv", "links.csv", "updates.csv", "runs/0000/run.json",
+		"runs/0000/events.jsonl", "runs/0000/model.safetensors")
+	if left := checkpoints(t, "out/runs/0000"); len(left) > 0 {
+		t.Errorf("a finished run has checkpoints: %v", left)
+	}
+}
+
+// A checkpoint is for the very file of the program that made it, whatever the plan is called.
+func TestRunOfAnotherProgramBeginsAnew(t *testing.T) {
+	plan := edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}") + "checkpoint: {every: 1s, keep: 1}\n"
+	enter(t, plan)
+	p := newProgram(t, "run", "plan.yaml", "--out", "out")
+	p.start(t)
+	await(t, "checkpoint", func() bool { return len(checkpoints(t, "out/runs/0000")) > 0 })
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.end(t)
+	own, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("other", append(own, 0), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	if err := os.CopyFS("out2", os.DirFS("out")); err != nil {
+		t.Fatal(err)
+	}
+	other := newProgram(t, "run", "plan.yaml", "--continue", "out2")
+	other.Path = "./other"
+	other.start(t)
+	if status := other.end(t); status.ExitStatus() != cli.ExitDone {
+		t.Fatal(other.errs.String())
+	}
+	if told := other.errs.String(); !strings.Contains(told, "cannot be used: it was made by another program, or with "+
+		"other data\nrun 0 begins anew\n") {
+		t.Errorf("told:\n%s", told)
+	}
+	write(t, "renamed/plan.yaml", "# a note\n"+plan)
+	code, _, errs := gradwire(t, "run", "renamed/plan.yaml", "--continue", "out")
+	expectCode(t, cli.ExitDone, code, errs)
+	if !strings.Contains(errs, "run 0 goes on from its checkpoint at ") {
+		t.Errorf("told:\n%s", errs)
+	}
+	expectSame(t, "out", "out2", "curve.csv", "runs/0000/run.json", "runs/0000/model.safetensors")
+}
+
+func TestRunGoesOnFromTheNewestCheckpointThatIsWhole(t *testing.T) {
+	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}")+"checkpoint: {every: 1s}\n")
+	p := newProgram(t, "run", "plan.yaml", "--out", "out")
+	p.start(t)
+	await(t, "three checkpoints", func() bool { return len(checkpoints(t, "out/runs/0000")) >= 3 })
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	p.end(t)
+	names := checkpoints(t, "out/runs/0000")
+	newest, second := names[len(names)-1], names[len(names)-2]
+	b, err := os.ReadFile(newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2]++
+	write(t, newest, string(b))
+	if err := os.Truncate(second, 1000); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", "out")
+	expectCode(t, cli.ExitDone, code, errs)
+	for _, want := range []string{
+		filepath.Base(newest) + ": the checkpoint is damaged: its checksum differs",
+		filepath.Base(second) + ": the checkpoint is damaged: its checksum differs",
+		"run 0 goes on from its checkpoint at ",
+	} {
+		if !strings.Contains(errs, want) {
+			t.Errorf("%q is not told in:\n%s", want, errs)
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/checkpoint/image"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// pinger sends its neighbour a message a second, and counts what comes.
+type pinger struct {
+	env    actors.Env
+	count  int
+	habit  func(p *pinger, ctx actor.Context) `image:"-"` // on its first message
+	hidden func()
+}
+
+type bell struct{}
+
+func (p *pinger) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		p.env.After(time.Second, bell{})
+	case bell:
+		p.env.After(time.Second, bell{})
+		ctx.Send(pid(p.env, 1-p.env.Node()), chunk(uint32(p.count)))
+	case *protos.Message:
+		m.Release()
+		if p.count++; p.count == 1 && p.habit != nil {
+			p.habit(p, ctx)
+		}
+	}
+}
+
+// ender ends the run after so many rings.
+type ender struct {
+	env   actors.Env
+	left  int
+	world world.Control `image:"kept"`
+}
+
+func (e *ender) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started, bell:
+		if e.left--; e.left < 0 {
+			e.world.Finish()
+		}
+		e.env.After(time.Second, bell{})
+	}
+}
+
+// pingers are two of them for some seconds.
+func pingers(nodes, seconds int, habit func(p *pinger, ctx actor.Context)) sim.Config {
+	d := &world.Deployment{Seed: 1, Bounded: true}
+	for i := range nodes {
+		d.Nodes = append(d.Nodes, world.Node{Name: string(rune('a' + i)), Role: "peer", Profile: world.Unlimited,
+			Kind: func(env actors.Env) (actor.Actor, error) { return &pinger{env: env, habit: habit}, nil }})
+	}
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
+		return &ender{env: env, left: seconds, world: control}, nil
+	}
+	n := link.New(1, d.Names())
+	n.SetDefault(link.Config{Delay: link.Constant{Delay: 1500 * time.Millisecond}})
+	return sim.Config{Deployment: d, Network: n}
+}
+
+func TestWorldGoesOnFromEachOfItsStates(t *testing.T) {
+	run := func(w *sim.World, err error) sim.Result {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := w.Run(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	want := run(sim.New(pingers(2, 20, nil)))
+	var states [][]byte
+	var instants []time.Duration
+	c := pingers(2, 20, nil)
+	c.Checkpoints = &sim.Checkpoints{Every: 1300 * time.Millisecond, Save: func(at time.Duration, state []byte) error {
+		states, instants = append(states, state), append(instants, at)
+		return nil
+	}}
+	if r := run(sim.New(c)); r.Digest != want.Digest || r.Events != want.Events {
+		t.Errorf("with checkpoints %+v, without %+v", r, want)
+	}
+	if len(states) < 10 || instants[0] != 1300*time.Millisecond || instants[1] != 2600*time.Millisecond {
+		t.Errorf("states of the instants %v", instants)
+	}
+	for i, state := range states {
+		r := run(sim.Restore(pingers(2, 20, nil), state))
+		if r.Digest != want.Digest || r.Events != want.Events || r.Now != want.Now {
+			t.Errorf("from %v: %+v, want %+v", instants[i], r, want)
+		}
+	}
+	if _, err := sim.Restore(pingers(3, 20, nil), states[0]); !errors.Is(err, image.ErrOther) {
+		t.Errorf("of more nodes: %v", err)
+	}
+}
+
+func TestErrorOfSavingEndsTheRun(t *testing.T) {
+	full := errors.New("the disk is full")
+	c := pingers(2, 20, nil)
+	c.Checkpoints = &sim.Checkpoints{Every: 2 * time.Second, Save: func(time.Duration, []byte) error { return full }}
+	w, err := sim.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := w.Run(context.Background()); !errors.Is(err, full) || r.Now > 3*time.Second {
+		t.Errorf("at %v: %v", r.Now, err)
+	}
+}
+
+// What an actor has with protoactor, and functions, are not in a checkpoint: a run is not saved
+// without them.
+func TestRunThatCannotBeSavedWholeIsNotSaved(t *testing.T) {
+	child := actor.PropsFromFunc(func(actor.Context) {})
+	for what, c := range map[string]struct {
+		habit func(p *pinger, ctx actor.Context)
+		want  string
+	}{
+		"function": {func(p *pinger, _ actor.Context) { p.hidden = func() {} }, "pinger.hidden is a func"},
+		"child":    {func(_ *pinger, ctx actor.Context) { ctx.Spawn(child) }, "spawned others"},
+		"watch":    {func(p *pinger, ctx actor.Context) { ctx.Watch(pid(p.env, 1-p.env.Node())) }, "is watched"},
+		"end":      {func(_ *pinger, ctx actor.Context) { ctx.Stop(ctx.Self()) }, "has ended itself"},
+		"future": {func(p *pinger, ctx actor.Context) {
+			ctx.RequestFuture(pid(p.env, 1-p.env.Node()), chunk(7), -1)
+		}, "a future"},
+	} {
+		config := pingers(2, 20, c.habit)
+		config.Checkpoints = &sim.Checkpoints{Every: 5 * time.Second, Save: func(at time.Duration, _ []byte) error {
+			t.Errorf("%s: saved at %v", what, at)
+			return nil
+		}}
+		w, err := sim.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Run(context.Background()); err == nil || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "cannot be saved") {
+			t.Errorf("%s: %v, want %q", what, err, c.want)
+		}
+	}
+}
