@@ -139,7 +139,7 @@ var conditions = map[string][]string{
 	"strict": {"name=strict"},
 	"disturbed": {"network.default={delay: {kind: uniform, range: 1ms..9ms}, reorder: true, repeat: 10%, " +
 		"loss: {kind: drop, probability: 10%}}"},
-	threads:  {"nodes.n3.compute={step: 12ms, threads: 2, cores: 2}", "train.optimizer={kind: sgd}"},
+	threads: {"nodes.n3.compute={step: 12ms, threads: 2, cores: 2}", "train.optimizer={kind: sgd}"},
 	"fair": {"network.share=fair", "nodes.n3.uplink={kind: mobile, line: lte-driving-up}", "evaluate.early=true",
 		"evaluate.target=90%"},
 	"churn": {
