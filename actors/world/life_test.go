@@ -35,8 +35,8 @@ func (s *stage) do(what ...world.NodeEvent) {
 	}
 }
 
-// TestWhoIsKilledWhileItLeavesIsGone kills a node that hands over, and that was to come back as soon
-// as it has.
+// TestWhoIsKilledWhileItLeavesIsGone kills a node that hands over, and that was to come back as
+// soon as it has.
 func TestWhoIsKilledWhileItLeavesIsGone(t *testing.T) {
 	s := &stage{}
 	s.cycle = world.NewLifeCycle(s, &world.Deployment{Nodes: make([]world.Node, 1)})

@@ -164,7 +164,8 @@ func TestFaultsHappenInRealTime(t *testing.T) {
 		{"step", "w1", 1.1, 10, 1, 100}, {"update", "w3", 1.1, 10, 1, 100},
 	} {
 		if n := count(events, x.kind, x.node, x.from, x.to); n < x.least || n > x.most {
-			t.Errorf("%d events %s of %s from %v to %v s, want %d to %d", n, x.kind, x.node, x.from, x.to, x.least, x.most)
+			t.Errorf("%d events %s of %s from %v to %v s, want %d to %d", n, x.kind, x.node, x.from, x.to, x.least,
+				x.most)
 		}
 	}
 }

@@ -87,6 +87,7 @@ type Point struct {
 	// candidates are what can be chosen for the point; none once that has been done, or if there is
 	// nothing to choose.
 	candidates []candidate
+	blind      bool // its models are not looked at: every verdict is nothing
 }
 
 // Points resolves every point of the plan; a nil catalog stands for catalog.Default().

@@ -15,8 +15,8 @@ type Cut struct {
 	Sides []int8
 }
 
-// severs reports whether a cut is between two nodes. The coordinator, behind the last node, is on no
-// side.
+// severs reports whether a cut is between two nodes. The coordinator, behind the last node, is on
+// no side.
 func (c *Cut) severs(from, to int32) bool {
 	return int(max(from, to)) < len(c.Sides) && c.Sides[from] != c.Sides[to] && c.Sides[from] != 0 && c.Sides[to] != 0
 }

@@ -48,8 +48,8 @@ func Check(p *plan.Plan, roles []string) error {
 // without faults is returned as it is.
 //
 // What strikes a node is drawn from streams of the seed, the node's name and the kind of fault
-// alone: adding a node or another kind moves no other fault. A fault that strikes a node while it is
-// away does not happen. Nodes that the schedule has come or go are struck by none.
+// alone: adding a node or another kind moves no other fault. A fault that strikes a node while it
+// is away does not happen. Nodes that the schedule has come or go are struck by none.
 func Schedule(p *plan.Plan, roles []string, seed uint64) *plan.Plan {
 	if p.Faults == nil {
 		return p

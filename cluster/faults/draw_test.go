@@ -162,8 +162,8 @@ func TestASwizzleTakesNodesAwayAndBackInOtherOrders(t *testing.T) {
 		}
 	}
 	if orders[true] < 100 || orders[false] < 100 {
-		t.Errorf("of %d cuts the one that came first ended first %d times, and last %d times", len(changes), orders[true],
-			orders[false])
+		t.Errorf("of %d cuts the one that came first ended first %d times, and last %d times", len(changes),
+			orders[true], orders[false])
 	}
 	for _, c := range drawn(t, 1, "faults: {swizzle: {mtbf: 100s, for: 10s, do: pause}}\n") {
 		if c.Do != plan.Pause || c.Node == "" || c.Cut != nil {

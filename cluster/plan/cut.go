@@ -8,9 +8,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
-// Cut are the sides of a cut, one or two, each the names of nodes, groups or sites. Messages between
-// nodes of the two are as during an outage of their links, both ways; of one side alone, those
-// between its nodes and all others. What reaches the coordinator still does.
+// Cut are the sides of a cut, one or two, each the names of nodes, groups or sites. Messages
+// between nodes of the two are as during an outage of their links, both ways; of one side alone,
+// those between its nodes and all others. What reaches the coordinator still does.
 type Cut [][]string
 
 const cutForms = "accepted are [a, b], of which either may be a list of several, and a name alone, which is cut off " +

@@ -26,8 +26,8 @@ type Faults struct {
 
 // Struck says whom a fault strikes and how often.
 type Struck struct {
-	// MTBF is the mean time between two faults, exponentially distributed: of each node, from when it
-	// is over the one before, or, of a fault of several nodes, of them together.
+	// MTBF is the mean time between two faults, exponentially distributed: of each node, from when
+	// it is over the one before, or, of a fault of several nodes, of them together.
 	MTBF unit.Duration `plan:"mtbf,required" range:">0s" doc:"mean time between failures, exponentially distributed, from the end of one to the next: of each node; with cut and swizzle of all together"`
 	// Nodes are names of nodes, groups or roles. Empty stands for all nodes.
 	Nodes Who `plan:"nodes,omitzero" doc:"whom it strikes: nodes, groups or roles, one or a list; default: all nodes"`
@@ -137,8 +137,8 @@ func (c *check) faults(p *Plan) {
 	strikes := 0.0
 	for i, s := range struck {
 		if strikes += float64(p.Horizon()) / float64(s.MTBF) * float64(len(p.Nodes)); strikes > MaxNodeEvents {
-			c.errorf(at.At(names[i]), "up to here more than %d faults of single nodes can be expected until %s; give a "+
-				"longer mtbf", MaxNodeEvents, p.Horizon())
+			c.errorf(at.At(names[i]), "up to here more than %d faults of single nodes can be expected until %s; give "+
+				"a longer mtbf", MaxNodeEvents, p.Horizon())
 			return
 		}
 	}
@@ -152,8 +152,8 @@ func (c *check) faults(p *Plan) {
 	}
 }
 
-// Whom returns the positions of the nodes that are named, ascending, given the role of each node, and
-// the first name that is none of a node, a group or a role; empty if there is none.
+// Whom returns the positions of the nodes that are named, ascending, given the role of each node,
+// and the first name that is none of a node, a group or a role; empty if there is none.
 func (p *Plan) Whom(w Who, roles []string) (nodes []int, unknown string) {
 	named := p.Names()
 	if len(w) == 0 {

@@ -57,7 +57,8 @@ type Change struct {
 	// members. One that joins before anything else happens to it is absent when the run begins.
 	// [Coordinator] can crash, leave or pause too, of which the first two end the run.
 	Node string `plan:"node,omitzero" doc:"the node, or group, to which something happens; the coordinator too"`
-	// Do is Down or Up for links, and for a node Crash, Leave, Join, Pause, Restart, Slow or Preempt.
+	// Do is Down or Up for links, and for a node Crash, Leave, Join, Pause, Restart, Slow or
+	// Preempt.
 	Do string `plan:"do,omitzero" doc:"down or up for links; crash, leave, join, pause, restart, slow or preempt for a node"`
 	// For is how long a Pause, a Slow or a Cut lasts, and how long a node is away that a Restart
 	// has crash, or a Preempt end. 0 means after a Preempt that the node does not come back.

@@ -97,7 +97,8 @@ func (*Stop) RefineSchema(s *settings.Schema) {
 func (*Change) RefineSchema(s *settings.Schema) {
 	s.Properties.Get("link").MinItems, s.Properties.Get("link").MaxItems = 2, 2
 	node, topology := s.Only("at", "node", "do", "for", "factor", "notice"), s.Only("at", "topology")
-	cut, link := s.Only("at", "cut", "for"), s.Only("at", "link", "from", "to", "delay", "rate", "loss", "reorder", "do")
+	cut := s.Only("at", "cut", "for")
+	link := s.Only("at", "link", "from", "to", "delay", "rate", "loss", "reorder", "do")
 	being := func(key string, words ...string) *settings.Schema {
 		one := *s.Properties.Get(key)
 		for _, word := range words {
@@ -114,7 +115,8 @@ func (*Change) RefineSchema(s *settings.Schema) {
 		{If: being("node", Coordinator), Then: being("do", Crash, Leave, Pause)}}
 	cut.Required = []string{"for"}
 	link.Properties.Get("do").Enum = []any{Down, Up}
-	link.AllOf = []*settings.Schema{eitherWay("link"), {AnyOf: settings.NeedsOne("delay", "rate", "loss", "reorder", "do")}}
+	changes := settings.NeedsOne("delay", "rate", "loss", "reorder", "do")
+	link.AllOf = []*settings.Schema{eitherWay("link"), {AnyOf: changes}}
 	s.If, s.Then = &settings.Schema{Required: []string{"node"}}, node
 	s.Else = &settings.Schema{If: &settings.Schema{Required: []string{"topology"}}, Then: topology,
 		Else: &settings.Schema{If: &settings.Schema{Required: []string{"cut"}}, Then: cut, Else: link}}

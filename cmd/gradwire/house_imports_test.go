@@ -105,7 +105,7 @@ var table = map[string]string{
 		"datasets/..." + message,
 	"cluster/record/stats": gonum,
 
-	"cluster/record": "actors actors/world cluster/record/choosing cluster/record/lockfile " +
+	"cluster/record": "actors actors/world cluster/record/choosing cluster/record/goodput cluster/record/lockfile " +
 		"cluster/record/safetensors cluster/record/stats",
 	"cluster/record/choosing":    "",
 	"cluster/record/lockfile":    "",
@@ -126,7 +126,8 @@ var table = map[string]string{
 		"datasets nn",
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
 	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/faults cluster/sim cluster/live cluster/record " +
-		"cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
+		"cluster/record/choosing cluster/record/goodput cluster/record/safetensors cluster/saved cluster/link " +
+		"cluster/link/rate " +
 		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
 		"actors/coordinator nn nn/kernel datasets " +
 		"protos" + mailbox + xxhash,
