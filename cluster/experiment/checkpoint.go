@@ -4,35 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/sim"
 )
-
-// errRestore says that a run cannot go on from a checkpoint.
-var errRestore = errors.New("cannot be used")
-
-// saves are the checkpoints of a run.
-type saves struct {
-	folder *checkpoint.Folder
-	from   *checkpoint.State // where the run goes on; nil at its beginning
-	told   func()            // called when it does
-}
-
-// counted counts what is written.
-type counted struct {
-	io.WriteCloser
-	bytes int64
-}
-
-func (c *counted) Write(b []byte) (int, error) {
-	n, err := c.WriteCloser.Write(b)
-	c.bytes += int64(n)
-	return n, err
-}
 
 // checkClock refuses checkpoints where time is not virtual.
 func (r *Runner) checkClock() error {
@@ -62,7 +39,9 @@ func (r *Runner) play(ctx context.Context, next run) (_ *Stage, _ Outcome, failu
 			return nil, Outcome{}, nil, err
 		}
 		if folder != nil {
-			s.saves = &saves{folder: folder}
+			s.saves = &checkpoint.Run{Folder: folder, Told: func(at time.Duration) {
+				r.note(fmt.Sprintf("run %d goes on from its checkpoint at %v", next.number, at))
+			}}
 		}
 		if len(names) == 0 {
 			if err := r.observe(s, next, 0); err != nil {
@@ -72,7 +51,7 @@ func (r *Runner) play(ctx context.Context, next run) (_ *Stage, _ Outcome, failu
 			return s, out, failure, nil
 		}
 		out, failure := r.goOn(ctx, next, s, names[0])
-		if !errors.Is(failure, errRestore) {
+		if !errors.Is(failure, checkpoint.ErrUnusable) {
 			return s, out, failure, nil
 		}
 		if err := s.close(); err != nil {
@@ -85,18 +64,15 @@ func (r *Runner) play(ctx context.Context, next run) (_ *Stage, _ Outcome, failu
 	}
 }
 
-// goOn lets a run happen from a checkpoint on. The error wraps errRestore if that cannot be used.
+// goOn lets a run happen from a checkpoint on. The error wraps checkpoint.ErrUnusable if that cannot be used.
 func (r *Runner) goOn(ctx context.Context, next run, s *Stage, name string) (Outcome, error) {
 	from, err := checkpoint.Read(name)
 	if err != nil {
-		return Outcome{}, fmt.Errorf("its checkpoint %w: %w", errRestore, err)
+		return Outcome{}, fmt.Errorf("its checkpoint %w: %w", checkpoint.ErrUnusable, err)
 	}
-	s.saves.from = &from
+	s.saves.From = &from
 	if err := r.observe(s, next, from.Events); err != nil {
-		return Outcome{}, fmt.Errorf("its checkpoint at %v %w: %w", from.At, errRestore, err)
-	}
-	s.saves.told = func() {
-		r.note(fmt.Sprintf("run %d goes on from its checkpoint at %v", next.number, from.At))
+		return Outcome{}, fmt.Errorf("its checkpoint at %v %w: %w", from.At, checkpoint.ErrUnusable, err)
 	}
 	return r.Venue.Play(ctx, s)
 }
@@ -120,20 +96,12 @@ func (r *Runner) checkpoints(next run) *checkpoint.Folder {
 // close waits for what is being written, and ends the file of events.
 func (s *Stage) close() (err error) {
 	if s.saves != nil {
-		err = s.saves.folder.Wait()
+		err = s.saves.Folder.Wait()
 	}
 	if s.events != nil {
 		err = errors.Join(err, s.events.Close())
 	}
 	return err
-}
-
-// remove removes the checkpoints of a run that is saved.
-func (s *saves) remove() error {
-	if s == nil {
-		return nil
-	}
-	return s.folder.Remove()
 }
 
 // simulate makes the virtual world of the stage, which goes on where it was saved if it was.
@@ -142,27 +110,9 @@ func (s *Stage) simulate() (*sim.World, error) {
 	if s.saves == nil {
 		return sim.New(c)
 	}
-	every := time.Duration(s.Point.Spec.Plan.Checkpoint.Every)
-	s.saved(&c, every, func(at time.Duration, world []byte) error {
-		state := checkpoint.State{At: at, World: world}
-		if err := s.Collector.Flush(); err != nil {
-			return err
-		}
-		if s.events != nil {
-			state.Events = s.events.bytes
-		}
-		return s.saves.folder.Save(state)
-	})
-	if s.saves.from == nil {
-		return sim.New(c)
-	}
-	w, err := sim.Restore(c, s.saves.from.World)
-	if err != nil {
-		return nil, fmt.Errorf("its checkpoint at %v %w: %w", s.saves.from.At, errRestore, err)
-	}
-	s.saves.from.World = nil
-	s.saves.told()
-	return w, nil
+	s.saved(&c, time.Duration(s.Point.Spec.Plan.Checkpoint.Every), nil)
+	s.saves.Events, s.saves.Flush = s.events, s.Collector.Flush
+	return s.saves.World(c)
 }
 
 // simulation is the stage as a virtual world takes it.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/faults"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -391,8 +392,8 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 	if err := r.folder.SaveRun(next.number, *row, data, models); err != nil {
 		return wrap(err)
 	}
-	if failure == nil {
-		if err := s.saves.remove(); err != nil {
+	if failure == nil && s.saves != nil {
+		if err := s.saves.Folder.Remove(); err != nil {
 			return wrap(err)
 		}
 	}
@@ -416,7 +417,7 @@ func (r *Runner) observe(s *Stage, next run, events int64) error {
 		if err != nil {
 			return err
 		}
-		s.events = &counted{w, events}
+		s.events = &checkpoint.Counted{WriteCloser: w, Bytes: events}
 		config.Events = s.events
 	}
 	s.observe(config)

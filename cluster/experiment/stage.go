@@ -16,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/faults"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -287,10 +288,10 @@ type Stage struct {
 
 	holders []int // nodes that hold a model
 	result  coordinator.Result
-	state   []any         // pointers to what changes with the run besides its world
-	saves   *saves        // nil where no state is saved
-	events  *counted      // nil where they are not kept
-	tally   *faults.Tally // nil where nothing disturbs the run
+	state   []any               // pointers to what changes with the run besides its world
+	saves   *checkpoint.Run     // nil where no state is saved
+	events  *checkpoint.Counted // nil where they are not kept
+	tally   *faults.Tally       // nil where nothing disturbs the run
 }
 
 // Stage makes the deployment of a point.

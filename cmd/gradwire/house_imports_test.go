@@ -80,7 +80,7 @@ var table = map[string]string{
 	"cluster/door": "actors cluster/wire cluster/link github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue":            "",
-	"cluster/checkpoint":       xxhash,
+	"cluster/checkpoint":       "cluster/sim" + xxhash,
 	"cluster/checkpoint/image": xxhash,
 	"cluster/sim": "actors actors/world cluster/checkpoint/image cluster/door cluster/link cluster/queue " +
 		"cluster/wire" + mailbox + message + xxhash,
