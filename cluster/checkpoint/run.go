@@ -18,8 +18,8 @@ type Run struct {
 	Folder *Folder
 	// From is where it goes on; nil for its beginning. It is nil again when it has begun to.
 	From *State
-	// Events counts what is written of its events; nil where they are not kept. Flush writes out what
-	// is held back of them.
+	// Events counts what is written of its events; nil where they are not kept. Flush writes out
+	// what is held back of them.
 	Events *Counted
 	Flush  func() error
 	// Told is called when the run goes on from an instant.

@@ -64,7 +64,8 @@ func (r *Runner) play(ctx context.Context, next run) (_ *Stage, _ Outcome, failu
 	}
 }
 
-// goOn lets a run happen from a checkpoint on. The error wraps checkpoint.ErrUnusable if that cannot be used.
+// goOn lets a run happen from a checkpoint on. The error wraps [checkpoint.ErrUnusable] if that
+// cannot be used.
 func (r *Runner) goOn(ctx context.Context, next run, s *Stage, name string) (Outcome, error) {
 	from, err := checkpoint.Read(name)
 	if err != nil {
