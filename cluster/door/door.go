@@ -137,17 +137,22 @@ func (d *Door) unsendable(source, destination int32, target string, err error) e
 	return fmt.Errorf("%s to %s/%s: %w", d.nodes[source], d.nodes[destination], target, err)
 }
 
-// Losses says on which edges, or from which nodes, how many messages were lost, which is the usual
-// cause of a standstill. It is empty if none were.
+// Losses says on which edges, or from which nodes, how many messages were lost, or take longer than
+// any run, which are the usual causes of a standstill. It is empty if none were.
 func (d *Door) Losses() string {
 	text := ""
 	for _, c := range d.network.Used() {
-		switch {
-		case c.Dropped == 0:
-		case c.Destination == link.Anyone:
-			text += fmt.Sprintf("; lost from %s: %d", d.nodes[c.Source], c.Dropped)
-		default:
-			text += fmt.Sprintf("; lost from %s to %s: %d", d.nodes[c.Source], d.nodes[c.Destination], c.Dropped)
+		way := d.nodes[c.Source]
+		if c.Destination != link.Anyone {
+			way += " to " + d.nodes[c.Destination]
+		}
+		late := d.network.Late(c.Source, c.Destination)
+		if lost := c.Dropped - late; lost > 0 {
+			text += fmt.Sprintf("; lost from %s: %d", way, lost)
+		}
+		if late > 0 {
+			text += fmt.Sprintf("; under way from %s beyond %gh, the end of any run: %d", way,
+				link.Horizon.Hours(), late)
 		}
 	}
 	return text

@@ -150,6 +150,29 @@ func stepsPerSecond(s *catalog.Spec, node int) float64 {
 		return float64(c.Speed) * float64(max(c.Cores, 1)) / s.Model.Work(s.Batch)
 	case *c.Step > 0:
 		return float64(max(c.Threads, 1)) / time.Duration(*c.Step).Seconds()
+	case s.Delays():
+		return 0 // as many as the links let through
 	}
-	return 0
+	return updatesPerSecond(s) / float64(trainers(s))
+}
+
+// updatesPerSecond is how many updates the nodes that do not train make of a model in a second of
+// virtual time, which is all that steps without a time wait for where no message takes any.
+func updatesPerSecond(s *catalog.Spec) (sum float64) {
+	for i, r := range s.Roles {
+		if c := &s.Plan.Nodes[i].Compute; !r.Trains && !c.Native && c.Step == nil {
+			sum += float64(c.Speed) * float64(max(c.Cores, 1)) / s.Method.New(0).Work(s.Model.Params())
+		}
+	}
+	return sum
+}
+
+// trainers is how many nodes train.
+func trainers(s *catalog.Spec) (n int) {
+	for _, r := range s.Roles {
+		if r.Trains {
+			n++
+		}
+	}
+	return n
 }

@@ -104,6 +104,14 @@ func TestEstimateCountsStepsAndMessages(t *testing.T) {
 	if all.Second < 10*one.Second {
 		t.Errorf("one neighbour %v, all 99 %v", one.Second, all.Second)
 	}
+	served := []string{"architecture={kind: parameter-server, roles: {server: added}}", "nodes.n.compute.step=0s"}
+	// The server makes 10¹⁰ ÷ (2 · (93 · 5 + 5)) updates a second, each for a step of over 10 µs.
+	if none := estimate(append(served, "network.default.delay=0s")...); none.Second < 100*time.Second {
+		t.Errorf("steps that only the server's work holds up: %v", none.Second)
+	}
+	if delayed := estimate(served...); delayed.Second != 0 {
+		t.Errorf("steps that links hold up: %v", delayed.Second)
+	}
 	if native := estimate("nodes.n.compute=native"); native.Second != 0 {
 		t.Errorf("as fast as the machine: %v", native.Second)
 	}

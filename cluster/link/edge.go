@@ -117,6 +117,7 @@ func (e *Edge) depart(departure time.Duration, number uint64, size, tries int, l
 	}
 	arrival := departure + delay
 	if lost || arrival > Horizon {
+		e.noteLate(arrival)
 		e.stats.Dropped++
 		e.stats.Lost++
 		e.stats.DroppedBytes += int64(size)

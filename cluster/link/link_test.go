@@ -445,6 +445,11 @@ func TestMessagesBeyondTheHorizonAreLost(t *testing.T) {
 			t.Fatalf("received at %v", got)
 		}
 	}
+	lost := e.Stats().Lost
+	if late, all, back := n.Late(0, 1), n.Late(0, link.Anyone), n.Late(1, 0); lost != 10 || late != lost ||
+		all != lost || back != 0 {
+		t.Errorf("%d lost, %d of them because they are late, %d to anyone, %d back", lost, late, all, back)
+	}
 	n.SetUplink(0, rate.Constant(0))
 	n.Set(0, 1, link.Config{})
 	if got := e.Send(time.Second, 1); got.Lost {

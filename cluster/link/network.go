@@ -34,6 +34,8 @@ type Network struct {
 	free     []*Edge    // to be used again
 	kept     []*Edge    // scratch of sweep
 	shared   *shared    // nil where messages wait for each other
+
+	late map[[2]int32]int64 // lost because they would arrive after Horizon, by source and destination
 }
 
 // node is a node's side of the network: its shared queues and the edges that lead out of it.

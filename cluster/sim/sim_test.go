@@ -517,8 +517,14 @@ func TestControlMessageIsHandledAheadOfWhatABusyActorHasWaiting(t *testing.T) {
 func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing.T) {
 	lose := link.Config{Delay: link.Constant{Delay: time.Millisecond},
 		Loss: link.Loss{Probability: 1, Drop: true, Attempts: 1}}
-	for _, bounded := range []bool{false, true} {
-		d := &world.Deployment{Bounded: bounded}
+	late := link.Config{Delay: link.Constant{Delay: time.Millisecond}, Rate: rate.Constant(1e-300)}
+	const beyond = "under way from n0 to n1 beyond 876000h, the end of any run: 1"
+	for _, x := range []struct {
+		link    link.Config
+		bounded bool
+		want    string
+	}{{lose, false, "lost from n0 to n1: 1"}, {lose, true, ""}, {late, false, beyond}} {
+		d := &world.Deployment{Bounded: x.bounded}
 		for i := range 2 {
 			h := handler(func(ctx actor.Context, env actors.Env) {
 				if _, ok := ctx.Message().(*actor.Started); ok && i == 0 {
@@ -538,18 +544,18 @@ func TestUnboundedRunWithNothingButTheCoordinatorsTimersIsAStandstill(t *testing
 			}), nil
 		}
 		network := link.New(1, []string{"n0", "n1", actors.Coordinator})
-		network.SetDefault(lose)
+		network.SetDefault(x.link)
 		w, err := sim.New(sim.Config{Deployment: d, Network: network})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = w.Run(context.Background())
 		switch {
-		case bounded && err != nil:
+		case x.bounded && err != nil:
 			t.Errorf("a bounded run failed: %v", err)
-		case !bounded && (!errors.Is(err, world.ErrStandstill) ||
-			!strings.Contains(err.Error(), "lost from n0 to n1: 1")):
-			t.Errorf("error %v, want a standstill that names the edge with the loss", err)
+		case !x.bounded && (!errors.Is(err, world.ErrStandstill) || !strings.Contains(err.Error(), "; "+x.want) ||
+			strings.Contains(err.Error(), "lost from") != (x.want != beyond)):
+			t.Errorf("error %v, want a standstill that says: %s", err, x.want)
 		}
 	}
 }

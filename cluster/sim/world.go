@@ -288,6 +288,11 @@ func (w *World) next() {
 	if s.what == vacant || (w.halted && !w.leads(&s)) || w.outlived(&s) {
 		return
 	}
+	if at > link.Horizon {
+		w.fail(fmt.Errorf("at %v: virtual time ends %v after its beginning: nothing is to happen before, and nobody "+
+			"has ended the run", w.now, link.Horizon))
+		return
+	}
 	if at > w.now {
 		w.now, w.turns = at, 0
 	}
@@ -400,8 +405,12 @@ func (w *World) count(s *slot, entries int) {
 	}
 }
 
-// enter puts a slot into the calendar.
+// enter puts a slot into the calendar. An instant before the present one is a sum that has
+// overflowed.
 func (w *World) enter(at time.Duration, s slot) (id uint64) {
+	if at < w.now {
+		at = link.Forever
+	}
 	w.count(&s, 1)
 	item, id := w.calendar.Enter(at)
 	*item = s
