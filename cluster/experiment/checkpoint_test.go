@@ -157,6 +157,8 @@ var conditions = map[string][]string{
 		"faults={cut: {mtbf: 200ms, for: 30ms, nodes: [n3, n2]}, until: 250ms}",
 		"detect=15ms",
 	},
+	"lossy": {"network.default={delay: {kind: uniform, range: 3ms..9ms}, rate: 3 Mbit/s, " +
+		"loss: {kind: drop, probability: 10%}}"},
 	"churn": {
 		"schedule=[{at: 50ms, node: n4, do: crash}, {at: 100ms, node: n3, do: pause, for: 60ms}, " +
 			"{at: 150ms, link: [n2, n3], delay: 20ms}, {at: 170ms, node: n4, do: join}, " +

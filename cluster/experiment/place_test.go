@@ -93,8 +93,11 @@ func TestDeploymentIsLossyWhereALinkDropsMessages(t *testing.T) {
 		"schedule=[{at: 1s, from: s, to: w, loss: {probability: 1%}}]":                 false,
 		"schedule=[{at: 1s, from: s, to: w, do: down}, {at: 2s, node: w1, do: leave}]": false,
 	} {
-		if got := placed(t, moving, 1, set).Lossy; got != want {
-			t.Errorf("%s: lossy is %v", set, got)
+		for delivery, reliable := range map[string]bool{"as-is": false, "reliable": true} {
+			got := placed(t, moving, 1, set, "architecture.delivery="+delivery)
+			if got.Lossy != want || got.Reliable != reliable {
+				t.Errorf("%s, %s: lossy is %v, reliable %v", set, delivery, got.Lossy, got.Reliable)
+			}
 		}
 	}
 }

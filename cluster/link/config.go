@@ -37,6 +37,9 @@ type Config struct {
 	Loss Loss `plan:"loss,omitzero"`
 	// Reorder lets a message overtake an earlier one that drew a longer delay.
 	Reorder bool `plan:"reorder" doc:"whether a message may overtake one that was sent before it"`
+	// Repeat is how likely a message that arrives does so twice: the second copy draws its own
+	// delay and loss is not asked again.
+	Repeat float64 `plan:"repeat,omitzero" unit:"fraction" doc:"share of the messages that arrive twice"`
 	// Outages are the times at which nothing departs, sorted and disjoint.
 	Outages []Outage `plan:"outages"`
 	// Intermittent are outages at random, beside those.
@@ -79,6 +82,15 @@ func (c Config) Validate() error {
 	}
 	return nil
 }
+
+// Loses reports whether messages may be lost for good, to be sent again by somebody else: dropped
+// by Loss or in an outage.
+func (c *Config) Loses() bool {
+	return c.Loss.Drop && (c.Loss.possible() || len(c.Outages) > 0 || c.Intermittent != (Intermittent{}))
+}
+
+// Disturbs reports whether messages may be lost for good, come twice or overtake each other.
+func (c *Config) Disturbs() bool { return c.Loses() || c.Reorder || c.Repeat > 0 }
 
 // within accepts least ≤ d ≤ MaxDelay for the field of that name of v.
 func within(v any, name string, d, least time.Duration) error {

@@ -72,7 +72,10 @@ func (e *env) Latency(node int) (d time.Duration) {
 	return d
 }
 
-func (e *env) Lossy() bool { return e.node.world.config.Deployment.Lossy }
+func (e *env) Lossy() bool {
+	w := e.node.world
+	return w.config.Deployment.Lossy && w.sessions == nil
+}
 
 func (e *env) After(d time.Duration, msg any) actors.Timer {
 	c, due := e.node.world.clock, e.life.now()+max(d, 0)

@@ -27,7 +27,7 @@ func (r *remote) Stop(*actor.PID)                             { r.send(wire.Syst
 // way is from one node to another.
 type way struct{ from, to int32 }
 
-func (r *remote) way() way { return way{r.source.node.index, r.destination.index} }
+func wayOf(p *door.Parcel) way { return way{p.Edge.Source(), p.Edge.Destination()} }
 
 // send takes a message through the door and onto its link.
 func (r *remote) send(kind wire.Kind, message any) {
@@ -41,39 +41,60 @@ func (r *remote) send(kind wire.Kind, message any) {
 	}
 	now := max(r.source.now(), source.passed)
 	source.passed = now
+	w.latest = max(w.latest, now)
 	p, err := w.door.Pass(now, source.index, r.destination.index, r.id, kind, message)
-	if err != nil || p.Lost {
+	if err != nil || p.Lost || p.Kept {
 		w.network.Unlock()
 		if err != nil {
 			w.fail(err)
 		}
 		return
 	}
-	if p.Ticket != 0 {
-		w.shares[p.Ticket] = shared{r, &p}
-		w.expect()
-		w.network.Unlock()
-		return
-	}
-	held := !r.destination.away && p.HasDownlink()
-	if p.Arrival == p.Sent && (!p.Emulated() || !held && w.underway[r.way()] == 0) {
+	if r.atOnce(&p) {
 		w.network.Unlock()
 		r.deliver(&p, 0)
 		return
 	}
-	r.hold(&p, held)
+	r.travel(&p)
 	w.network.Unlock()
+}
+
+// atOnce reports whether a parcel is due and nothing is before it.
+func (r *remote) atOnce(p *door.Parcel) bool {
+	if p.Arrival != p.Sent || p.Ticket != 0 || p.Again > 0 {
+		return false
+	}
+	return !p.Emulated() || !r.queues(p) && r.destination.world.underway[wayOf(p)] == 0
+}
+
+// queues reports whether a parcel has a downlink to pass in this world.
+func (r *remote) queues(p *door.Parcel) bool { return !r.destination.away && p.HasDownlink() }
+
+// travel puts a parcel, and its second copy if there is one, onto its way. Called under the lock.
+func (r *remote) travel(p *door.Parcel) {
+	w := r.destination.world
+	switch {
+	case p.Ticket != 0:
+		w.shares[p.Ticket] = shared{r, p}
+		w.expect()
+	case p.Again > 0:
+		second := p.Second()
+		r.hold(p, r.queues(p))
+		r.hold(&second, r.queues(&second))
+	default:
+		r.hold(p, r.queues(p))
+	}
 }
 
 // hold keeps a parcel until it is due. Entered under the lock: messages of one instant keep the
 // order of their sending, and one that is due at once does not overtake them.
 func (r *remote) hold(p *door.Parcel, downlink bool) {
-	w := r.source.node.world
+	w := r.destination.world
 	if downlink {
 		w.clock.At(p.Arrival, func() { r.receive(p) })
 		return
 	}
-	way := r.way()
+	way := wayOf(p)
 	w.underway[way]++
 	w.clock.Timed(p.Arrival, func(late time.Duration) {
 		r.deliver(p, late)
@@ -118,7 +139,7 @@ func (w *World) settle(now time.Duration) {
 			w.fail(err)
 		}
 		if !t.Lost {
-			s.by.hold(s.parcel, false)
+			s.by.travel(s.parcel)
 		}
 	}
 	w.expect()
@@ -145,6 +166,9 @@ func (r *remote) deliver(p *door.Parcel, late time.Duration) {
 		w.late.messages.add(late)
 	}
 	now := w.clock.Now()
+	if p.Answers() && !w.takeIn(p) {
+		return
+	}
 	p.Packet.SetLate(now - p.Arrival)
 	bring := w.enter
 	if to.away {
@@ -172,11 +196,16 @@ func (w *World) enter(to *node, p *door.Parcel, now time.Duration) (err error) {
 		w.lost.Add(1)
 		return nil
 	}
+	return to.open(p)
+}
+
+// open hands the message of a parcel to the actor that it is for.
+func (n *node) open(p *door.Parcel) error {
 	f, err := p.Packet.Frame()
 	if err != nil {
 		return err
 	}
 	p.Packet.Recycle()
-	to.life.Load().arrive(&f)
+	n.life.Load().arrive(&f)
 	return nil
 }

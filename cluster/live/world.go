@@ -127,6 +127,9 @@ type World struct {
 
 	network  sync.Mutex // guards door, links and cores, and lets no node change its life
 	door     *door.Door
+	sessions *door.Sessions   // nil where messages come as their links have them
+	next     []handed         // by the sessions, until the lock is free
+	latest   time.Duration    // when something was sent last
 	underway map[way]int      // messages that wait for the clock, but for those on their way to a downlink
 	shares   map[int32]shared // of which it is not known when they arrive, by ticket
 	expects  bool             // a call is entered for expected, which Network.Due was
@@ -202,6 +205,9 @@ func New(config Config) (*World, error) {
 	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, d)
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
 	w.door.Encodes = true
+	if d.Reliable && !partial {
+		w.sessions = w.door.KeepSessions(courier{w})
+	}
 	for i := range w.names {
 		w.addNode(int32(i))
 	}

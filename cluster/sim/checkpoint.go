@@ -37,7 +37,7 @@ func Restore(config Config, state []byte) (*World, error) {
 		case there == 1 && !w.cycle.There(i):
 			err = w.place(int32(i))
 		case there == 0 && w.cycle.There(i):
-			realm{w}.Remove(i)
+			realm{w}.Remove(i, false)
 		}
 		if err != nil {
 			return nil, err

@@ -109,7 +109,7 @@ func (e *env) Latency(node int) time.Duration {
 	return w.config.Network.Delay(e.node, int32(node), e.Now())
 }
 
-func (e *env) Lossy() bool { return e.world.config.Deployment.Lossy }
+func (e *env) Lossy() bool { return e.world.config.Deployment.Lossy && e.world.sessions == nil }
 
 func (e *env) Record(event actors.Event) {
 	w := e.world

@@ -60,6 +60,7 @@ var table = map[string]string{
 	"actors/world":       "actors" + mailbox + message,
 	"actors/coordinator": "actors actors/world actors/train" + mailbox + message + xxhash,
 	"actors/consistency": "cluster/plan/field",
+	"actors/session":     "",
 	"actors/ps":          architecture + " actors/consistency actors/ps/shards",
 	"actors/ps/shards":   "actors cluster/plan/field" + mailbox + message + xxhash,
 	"actors/ps/table":    "actors actors/ps/shards nn/optim" + mailbox + message + xxhash,
@@ -77,7 +78,8 @@ var table = map[string]string{
 	"cluster/link/rate":     "cluster/plan/field cluster/link/lines",
 	"cluster/link/lines":    "",
 	"cluster/wire":          "protos" + protobuf + xxhash,
-	"cluster/door": "actors cluster/wire cluster/link github.com/orcaman/concurrent-map " +
+	"cluster/door": "actors actors/session cluster/wire cluster/link google.golang.org/protobuf/types/known/emptypb " +
+		"github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue":            "",
 	"cluster/checkpoint":       "cluster/sim" + xxhash,
