@@ -143,6 +143,7 @@ func (l *LifeCycle) Happen(c *NodeChange) (crashed bool) {
 	case c.Do == Leave && there && l.leave(c.Node):
 	case c.Ends() && there:
 		l.realm.Remove(c.Node, c.Do == Leave)
+		l.returns[c.Node] = false
 		if c.Do == Crash {
 			l.unheard[c.Node] = c
 			return true

@@ -18,6 +18,8 @@ type Profile struct {
 	Step time.Duration
 	// Wander is how that time changes from one step to the next.
 	Wander Wander
+	// Slowdowns are when the node is slower than this.
+	Slowdowns []Slowdown
 }
 
 // Wander is a random walk: after each step the time of the next shifts by a uniform whole number of

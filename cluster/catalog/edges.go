@@ -164,7 +164,7 @@ func (l *Links) course(about []int32) *Course {
 		outages = append(outages, link.Outage{From: down.since, To: link.Forever})
 	}
 	if outages != nil {
-		c.Config.Outages = merge(append(slices.Clip(c.Config.Outages), outages...))
+		c.Config.Outages = link.MergeOutages(append(slices.Clip(c.Config.Outages), outages...))
 	}
 	config := c.Config
 	for _, i := range about {
@@ -187,6 +187,9 @@ func (e *entry) over(c link.Config) link.Config {
 	}
 	if e.change.Loss != nil {
 		c.Loss = e.config.Loss
+	}
+	if e.change.Reorder != nil {
+		c.Reorder = e.config.Reorder
 	}
 	return c
 }

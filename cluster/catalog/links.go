@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
@@ -277,6 +276,7 @@ func (c *Catalog) network(s *Spec) error {
 // change reads what the schedule does to links.
 func (c *Catalog) change(s *Spec, change *plan.Change) (e entry, err error) {
 	changed := plan.LinkSettings{Delay: change.Delay, Loss: change.Loss, Source: change.Source}
+	changed.Reorder = change.Reorder != nil && *change.Reorder
 	if change.Rate != nil {
 		changed.Rate = *change.Rate
 	}
@@ -332,21 +332,6 @@ func (c *Catalog) configure(l *plan.LinkSettings, base link.Config) (link.Config
 		}
 		config.Outages = append(config.Outages, link.Outage{From: from, To: from + time.Duration(o.For)})
 	}
-	config.Outages = merge(config.Outages)
+	config.Outages = link.MergeOutages(config.Outages)
 	return config, config.Validate()
-}
-
-// merge sorts outages and joins those that touch.
-func merge(outages []link.Outage) []link.Outage {
-	sorted := slices.SortedFunc(slices.Values(outages),
-		func(a, b link.Outage) int { return cmp.Compare(a.From, b.From) })
-	var merged []link.Outage
-	for _, o := range sorted {
-		if n := len(merged); n > 0 && o.From <= merged[n-1].To {
-			merged[n-1].To = max(merged[n-1].To, o.To)
-			continue
-		}
-		merged = append(merged, o)
-	}
-	return merged
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,7 @@ func checkCommand(c *catalog.Catalog, con *console) *cobra.Command {
 line and column. Data is not read. Say about what a run takes: an estimate from what its steps and
 messages take in runs of known shapes, good to a factor of three or so. Say what an architecture
 chooses by the network where a setting is auto, and warn of a word that costs more than twice as
-much as another would.`,
+much as another would. List the faults that the seed draws for the first repeat.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,9 +65,16 @@ much as another would.`,
 					chosen += w.String() + "\n"
 				}
 			}
+			drawn, err := p.Drawn(c)
+			if err != nil {
+				return err
+			}
+			for _, line := range drawn {
+				chosen += line + "\n"
+			}
 			about := facts{
 				"plan": args[0], "memory_bytes": e.Memory, "max_core_seconds_per_virtual_second": e.Second.Seconds(),
-				"warning": warning, "choices": weighed,
+				"warning": warning, "choices": weighed, "faults": drawn,
 			}
 			return con.say(about, "%s is in order\n%s\n%s", args[0], e, chosen)
 		},
@@ -81,8 +89,9 @@ func showCommand(c *catalog.Catalog, con *console) *cobra.Command {
 		Use:   "show FILE",
 		Short: "Show a plan with every default spelled out",
 		Long: `Show a plan with every default spelled out, which node has which role, and what an
-architecture chooses by the network where a setting is auto. What has other
-defaults at other points of a sweep stays as it was written. As JSON it is a plan too.`,
+architecture chooses by the network where a setting is auto. Comments list the faults that the seed
+draws for the first repeat. What has other defaults at other points of a sweep stays as it was
+written. As JSON it is a plan too.`,
 		Example: "  gradwire plan show examples/quickstart.yaml --set stop.epochs=2",
 		Args:    onePlan,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,7 +107,11 @@ defaults at other points of a sweep stays as it was written. As JSON it is a pla
 			if err != nil {
 				return err
 			}
-			comments = append(comments, chosen...)
+			drawn, err := p.Drawn(c)
+			if err != nil {
+				return err
+			}
+			comments = slices.Concat(comments, chosen, drawn)
 			text, err := p.Resolved(c)
 			if err != nil {
 				return err

@@ -80,7 +80,7 @@ schedule:
 	if err != nil {
 		t.Fatal(err)
 	}
-	network, _, changes := points[0].network(1)
+	network, _, changes := points[0].network(1, nil)
 	used := network.Edge(3, 6)
 	for _, c := range changes {
 		if c.Edges != nodes*(nodes-1) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
+	"github.com/gradwire/gradwire/cluster/faults"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
@@ -24,6 +25,8 @@ type end struct {
 	World sim.Result
 	Run   coordinator.Result
 	Data  record.Data
+
+	Counted, Lost uint64 // samples
 }
 
 func staged(t *testing.T, set ...string) *Stage {
@@ -47,6 +50,9 @@ func stagedPlan(t testing.TB, text string, set ...string) *Stage {
 		t.Fatal(err)
 	}
 	s.observe(record.Config{})
+	if faults.Hurts(points[0].Spec.Plan) {
+		s.count()
+	}
 	return s
 }
 
@@ -60,7 +66,11 @@ func finish(t *testing.T, s *Stage, w *sim.World) end {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return end{World: r, Run: s.result, Data: d}
+	e := end{World: r, Run: s.result, Data: d}
+	if s.tally != nil {
+		e.Counted, e.Lost = s.tally.Close(r.Now)
+	}
+	return e
 }
 
 var sameFloats = cmp.Comparer(func(a, b record.Float) bool { return a.String() == b.String() })
@@ -142,6 +152,15 @@ var conditions = map[string][]string{
 	threads: {"nodes.n3.compute={step: 12ms, threads: 2, cores: 2}", "train.optimizer={kind: sgd}"},
 	"fair": {"network.share=fair", "nodes.n3.uplink={kind: mobile, line: lte-driving-up}", "evaluate.early=true",
 		"evaluate.target=90%"},
+	"faults": {
+		"schedule=[{at: 50ms, node: n4, do: restart, for: 40ms}, {at: 70ms, cut: [n2, n3], for: 50ms}, " +
+			"{at: 90ms, node: n3, do: slow, factor: 3, for: 80ms}, {at: 150ms, link: [n2, n3], delay: 20ms}, " +
+			"{at: 160ms, node: n3, do: preempt, notice: 20ms, for: 30ms}, {at: 200ms, cut: n4, for: 20ms}]",
+		"faults={cut: {mtbf: 200ms, for: 30ms, nodes: [n3, n2]}, until: 250ms}",
+		"detect=15ms",
+	},
+	"lossy": {"network.default={delay: {kind: uniform, range: 3ms..9ms}, rate: 3 Mbit/s, " +
+		"loss: {kind: drop, probability: 10%}}"},
 	"churn": {
 		"schedule=[{at: 50ms, node: n4, do: crash}, {at: 100ms, node: n3, do: pause, for: 60ms}, " +
 			"{at: 150ms, link: [n2, n3], delay: 20ms}, {at: 170ms, node: n4, do: join}, " +

@@ -176,7 +176,7 @@ func (p *Point) layout() train.Layout {
 		return l
 	}
 	network := sync.OnceValue(func() *link.Network {
-		n, _, _ := p.network(s.Plan.Seed)
+		n, _, _ := p.network(s.Plan.Seed, nil)
 		return n
 	})
 	current := s.Links.Start()

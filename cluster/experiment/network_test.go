@@ -61,7 +61,7 @@ func TestLinesDrawWhatARunsLinksDraw(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, names, changes := points[0].network(5)
+	whole, names, changes := points[0].network(5, nil)
 	at := Positions(names)
 	const every, count = 100 * time.Millisecond, 100
 	probes := map[string][]link.Probe{}

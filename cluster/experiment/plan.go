@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/faults"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -86,6 +87,7 @@ type Point struct {
 	// candidates are what can be chosen for the point; none once that has been done, or if there is
 	// nothing to choose.
 	candidates []candidate
+	blind      bool // its models are not looked at: every verdict is nothing
 }
 
 // Points resolves every point of the plan; a nil catalog stands for catalog.Default().
@@ -152,6 +154,9 @@ func read(c *catalog.Catalog, root *syntax.Node, anyRole bool) (*catalog.Spec, e
 		return nil, err
 	}
 	if s.Choice, err = choose(s, false); err != nil {
+		return nil, err
+	}
+	if err := faults.Check(s.Plan, (&Point{Spec: s}).roles()); err != nil {
 		return nil, err
 	}
 	return s, sendable(s)

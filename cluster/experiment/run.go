@@ -17,6 +17,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
+	"github.com/gradwire/gradwire/cluster/faults"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -379,6 +380,9 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 	judge(row, s, out, failure)
 	models := record.Models{}
 	if failure == nil {
+		if err := r.disturbed(ctx, next, s, out, row); err != nil {
+			return wrap(err)
+		}
 		if models, err = next.models(s, r.shelf); err != nil {
 			return wrap(err)
 		}
@@ -415,6 +419,9 @@ func (r *Runner) observe(s *Stage, next run, events int64) error {
 		config.Events = s.events
 	}
 	s.observe(config)
+	if faults.Hurts(next.point.Spec.Plan) {
+		s.count()
+	}
 	return nil
 }
 

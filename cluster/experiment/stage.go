@@ -17,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
+	"github.com/gradwire/gradwire/cluster/faults"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -144,24 +145,32 @@ func profile(c plan.Compute, model nn.Model, batch int) world.Profile {
 	return p
 }
 
-// network links the nodes of a point, and the coordinator as the last one, and returns what the
-// schedule does to the links.
-func (p *Point) network(seed uint64) (n *link.Network, names []string, changes []link.Change) {
-	n, names, changes, _ = p.links(seed)
+// network links the nodes of a point, and the coordinator as the last one, lays cuts over the links
+// and returns what the schedule does to them besides.
+func (p *Point) network(seed uint64, cuts []faults.Cut) (n *link.Network, names []string, changes []link.Change) {
+	n, names, changes, _ = p.links(seed, cuts)
 	return n, names, changes
 }
 
 // links is network, and returns besides pointers to what changes with the links.
-func (p *Point) links(seed uint64) (n *link.Network, names []string, changes []link.Change, state []any) {
+func (p *Point) links(seed uint64, cuts []faults.Cut) (n *link.Network, names []string, changes []link.Change,
+	state []any) {
 	names = append(p.names(), actors.Coordinator)
 	n = link.New(seed, names)
 	if p.Spec.Plan.Network.Fair {
 		n.ShareFairly()
 	}
 	n.SetDefault(p.Spec.Default)
+	var configs func(from, to int32) *link.Config
 	if current := p.Spec.Links.Start(); current != nil {
-		n.SetConfigs(current.Config)
-		changes, state = current.Changes(n), append(state, current)
+		configs, changes, state = current.Config, current.Changes(n), append(state, current)
+	}
+	if len(cuts) > 0 {
+		over := faults.Over(cuts, p.Spec.Default, configs)
+		configs, state = over.Config, append(state, over)
+	}
+	if configs != nil {
+		n.SetConfigs(configs)
 	}
 	for i := range p.Spec.Access {
 		a := &p.Spec.Access[i]
@@ -178,6 +187,20 @@ func (p *Point) names() (names []string) {
 		names = append(names, p.Spec.Plan.Nodes[i].Name)
 	}
 	return names
+}
+
+// roles returns the roles of a point's nodes.
+func (p *Point) roles() (roles []string) {
+	for i := range p.Spec.Roles {
+		roles = append(roles, p.Spec.Roles[i].Name)
+	}
+	return roles
+}
+
+// Scheduled is the plan of a run of the point with a seed, with what its faults come to as a part
+// of its schedule.
+func (p *Point) Scheduled(seed uint64) *plan.Plan {
+	return faults.Schedule(p.Spec.Plan, p.roles(), seed)
 }
 
 // Positions are the places of names.
@@ -220,12 +243,26 @@ func (p *Point) topologyChanges() (changes []coordinator.TopologyChange) {
 // nodeChanges are what the schedule does to nodes.
 func nodeChanges(p *plan.Plan) (changes []world.NodeChange) {
 	events := map[string]world.NodeEvent{plan.Crash: world.Crash, plan.Leave: world.Leave, plan.Join: world.Join,
-		plan.Pause: world.Pause}
+		plan.Pause: world.Pause, plan.Killed: world.Crash}
 	for _, e := range p.NodeEvents() {
-		changes = append(changes, world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do],
-			For: time.Duration(e.For)})
+		if e.Do != plan.Slow {
+			changes = append(changes, world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do],
+				For: time.Duration(e.For)})
+		}
 	}
 	return changes
+}
+
+// slowdowns are when the schedule slows each node down, by position.
+func slowdowns(p *plan.Plan) map[int][]world.Slowdown {
+	slow := map[int][]world.Slowdown{}
+	for _, e := range p.NodeEvents() {
+		if e.Do == plan.Slow {
+			slow[e.Node] = append(slow[e.Node], world.Slowdown{From: time.Duration(e.At),
+				To: time.Duration(e.At + e.For), Factor: e.Factor})
+		}
+	}
+	return slow
 }
 
 // Stage is a run before it happens.
@@ -254,23 +291,25 @@ type Stage struct {
 	state   []any               // pointers to what changes with the run besides its world
 	saves   *checkpoint.Run     // nil where no state is saved
 	events  *checkpoint.Counted // nil where they are not kept
+	tally   *faults.Tally       // nil where nothing disturbs the run
 }
 
 // Stage makes the deployment of a point.
 func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
 	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
 		Elsewhere: func() []record.Link { return nil }}
-	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed)
+	scheduled := p.Scheduled(task.Seed)
+	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed, faults.Cuts(scheduled))
 	s.Deployment = &world.Deployment{
 		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
-		Schedule: nodeChanges(p.Spec.Plan), Detect: time.Duration(p.Spec.Plan.Detect), Lossy: p.Spec.Links.Drop(),
+		Schedule: nodeChanges(scheduled), Detect: time.Duration(p.Spec.Plan.Detect), Lossy: p.Spec.Links.Drop(),
 		Reliable: p.reliable(),
 	}
 	var err error
 	if s.Deployment.Topologies, err = p.graphs(task.Seed, s.Names[:len(p.Spec.Plan.Nodes)]); err != nil {
 		return nil, refusal.Input(err)
 	}
-	absent, joint := p.Spec.Plan.Absent(), false
+	absent, joint, slow := p.Spec.Plan.Absent(), false, slowdowns(scheduled)
 	for i := range p.Spec.Plan.Nodes {
 		node, role := &p.Spec.Plan.Nodes[i], p.Spec.Roles[i]
 		if role.Holds {
@@ -280,6 +319,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task.Model, task.Batch), Absent: absent[i],
 			Kind: p.Spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
+		s.Deployment.Nodes[i].Profile.Slowdowns = slow[i]
 	}
 	if err := p.checkTopologies(s.Deployment); err != nil {
 		return nil, refusal.Input(err)
@@ -288,7 +328,10 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		Policy: policy(p.Spec.Plan), Samples: p.epochSamples(task.Train.Len()), Holders: s.holders, Joint: joint,
 		Topologies: p.topologyChanges(), Result: &s.result,
 	}
-	evaluateWith(&run, task, threads, p.Spec.Plan.Evaluate.Early)
+	run.Evaluate = func([]float32) train.Verdict { return train.Verdict{} }
+	if !p.blind {
+		evaluateWith(&run, task, threads, p.Spec.Plan.Evaluate.Early)
+	}
 	s.Deployment.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(run, env, control)
 	}

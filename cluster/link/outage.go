@@ -1,7 +1,9 @@
 package link
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"sort"
 	"time"
 
@@ -31,6 +33,21 @@ func (o Outage) Validate() error {
 		return field.Errorf(o, "To", "after From (%v) and at most %v, or Forever", o.From, Horizon)
 	}
 	return nil
+}
+
+// MergeOutages sorts outages and joins those that touch.
+func MergeOutages(outages []Outage) []Outage {
+	sorted := slices.SortedFunc(slices.Values(outages),
+		func(a, b Outage) int { return cmp.Compare(a.From, b.From) })
+	var merged []Outage
+	for _, o := range sorted {
+		if n := len(merged); n > 0 && o.From <= merged[n-1].To {
+			merged[n-1].To = max(merged[n-1].To, o.To)
+			continue
+		}
+		merged = append(merged, o)
+	}
+	return merged
 }
 
 // Intermittent makes an edge go down and come up again at random: the two-state Markov chain of

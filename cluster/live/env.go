@@ -113,6 +113,7 @@ func (e *env) Compute(job actors.Job) {
 func (e *env) book(cores int, cost time.Duration) (deliver func(result any)) {
 	w := e.node.world
 	var due, asked time.Duration
+	cost = e.node.Profile.Slowed(e.life.now(), cost)
 	w.Locked(func() {
 		due = e.life.cores.Book(e.life.now(), cores, cost)
 		asked = max(due, w.clock.Now())
@@ -148,7 +149,8 @@ func (e *env) compute(do func() any, then func(result any)) {
 // Charge lets the rest of the handler, and with it what it sends and the actor's
 // next message, wait until the work would be done or the node's part is over.
 func (e *env) Charge(work float64) {
-	until := e.life.instant.charge(e.node.Profile.Time(work))
+	p := &e.node.Profile
+	until := e.life.instant.charge(p.Slowed(e.life.now(), p.Time(work)))
 	clock := e.node.world.clock
 	if clock.Now() < until {
 		e.life.report()

@@ -51,6 +51,8 @@ type Plan struct {
 	Evaluate Evaluate `plan:"evaluate" doc:"when the accuracy is measured, and of which model"`
 	Stop     Stop     `plan:"stop" doc:"when a run ends: at the target, or at the first of the bounds"`
 	Schedule []Change `plan:"schedule" doc:"what happens during a run: to links, to nodes, to the topology"`
+	// Faults are drawn by the seed of each run; nil for none.
+	Faults *Faults `plan:"faults,omitzero" doc:"what happens to nodes and between them at random, drawn by the seed of each run"`
 	// Detect is the time until a crash of a node is noticed. Default 1.5s.
 	Detect unit.Duration `plan:"detect" doc:"until a crash is noticed"`
 

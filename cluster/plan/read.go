@@ -38,6 +38,7 @@ func ReadPlan(root *syntax.Node) (*Plan, error) {
 	c.evaluate(p)
 	c.stop()
 	c.schedule(p)
+	c.faults(p)
 	if err := syntax.Join(c.errs); err != nil {
 		return nil, err
 	}
@@ -202,7 +203,7 @@ func (c *check) bare(p *Plan) {
 		}
 	}
 	for _, change := range p.Schedule {
-		if change.OfLinks() {
+		if change.OfLinks() || change.Cut != nil {
 			c.errorf(change.Source, without, "this changes a link")
 		}
 	}

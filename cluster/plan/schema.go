@@ -96,13 +96,30 @@ func (*Stop) RefineSchema(s *settings.Schema) {
 // RefineSchema says what goes with what in a change.
 func (*Change) RefineSchema(s *settings.Schema) {
 	s.Properties.Get("link").MinItems, s.Properties.Get("link").MaxItems = 2, 2
-	node, topology, link := s.Only("at", "node", "do"), s.Only("at", "topology"), s.Only("at", "link", "from", "to",
-		"delay", "rate", "loss", "do")
-	node.Required, node.Properties.Get("do").Enum = []string{"do"}, []any{Crash, Leave, Join}
+	node, topology := s.Only("at", "node", "do", "for", "factor", "notice"), s.Only("at", "topology")
+	cut := s.Only("at", "cut", "for")
+	link := s.Only("at", "link", "from", "to", "delay", "rate", "loss", "reorder", "do")
+	being := func(key string, words ...string) *settings.Schema {
+		one := *s.Properties.Get(key)
+		for _, word := range words {
+			one.Enum = append(one.Enum, word)
+		}
+		return &settings.Schema{Properties: settings.Properties{{Name: key, Schema: &one}}, Required: []string{key}}
+	}
+	given := func(key string) *settings.Schema { return &settings.Schema{Required: []string{key}} }
+	node.Required, node.AllOf = []string{"do"}, []*settings.Schema{being("do", nodeWords...),
+		{If: being("do", Pause, Restart, Slow), Then: given("for")},
+		{If: being("do", Slow), Then: given("factor")}, {If: being("do", Preempt), Then: given("notice")},
+		{If: given("factor"), Then: being("do", Slow)}, {If: given("notice"), Then: being("do", Preempt)},
+		{If: given("for"), Then: being("do", Pause, Restart, Slow, Preempt)},
+		{If: being("node", Coordinator), Then: being("do", Crash, Leave, Pause)}}
+	cut.Required = []string{"for"}
 	link.Properties.Get("do").Enum = []any{Down, Up}
-	link.AllOf = []*settings.Schema{eitherWay("link"), {AnyOf: settings.NeedsOne("delay", "rate", "loss", "do")}}
+	changes := settings.NeedsOne("delay", "rate", "loss", "reorder", "do")
+	link.AllOf = []*settings.Schema{eitherWay("link"), {AnyOf: changes}}
 	s.If, s.Then = &settings.Schema{Required: []string{"node"}}, node
-	s.Else = &settings.Schema{If: &settings.Schema{Required: []string{"topology"}}, Then: topology, Else: link}
+	s.Else = &settings.Schema{If: &settings.Schema{Required: []string{"topology"}}, Then: topology,
+		Else: &settings.Schema{If: &settings.Schema{Required: []string{"cut"}}, Then: cut, Else: link}}
 }
 
 // PlanSchema describes a map of paths to lists.

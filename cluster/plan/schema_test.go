@@ -92,14 +92,18 @@ func TestGoodPlansAreValidBySchema(t *testing.T) {
 
 // beyondSchemas are the bad plans that no schema can refuse, each with the reason.
 var beyondSchemas = map[string]string{
-	"schedule-coordinator-joins": "what one key may be depends on another",
-	"group-and-node":             twice, "node-twice": twice, "link-to-itself": twice,
+	"group-and-node": twice, "node-twice": twice, "link-to-itself": twice,
 	"network-none": "what goes with a network that is none stands under other keys",
 	"outage-ratio": twice, "outage-short": "a schema cannot compare durations, which have units",
 	"early-without-target": "the target stands here or in another section",
 	"unknown-node":         other, "schedule-node-unknown": other,
 	"schedule-crash-twice": order, "schedule-join-twice": order, "schedule-leave-before-join": order,
-	"schedule-node-at-once":   order,
+	"schedule-node-at-once":         order,
+	"schedule-pause-of-who-is-gone": order, "schedule-preempt-joined": order, "schedule-restart-overlaps": order,
+	"schedule-cut-both-sides": other, "schedule-cut-unknown": other, "schedule-cut-everyone": other,
+	"faults-without-end": sections, "faults-cut-nothing": sections, "faults-by-sites": sections,
+	"faults-many":             "a schema cannot compute",
+	"schedule-slow-native":    "what happens stands elsewhere than how a node computes",
 	"schedule-topology-twice": order,
 	"sweep-huge":              sweeps, "sweep-into-scalar": sweeps, "sweep-nowhere": sweeps, "sweep-same-label": sweeps,
 	"sweep-undone":      sweeps,
@@ -108,10 +112,11 @@ var beyondSchemas = map[string]string{
 }
 
 const (
-	twice  = "a schema cannot compare the values of two keys"
-	other  = "a schema does not know the names that a plan gives its nodes"
-	order  = "a schema cannot follow the order of time"
-	sweeps = "what a sweep puts somewhere is checked where it is put"
+	twice    = "a schema cannot compare the values of two keys"
+	other    = "a schema does not know the names that a plan gives its nodes"
+	order    = "a schema cannot follow the order of time"
+	sections = "what goes with it stands in another section"
+	sweeps   = "what a sweep puts somewhere is checked where it is put"
 )
 
 func TestBadPlansAreInvalidBySchemaWhereOneCanSayWhy(t *testing.T) {

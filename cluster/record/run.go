@@ -10,6 +10,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/record/choosing"
+	"github.com/gradwire/gradwire/cluster/record/goodput"
 )
 
 // Setting is the value that a key of the plan has at a point of its sweep.
@@ -247,6 +248,9 @@ type Run struct {
 	// Unmeasured counts measurements that were not kept, because the run made more than
 	// MaxMeasured.
 	Unmeasured uint64 `json:"unmeasured,omitempty"`
+	// Goodput is what faults have left of the run's work, and Faults what they were; nil without.
+	Goodput *goodput.Goodput `json:"goodput,omitempty"`
+	Faults  []goodput.Fault  `json:"faults,omitempty"`
 	// Lateness says how late a real clock was; nil for the virtual one, which is never late.
 	*Lateness
 }

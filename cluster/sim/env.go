@@ -54,7 +54,8 @@ func (e *env) Compute(job actors.Job) {
 	case job.Lag > 0 && e.process != w.coordinate:
 		w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", w.names[e.node]))
 	case job.Lag <= 0:
-		due = w.nodes[e.node].cores.Book(e.Now(), job.Cores, w.nodes[e.node].walk.Cost(job))
+		n := &w.nodes[e.node]
+		due = n.cores.Book(e.Now(), job.Cores, n.Profile.Slowed(e.Now(), n.walk.Cost(job)))
 	}
 	e.submit(job.Do, due)
 }
@@ -71,7 +72,7 @@ func (e *env) submit(do func() any, due time.Duration) {
 func (e *env) ComputeTeam(team actors.Team) {
 	n := &e.world.nodes[e.node]
 	n.together = max(n.together, team.Steps)
-	due := n.cores.Book(e.Now(), team.Threads*team.Cores, n.walk.TeamCost(team))
+	due := n.cores.Book(e.Now(), team.Threads*team.Cores, n.Profile.Slowed(e.Now(), n.walk.TeamCost(team)))
 	seed := e.Rand("threads").Uint64()
 	e.submit(func() any { return world.Interleave(team, seed) }, due)
 }
@@ -95,7 +96,8 @@ func (e *env) count() {
 
 func (e *env) Charge(work float64) {
 	w := e.world
-	w.charge += w.nodes[e.node].Profile.Time(work)
+	p := &w.nodes[e.node].Profile
+	w.charge += p.Slowed(e.Now(), p.Time(work))
 }
 
 func (e *env) Rand(purpose string) *rand.Rand {

@@ -109,7 +109,7 @@ var table = map[string]string{
 		"datasets/..." + message,
 	"cluster/record/stats": gonum,
 
-	"cluster/record": "actors actors/world cluster/record/choosing cluster/record/lockfile " +
+	"cluster/record": "actors actors/world cluster/record/choosing cluster/record/goodput cluster/record/lockfile " +
 		"cluster/record/safetensors cluster/record/stats",
 	"cluster/record/choosing":    "",
 	"cluster/record/lockfile":    "",
@@ -122,12 +122,17 @@ var table = map[string]string{
 	"cluster/record/recordtest":  "cluster/record",
 	"cluster/report/text":        "cluster/record cluster/record/stats cluster/report",
 
+	"cluster/faults": "cluster/plan cluster/plan/syntax cluster/plan/unit cluster/link cluster/link/portable " +
+		"cluster/record/goodput actors actors/world",
+	"cluster/record/goodput": "",
+
 	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors cluster/refusal " +
 		"datasets nn",
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
-	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/checkpoint cluster/sim cluster/live " +
-		"cluster/record cluster/record/choosing cluster/record/safetensors cluster/saved cluster/link " +
-		"cluster/link/rate cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
+	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/checkpoint cluster/faults cluster/sim " +
+		"cluster/live cluster/record cluster/record/choosing cluster/record/goodput " +
+		"cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
+		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
 		"actors/coordinator nn nn/kernel datasets " +
 		"protos" + mailbox + xxhash,
 	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +

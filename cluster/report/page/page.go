@@ -123,7 +123,8 @@ func (b *builder) page() (*page, error) {
 		parts[6].Tables = append(parts[6].Tables, buildTable(s.Summary.Build, b.title("Build", s)))
 		parts[6].Texts = append(parts[6].Texts, listing{b.title("The plan, with every default spelled out", s), s.Plan})
 	}
-	parts[5].Tables = append(parts[5].Tables, incidentTable(b.all), runTable(b.all), measuredTable(b.all))
+	parts[5].Tables = append(parts[5].Tables, incidentTable(b.all), faultTable(b.all),
+		runTable(b.all), measuredTable(b.all))
 	for _, part := range parts {
 		part.Tables = slices.DeleteFunc(part.Tables, func(t *table) bool { return len(t.Rows) == 0 })
 		if len(part.Figures)+len(part.Tables)+len(part.Texts) > 0 {

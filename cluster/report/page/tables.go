@@ -138,6 +138,19 @@ func incidentTable(s *Source) *table {
 	return t.limitRows()
 }
 
+// faultTable lists what was done to runs.
+func faultTable(s *Source) *table {
+	t := sweepTable(s, "Faults: what happened to nodes and links, drawn by the seed or scheduled", 2, "run", "seed",
+		"what", "nodes", "drawn", "factor", "at, s", "until, s")
+	t.Folded = true
+	for _, r := range s.Summary.Runs {
+		for _, f := range r.Faults {
+			t.add(r.Point, r.Number, r.Seed, f.What, strings.Join(f.Nodes, ", "), f.Drawn, f.Factor, f.At, f.Until)
+		}
+	}
+	return t.limitRows()
+}
+
 // runTable lists the runs.
 func runTable(s *Source) *table {
 	t := sweepTable(s, "Every run", 0, "run", "seed", "outcome", "time to target, s", "epochs",

@@ -71,10 +71,11 @@ func (f *form) width() int {
 
 // Table writes a row for each point: how many of its runs arrived at the target, the mean time and
 // epochs to it (restricted, where runs did not arrive), and of the final accuracy, with their 95 %
-// intervals, and the means of messages and megabytes. Columns about a target are left out where the
-// plan has none. Marks behind the times are verdicts: which point is the fastest, and which cannot
-// be told from it. Lines below say what is judged, how points were compared and how many repeats
-// would decide, and which runs failed or are degraded, where, when and why.
+// intervals, and the means of the goodput, where runs had faults, of messages and of megabytes.
+// Columns about a target are left out where the plan has none. Marks behind the times are verdicts:
+// which point is the fastest, and which cannot be told from it. Lines below say what is judged, how
+// points were compared and how many repeats would decide, and which runs failed or are degraded,
+// where, when and why.
 //
 // The table keeps to as many columns of text as w has, if w has a method Columns() int, as a
 // terminal should: where it must, it abbreviates results, and where that is not enough cuts labels.
@@ -155,12 +156,12 @@ func resultColumns(s record.Summary) []column {
 		volumes[i] /= 1e6
 	}
 	digits := decimals(volumes)
-	traffic := []column{
+	traffic := append(goodputColumn(s), []column{
 		{leave: 1, forms: []form{
 			formOf("messages", messages, func(v float64) string { return fmt.Sprintf("%.0f", v) })}},
 		{leave: 2, forms: []form{
 			formOf("MB", volumes, func(v float64) string { return fmt.Sprintf("%.*f", digits, v) })}},
-	}
+	}...)
 	if len(report.Targets(s)) == 0 {
 		runs := formOf("runs", s.Groups, func(g record.Group) string { return strconv.Itoa(g.N) })
 		return append([]column{{leave: 4, forms: []form{runs}}, {forms: accuracyForms(s)}}, traffic...)
@@ -182,6 +183,20 @@ func resultColumns(s record.Summary) []column {
 		{leave: 3, forms: epochs}, // whose interval adds little to the interval of the time
 		{leave: 5, forms: accuracyForms(s)},
 	}, traffic...)
+}
+
+// goodputColumn is the mean goodput, where there is one.
+func goodputColumn(s record.Summary) []column {
+	if !report.HasGoodput(s) {
+		return nil
+	}
+	return []column{{leave: 3, forms: []form{formOf("goodput, %", s.Groups, func(g record.Group) string {
+		share := report.MeanGoodput(s, g.Point)
+		if math.IsNaN(share) {
+			return report.NoValue
+		}
+		return fmt.Sprintf("%.1f", share*100)
+	})}}}
 }
 
 // accuracyForms are the final accuracies, with their intervals and without.
