@@ -14,7 +14,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/datasets/published"
 )
 
@@ -62,7 +62,7 @@ func dataListCommand(con *console) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all []listed
 			for _, s := range published.All() {
-				found, _ := whereIs(&s, experiment.DataFolders(data)) // empty where it is not
+				found, _ := whereIs(&s, shelf.Folders(data)) // empty where it is not
 				all = append(all, listed{
 					s.Name, s.About, s.Samples, s.Tests, s.Features, s.Classes, s.Licence, s.Page, s.Bytes(), found,
 					cmd.Root().Name() + " data get " + s.Name,
@@ -155,7 +155,7 @@ is the published one.`,
 				return err
 			}
 			if data == "" {
-				if data, err = experiment.CacheFolder(); err != nil {
+				if data, err = shelf.Cache(); err != nil {
 					return &driver.InputError{Err: err}
 				}
 			}
@@ -239,7 +239,7 @@ published, and 1 if none is named and none is there.`,
 			missing := 0
 			var faults []error
 			for _, s := range sets {
-				err := checkSet(c, s, experiment.DataFolders(data), con)
+				err := checkSet(c, s, shelf.Folders(data), con)
 				if len(args) == 0 && errors.Is(err, fs.ErrNotExist) {
 					missing++
 					get := cmd.Root().Name() + " data get " + s.Name
@@ -252,7 +252,7 @@ published, and 1 if none is named and none is there.`,
 			}
 			if missing == len(sets) {
 				return fmt.Errorf("nothing was checked: no published data set is in %s",
-					strings.Join(experiment.DataFolders(data), " or "))
+					strings.Join(shelf.Folders(data), " or "))
 			}
 			return nil
 		},

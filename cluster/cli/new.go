@@ -11,7 +11,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/datasets"
 )
 
@@ -36,7 +36,7 @@ Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Joi
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s.Program = cmd.Root().Name()
 			s.Load = func(l catalog.Loader) (*datasets.Source, error) {
-				return experiment.LoadData(l, experiment.DataFolders(""), l.Test == 0)
+				return shelf.Load(l, shelf.Folders(""), l.Test == 0)
 			}
 			if file != "" {
 				s.Folder = filepath.Dir(file)

@@ -12,9 +12,9 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
-	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report/diff"
+	"github.com/gradwire/gradwire/cluster/shelf"
 )
 
 const tabled = `
@@ -81,7 +81,7 @@ func TestPublishedFileThatIsCutAtALineEndIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err = experiment.LoadData(l, []string{dir}, false); err == nil || !strings.Contains(err.Error(),
+	if _, err = shelf.Load(l, []string{dir}, false); err == nil || !strings.Contains(err.Error(),
 		"spambase.data: the file is cut short: 232 bytes of content; the published file has 702942") {
 		t.Errorf("error %v", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/faults"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
@@ -45,7 +46,7 @@ func stagedPlan(t testing.TB, text string, set ...string) *Stage {
 		t.Fatal(err)
 	}
 	strict := points[0].Spec.Plan.Name == "strict"
-	s, err := points[0].stageFor(NewShelf("", 1, nil), points[0].Spec.Plan.Seed, strict, 2)
+	s, err := points[0].stageFor(shelf.New("", 1, nil), points[0].Spec.Plan.Seed, strict, 2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/shelf"
 )
 
 const estimatedPlan = `
@@ -24,7 +25,7 @@ stop: {time: 60ms}
 // there before. Data have been read by then.
 func measured(t *testing.T, p *Point, at time.Duration) float64 {
 	t.Helper()
-	shelf := NewShelf("", 1, nil)
+	shelf := shelf.New("", 1, nil)
 	if _, err := p.stageFor(shelf, 1, false, 1); err != nil {
 		t.Fatal(err)
 	}

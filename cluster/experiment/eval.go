@@ -6,6 +6,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/saved"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/nn"
 )
 
@@ -42,7 +43,7 @@ func Evaluate(dir, node string, o Options) (*Evaluated, error) {
 	if err != nil {
 		return nil, refusal.Input(fmt.Errorf("%s: %w", dir, err))
 	}
-	shelf := NewShelf(o.Data, 1, nil)
+	shelf := shelf.New(o.Data, 1, nil)
 	task, err := r.point.Task(shelf, r.run.Seed)
 	if err != nil {
 		return nil, refusal.Input(err)
@@ -50,7 +51,7 @@ func Evaluate(dir, node string, o Options) (*Evaluated, error) {
 	e := &Evaluated{
 		Run: r.run.Number, Point: r.run.Point, Seed: r.run.Seed, Classes: task.Train.Classes,
 		Test:      saved.Judge(task.Model, params, task.Test),
-		OtherData: record.OtherData(r.reader.Summary.Data, shelf.files()),
+		OtherData: record.OtherData(r.reader.Summary.Data, shelf.Files()),
 	}
 	for i, worker := range task.Workers {
 		e.Workers = append(e.Workers,

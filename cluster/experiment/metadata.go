@@ -6,13 +6,14 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/saved"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/datasets"
 )
 
 // metadata says, in JSON, what somebody needs who uses the model of a run elsewhere: "model" and
 // "data" as the resolved plan has them, and what [saved.Describe] says of the samples.
-func (p *Point) metadata(shelf *Shelf, seed uint64) (map[string]string, error) {
-	data, err := shelf.samples(&p.Spec.Data, seed)
+func (p *Point) metadata(shelf *shelf.Shelf, seed uint64) (map[string]string, error) {
+	data, err := shelf.Samples(&p.Spec.Data, seed)
 	if err != nil {
 		return nil, err
 	}
@@ -20,7 +21,7 @@ func (p *Point) metadata(shelf *Shelf, seed uint64) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := shelf.source(&p.Spec.Data)
+	read, err := shelf.Source(&p.Spec.Data)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +29,7 @@ func (p *Point) metadata(shelf *Shelf, seed uint64) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	about, err := saved.Describe(data.train, data.filler, data.scaler)
+	about, err := saved.Describe(data.Train, data.Filler, data.Scaler)
 	if err != nil {
 		return nil, err
 	}

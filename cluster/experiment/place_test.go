@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/shelf"
 )
 
 const moving = `
@@ -40,7 +41,7 @@ func placed(t *testing.T, text string, seed uint64, set ...string) *world.Deploy
 	if err != nil {
 		t.Fatal(err)
 	}
-	task, err := points[0].Task(NewShelf("", 1, nil), seed)
+	task, err := points[0].Task(shelf.New("", 1, nil), seed)
 	if err != nil {
 		t.Fatal(err)
 	}

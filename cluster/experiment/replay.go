@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/saved"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/nn/kernel"
 )
 
@@ -91,17 +92,17 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 		Run: run.Number, Point: run.Point, Seed: run.Seed, Recorded: run.Digest,
 		RecordedBuild: from.reader.Summary.Build, Build: record.ReadBuild(kernel.Name()),
 	}
-	shelf := NewShelf(o.Data, 1, nil)
+	shelf := shelf.New(o.Data, 1, nil)
 	if r.Digest, err = from.point.again(ctx, shelf, run.Seed, o); err != nil {
 		return nil, err
 	}
-	r.OtherData = record.OtherData(from.reader.Summary.Data, shelf.files())
+	r.OtherData = record.OtherData(from.reader.Summary.Data, shelf.Files())
 	r.Equal, r.SameBuild = r.Digest == r.Recorded, r.Build == r.RecordedBuild
 	return r, nil
 }
 
 // again runs a point with a seed and returns the digest.
-func (p *Point) again(ctx context.Context, shelf *Shelf, seed uint64, o Options) (string, error) {
+func (p *Point) again(ctx context.Context, shelf *shelf.Shelf, seed uint64, o Options) (string, error) {
 	s, err := p.stageFor(shelf, seed, o.Strict, runtime.NumCPU())
 	if err != nil {
 		return "", refusal.Input(err)

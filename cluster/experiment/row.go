@@ -19,12 +19,13 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/nn"
 )
 
 // models are those that a run has ended with: the one that is judged, or each of those that are
 // judged together.
-func (n run) models(s *Stage, shelf *Shelf) (m record.Models, err error) {
+func (n run) models(s *Stage, shelf *shelf.Shelf) (m record.Models, err error) {
 	p := n.point.Spec.Plan
 	of, ends := record.Of(p.Evaluate.Of), s.result.Models
 	m.Tensors = tensors(s.Task.Model)

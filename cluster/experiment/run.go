@@ -21,6 +21,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/nn/kernel"
 )
 
@@ -94,7 +95,7 @@ type Site struct {
 	// Venue is where its runs take place.
 	Venue Venue
 	// Shared are data that plans of one process share; nil shares nothing.
-	Shared *SharedData
+	Shared *shelf.Shared
 	// Tried says that the plan was found to run before.
 	Tried bool
 }
@@ -106,7 +107,7 @@ type Runner struct {
 	plan    *Plan
 	points  []Point
 	repeats int
-	shelf   *Shelf
+	shelf   *shelf.Shelf
 	folder  *record.Folder
 	queue   []run
 
@@ -150,7 +151,7 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	if r.Jobs = min(r.Jobs, r.total()); traits.Alone {
 		r.Jobs = 1
 	}
-	r.shelf = NewShelf(o.Data, r.Jobs+1, at.Shared)
+	r.shelf = shelf.New(o.Data, r.Jobs+1, at.Shared)
 	if err := r.checkClock(); err != nil {
 		return nil, refusal.Input(err)
 	}
@@ -268,7 +269,7 @@ func (r *Runner) compatible() error {
 	if build := record.ReadBuild(kernel.Name()); err == nil && before.Build != build {
 		return fmt.Errorf("the record in %s was made by another build (%+v); this is %+v", r.Out, before.Build, build)
 	}
-	if other := record.OtherData(before.Data, r.shelf.files()); err == nil && len(other) > 0 {
+	if other := record.OtherData(before.Data, r.shelf.Files()); err == nil && len(other) > 0 {
 		return fmt.Errorf("the record in %s was made with other samples: %s", r.Out, strings.Join(other, "; "))
 	}
 	return nil
@@ -485,7 +486,7 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 	o := record.Overview{
 		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(),
 		RunsPlanned: r.total(),
-		Data:        r.shelf.files(),
+		Data:        r.shelf.Files(),
 	}
 	o.Target, _ = Target(first)
 	summary, err := r.folder.Write(o)

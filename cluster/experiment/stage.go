@@ -23,6 +23,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/cluster/topology"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
@@ -30,7 +31,7 @@ import (
 )
 
 // stageFor makes the stage of a run of a point in this process.
-func (p *Point) stageFor(shelf *Shelf, seed uint64, strict bool, threads int) (*Stage, error) {
+func (p *Point) stageFor(shelf *shelf.Shelf, seed uint64, strict bool, threads int) (*Stage, error) {
 	task, err := p.Task(shelf, seed)
 	if err != nil {
 		return nil, err
@@ -39,13 +40,13 @@ func (p *Point) stageFor(shelf *Shelf, seed uint64, strict bool, threads int) (*
 }
 
 // Task puts together what a run of a point trains.
-func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
+func (p *Point) Task(shelf *shelf.Shelf, seed uint64) (*train.Task, error) {
 	d := &p.Spec.Data
-	data, err := shelf.samples(d, seed)
+	data, err := shelf.Samples(d, seed)
 	if err != nil {
 		return nil, err
 	}
-	return p.taskOf(data, data.train.Counts(), seed, func(t *train.Task) ([][]int32, error) {
+	return p.taskOf(data, data.Train.Counts(), seed, func(t *train.Task) ([][]int32, error) {
 		shards, err := d.Split.Assign(t.Train, t.Workers, seed)
 		if err != nil {
 			return nil, syntax.Errorf(d.Section.At("split"), "%w", err)
@@ -56,11 +57,11 @@ func (p *Point) Task(shelf *Shelf, seed uint64) (*train.Task, error) {
 
 // taskOf puts a task together, of samples of which each worker has a shard, given how many there
 // are of each class.
-func (p *Point) taskOf(data *samples, counts []int, seed uint64,
+func (p *Point) taskOf(data *shelf.Samples, counts []int, seed uint64,
 	split func(t *train.Task) ([][]int32, error)) (_ *train.Task, err error) {
 	t := &train.Task{
-		Model: p.Spec.Model, Train: data.train, Sparse: data.sparse, Test: data.test,
-		Validation: data.validation,
+		Model: p.Spec.Model, Train: data.Train, Sparse: data.Sparse, Test: data.Test,
+		Validation: data.Validation,
 		Batch:      p.Spec.Batch, Method: p.Spec.Method, Seed: seed,
 	}
 	for i, role := range p.Spec.Roles {
@@ -72,7 +73,7 @@ func (p *Point) taskOf(data *samples, counts []int, seed uint64,
 	}
 	t.Sites = p.sites()
 	if p.Spec.Weights != nil {
-		if t.Weights, err = p.Spec.Weights.For(data.train.Classes, counts); err != nil {
+		if t.Weights, err = p.Spec.Weights.For(data.Train.Classes, counts); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +96,7 @@ func (p *Point) SentTask(m *protos.SampleSet, seed uint64) (*train.Task, error) 
 		return nil, fmt.Errorf("the samples to be sent are %d of %d inputs; accepted are up to %d values",
 			m.GetLength(), m.GetInputs(), int64(maxSentValues))
 	}
-	data := &samples{train: &datasets.Set{
+	data := &shelf.Samples{Train: &datasets.Set{
 		Name: m.Name, Inputs: int(m.Inputs), Classes: m.Classes,
 		X: make([]float32, int(m.Inputs)*int(m.Length)), Y: make([]int32, m.Length),
 	}}

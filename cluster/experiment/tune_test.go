@@ -6,14 +6,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
-	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/datasets"
 )
 
@@ -196,10 +195,10 @@ func TestCandidateWhoseRunHasLostAProcessIsTriedAgain(t *testing.T) {
 
 func TestTuningIsCheckedBeforeAnythingRuns(t *testing.T) {
 	for set, want := range map[string]string{
-		"data.validation=none": "tuned.yaml:11:7: tune: values are chosen on a validation " +
+		"data.Validation=none": "tuned.yaml:11:7: tune: values are chosen on a validation " +
 			"split, and there is none; add one under data, such as data: {validation: 10%}",
-		"data.validation=0%":               "leaves nothing to train on or nothing to choose by",
-		"data.validation=some":             `"some" is neither a share such as 10% nor the word none`,
+		"data.Validation=0%":               "leaves nothing to train on or nothing to choose by",
+		"data.Validation=some":             `"some" is neither a share such as 10% nor the word none`,
 		"tune={train.optimiser.rate: [1]}": "unknown key \"optimiser\"",
 		"tune={seed: [1, 2]}": `"seed" cannot be tuned; accepted are settings of model, train, ` +
 			"architecture",
@@ -231,7 +230,7 @@ func TestValidationSamplesAreDrawnAnewForEachSeed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shelf := NewShelf("", 4, nil)
+	shelf := shelf.New("", 4, nil)
 	before := ""
 	for seed := range uint64(2) {
 		task, err := points[0].Task(shelf, seed)
@@ -250,28 +249,6 @@ func TestValidationSamplesAreDrawnAnewForEachSeed(t *testing.T) {
 		}
 		if task.OnValidation().Test != task.Validation || task.Test == task.Validation {
 			t.Error("the samples that a candidate is judged by are not those for validation")
-		}
-	}
-}
-
-func TestSamplesForValidationAreNeitherTrainedOnNorTestedOn(t *testing.T) {
-	for _, test := range []float64{0, 0.25} {
-		d := &catalog.Data{Test: test, Validation: 0.2}
-		rows, tests, held, err := parts(d, 1000, 3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want := int(math.Round(0.2 * (1 - test) * 1000)); len(held) != want {
-			t.Errorf("%d samples are held out, want %d", len(held), want)
-		}
-		for i, row := range slices.Sorted(slices.Values(slices.Concat(rows, tests, held))) {
-			if int(row) != i {
-				t.Fatalf("test %v: not each row once: %v, %v, %v", test, rows, tests, held)
-			}
-		}
-		d.Validation = 0
-		if _, before, _, _ := parts(d, 1000, 3); !slices.Equal(before, tests) {
-			t.Errorf("test %v: what is tested on depends on the share for validation", test)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/mesh"
 	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -330,11 +331,11 @@ func (h *hosted) waitsFor(name string) bool {
 }
 
 // shelfFor returns the shelf for a submission whose runs other processes conduct.
-func (p *process) shelfFor(submission string) *experiment.Shelf {
+func (p *process) shelfFor(submission string) *shelf.Shelf {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shelfOf != submission {
-		p.shelf, p.shelfOf = experiment.NewShelf(p.config.Data, 2, &p.shared), submission
+		p.shelf, p.shelfOf = shelf.New(p.config.Data, 2, &p.shared), submission
 	}
 	return p.shelf
 }

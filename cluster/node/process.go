@@ -30,6 +30,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/resident"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/cluster/submission"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -107,10 +108,10 @@ type process struct {
 
 	mu        sync.Mutex
 	runs      map[uint64]*hosted
-	shelf     *experiment.Shelf // the data of the latest submission whose runs other processes conduct
-	shelfOf   string            // that submission
+	shelf     *shelf.Shelf // the data of the latest submission whose runs other processes conduct
+	shelfOf   string       // that submission
 	clients   map[*request.Caller]bool
-	shared    experiment.SharedData
+	shared    shelf.Shared
 	directory directory
 	identity  atomic.Pointer[identity.Identity] // nil without any
 	expired   chan error                        // gets why the process has to leave

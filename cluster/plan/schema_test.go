@@ -108,7 +108,7 @@ var beyondSchemas = map[string]string{
 	"sweep-huge":              sweeps, "sweep-into-scalar": sweeps, "sweep-nowhere": sweeps, "sweep-same-label": sweeps,
 	"sweep-undone":      sweeps,
 	"sweep-unknown-key": sweeps, "sweep-value": sweeps,
-	"sites-node": other, "wander-from-outside": twice, "threads-cores": twice,
+	"sites-node": other, "wander-from-outside": twice, "threads-cores": twice, "schedule-pause-without-end": twice,
 }
 
 const (

@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -89,7 +90,7 @@ func TestEverySubmissionIsKnownInTheNextLife(t *testing.T) {
 		"stop: {steps: 4}\n"
 	c := Config{
 		Process: "a", Stop: t.Context(), Out: t.TempDir(), Catalog: catalog.Default(), Log: t.Logf,
-		Shared: &experiment.SharedData{}, Changed: func() uint64 { return 1 },
+		Shared: &shelf.Shared{}, Changed: func() uint64 { return 1 },
 		Venue: func(*Submission, []string) (experiment.Venue, error) { return experiment.Virtual{}, nil },
 	}
 	before, files := New(c), []string{"plan.yaml", "", ".", "..", "/", "/.yaml", "a/b.yaml"}

@@ -26,6 +26,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/nn/kernel"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -71,7 +72,7 @@ type Config struct {
 	// Catalog is what plans can name.
 	Catalog *catalog.Catalog
 	// Shared are the data that are in use.
-	Shared *experiment.SharedData
+	Shared *shelf.Shared
 	// Venue returns where the runs of a submission take place, whose nodes live as the rules of its
 	// client say.
 	Venue func(s *Submission, rules []string) (experiment.Venue, error)

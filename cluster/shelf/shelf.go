@@ -1,4 +1,6 @@
-package experiment
+// Package shelf loads the data sets that plans name, cuts and scales them, and keeps them while they
+// are in use.
+package shelf
 
 import (
 	"errors"
@@ -17,14 +19,19 @@ import (
 	"github.com/gradwire/gradwire/nn"
 )
 
-// samples are a data set, cut and scaled. Validation is nil unless the plan asks for it.
-type samples struct {
-	train, test, validation *datasets.Set
-	sparse                  *nn.Sparse // of train; nil where that does not pay, or where it is to come
-
-	filler *datasets.Filler // that filled their gaps with means; nil for samples without any
-	scaler *datasets.Scaler // that scaled them; nil for samples that are as they were read
-	files  []datasets.File  // that they were read from
+// Samples are a data set, cut and scaled. Nobody changes them.
+type Samples struct {
+	// Train, Test and Validation are the parts. Validation is nil unless the plan asks for it.
+	Train, Test, Validation *datasets.Set
+	// Sparse is Train by its values that are not 0; nil where that does not pay, or where it is to
+	// come.
+	Sparse *nn.Sparse
+	// Filler has filled their gaps with means; nil for samples without any.
+	Filler *datasets.Filler
+	// Scaler has scaled them; nil for samples that are as they were read.
+	Scaler *datasets.Scaler
+	// Files are what they were read from.
+	Files []datasets.File
 }
 
 // Shelf keeps what is costly to make while it is in use: data sets as long as the
@@ -32,18 +39,18 @@ type samples struct {
 type Shelf struct {
 	folders []string
 	keep    int
-	shared  *SharedData
+	shared  *Shared
 
 	mu      sync.Mutex
 	sources map[string]func() (*datasets.Source, error) // loads it the first time
 	read    []datasets.File                             // of the sources
-	cut     map[string]func() (*samples, error)
+	cut     map[string]func() (*Samples, error)
 	recent  []string // keys of cut, the latest last
 }
 
-// CacheFolder is the folder within the user's cache that data sets are put into. It is an error if
+// Cache is the folder within the user's cache that data sets are put into. It is an error if
 // the system names no such folder.
-func CacheFolder() (string, error) {
+func Cache() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
 		return "", fmt.Errorf("no folder to keep data sets in: %w", err)
@@ -51,11 +58,11 @@ func CacheFolder() (string, error) {
 	return filepath.Join(dir, "gradwire", "datasets"), nil
 }
 
-// DataFolders returns the folders that are searched for data sets, in this order: the named one, if
+// Folders returns the folders that are searched for data sets, in this order: the named one, if
 // any, the value of the variable GRADWIRE_DATA, and the user's cache.
-func DataFolders(named string) []string {
+func Folders(named string) []string {
 	var folders []string
-	cache, err := CacheFolder()
+	cache, err := Cache()
 	if err != nil {
 		cache = "" // a user without one names another folder
 	}
@@ -67,8 +74,8 @@ func DataFolders(named string) []string {
 	return folders
 }
 
-// LoadData loads a data set from the first of the folders that has it.
-func LoadData(l catalog.Loader, folders []string, published bool) (source *datasets.Source, err error) {
+// Load loads a data set from the first of the folders that has it.
+func Load(l catalog.Loader, folders []string, published bool) (source *datasets.Source, err error) {
 	if len(folders) == 0 {
 		source, err = l.Load("", published)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -91,19 +98,20 @@ func LoadData(l catalog.Loader, folders []string, published bool) (source *datas
 	return nil, err
 }
 
-// NewShelf returns an empty shelf over the folders of data, which keeps what is cut for the last
-// few seeds. Shelves of the same SharedData share what they use; nil shares nothing.
-func NewShelf(folder string, keep int, shared *SharedData) *Shelf {
+// New returns an empty shelf over the folders of data, which keeps what is cut for the last
+// few seeds. Shelves of the same Shared share what they use; nil shares nothing.
+func New(folder string, keep int, shared *Shared) *Shelf {
 	if shared == nil {
-		shared = &SharedData{}
+		shared = &Shared{}
 	}
 	return &Shelf{
-		folders: DataFolders(folder), keep: keep, shared: shared,
-		sources: map[string]func() (*datasets.Source, error){}, cut: map[string]func() (*samples, error){},
+		folders: Folders(folder), keep: keep, shared: shared,
+		sources: map[string]func() (*datasets.Source, error){}, cut: map[string]func() (*Samples, error){},
 	}
 }
 
-func (s *Shelf) source(d *catalog.Data) (*datasets.Source, error) {
+// Source returns the data set that a plan names, as it is read. An error names the key.
+func (s *Shelf) Source(d *catalog.Data) (*datasets.Source, error) {
 	published := d.Test == 0
 	key := fmt.Sprint(d.SourceKey, published)
 	s.mu.Lock()
@@ -111,7 +119,7 @@ func (s *Shelf) source(d *catalog.Data) (*datasets.Source, error) {
 	if get == nil {
 		get = sync.OnceValues(func() (*datasets.Source, error) {
 			source, err := s.shared.sources.get(s.stamped(d, key),
-				func() (*datasets.Source, error) { return LoadData(d.Loader, s.folders, published) })
+				func() (*datasets.Source, error) { return Load(d.Loader, s.folders, published) })
 			if err == nil {
 				s.addFiles(source.Files)
 			}
@@ -142,8 +150,8 @@ func (s *Shelf) addFiles(files []datasets.File) {
 	}
 }
 
-// files describes the files that have been read.
-func (s *Shelf) files() (files []record.DataFile) {
+// Files describes the files that have been read.
+func (s *Shelf) Files() (files []record.DataFile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.read {
@@ -180,8 +188,8 @@ func blamed(section *syntax.Node, err error) *syntax.Node {
 	return at
 }
 
-// samples cuts and scales a data set for a seed.
-func (s *Shelf) samples(d *catalog.Data, seed uint64) (*samples, error) {
+// Samples cuts and scales a data set for a seed.
+func (s *Shelf) Samples(d *catalog.Data, seed uint64) (*Samples, error) {
 	key := d.Key
 	if d.Test != 0 || d.Validation != 0 {
 		key = fmt.Sprint(d.Key, seed)
@@ -189,9 +197,9 @@ func (s *Shelf) samples(d *catalog.Data, seed uint64) (*samples, error) {
 	s.mu.Lock()
 	get := s.cut[key]
 	if get == nil {
-		get = sync.OnceValues(func() (*samples, error) {
-			return s.shared.cuts.get(s.stamped(d, key), func() (*samples, error) {
-				source, err := s.source(d)
+		get = sync.OnceValues(func() (*Samples, error) {
+			return s.shared.cuts.get(s.stamped(d, key), func() (*Samples, error) {
+				source, err := s.Source(d)
 				if err != nil {
 					return nil, err
 				}
@@ -204,7 +212,7 @@ func (s *Shelf) samples(d *catalog.Data, seed uint64) (*samples, error) {
 	s.mu.Unlock()
 	c, err := get()
 	if err == nil {
-		s.addFiles(c.files) // another shelf may have read them
+		s.addFiles(c.Files) // another shelf may have read them
 	}
 	return c, err
 }
@@ -222,55 +230,55 @@ func (s *Shelf) touch(key string) {
 }
 
 // cut cuts and scales a data set for a seed.
-func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*samples, error) {
+func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*Samples, error) {
 	rows, tests, held, err := parts(d, source.Pool.Len(), seed)
 	if err != nil {
 		return nil, err
 	}
-	c := &samples{files: source.Files}
+	c := &Samples{Files: source.Files}
 	if source, err = c.filled(d, source, rows); err != nil {
 		return nil, err
 	}
-	c.train, c.test = source.Pool, source.Test
+	c.Train, c.Test = source.Pool, source.Test
 	if rows == nil && d.Scaling == datasets.NoScaling {
-		c.sparse = nn.NewSparse(c.train.X, c.train.Inputs)
+		c.Sparse = nn.NewSparse(c.Train.X, c.Train.Inputs)
 		return c, nil
 	}
 	if tests != nil {
-		c.test = source.Pool
+		c.Test = source.Pool
 	}
-	c.train, c.test = subset(c.train, rows), subset(c.test, tests)
+	c.Train, c.Test = subset(c.Train, rows), subset(c.Test, tests)
 	if held != nil {
-		c.validation = subset(source.Pool, held)
+		c.Validation = subset(source.Pool, held)
 	}
 	if d.FitAll {
 		rows = nil
 	}
-	c.scaler = datasets.FitScaler(d.Scaling, source.Pool, rows)
-	for _, set := range []*datasets.Set{c.train, c.test, c.validation} {
+	c.Scaler = datasets.FitScaler(d.Scaling, source.Pool, rows)
+	for _, set := range []*datasets.Set{c.Train, c.Test, c.Validation} {
 		if set != nil {
-			c.scaler.Apply(set)
+			c.Scaler.Apply(set)
 		}
 	}
-	c.sparse = nn.NewSparse(c.train.X, c.train.Inputs)
+	c.Sparse = nn.NewSparse(c.Train.X, c.Train.Inputs)
 	return c, nil
 }
 
 // filled returns a source without gaps, which is the same if that has none: means are those of the
 // rows that are trained on, nil meaning all.
-func (c *samples) filled(d *catalog.Data, source *datasets.Source, rows []int32) (*datasets.Source, error) {
+func (c *Samples) filled(d *catalog.Data, source *datasets.Source, rows []int32) (*datasets.Source, error) {
 	if !source.Pool.Gaps {
 		return source, nil
 	}
 	var err error
-	if c.filler, err = datasets.FitFiller(source.Pool, rows); err != nil {
+	if c.Filler, err = datasets.FitFiller(source.Pool, rows); err != nil {
 		return nil, syntax.Errorf(d.Section.At("missing"), "%w", err)
 	}
 	filled := &datasets.Source{Pool: subset(source.Pool, nil), Files: source.Files}
-	c.filler.Apply(filled.Pool)
+	c.Filler.Apply(filled.Pool)
 	if source.Test != nil {
 		filled.Test = subset(source.Test, nil)
-		c.filler.Apply(filled.Test)
+		c.Filler.Apply(filled.Test)
 	}
 	return filled, nil
 }

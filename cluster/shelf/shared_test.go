@@ -1,4 +1,4 @@
-package experiment
+package shelf_test
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/shelf"
 )
 
 // dataOf is the data of a plan with these settings, in a process with this folder of files.
@@ -20,7 +22,7 @@ func dataOf(t *testing.T, dir, data string) *catalog.Data {
 	t.Cleanup(func() { _ = root.Close() })
 	c := catalog.Default()
 	c.Folder = root
-	pl, err := Parse("p.yaml", []byte(`data: `+data+`
+	pl, err := experiment.Parse("p.yaml", []byte(`data: `+data+`
 model: {kind: mlp, layers: [2, 2]}
 architecture: {kind: parameter-server}
 nodes: [{name: s, role: server}, {name: w, role: worker}]
@@ -47,21 +49,21 @@ func TestPlansOfOneProcessShareTheDataThatIsInUseAndReadAFileAgainThatHasChanged
 	}
 	write("1,2,a\n3,4,b\n5,6,a\n7,8,b\n")
 	d := dataOf(t, dir, "{set: csv, file: t.csv, test: 50%}")
-	var both SharedData
-	get := func(seed uint64) *samples {
+	var both shelf.Shared
+	get := func(seed uint64) *shelf.Samples {
 		t.Helper()
-		shelf := NewShelf(dir, 1, &both)
-		s, err := shelf.samples(d, seed)
+		own := shelf.New(dir, 1, &both)
+		s, err := own.Samples(d, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if files := shelf.files(); len(files) != 1 || files[0].Name != "t.csv" {
+		if files := own.Files(); len(files) != 1 || files[0].Name != "t.csv" {
 			t.Errorf("the files of the samples are %+v", files)
 		}
 		return s
 	}
 	first, second, other := get(1), get(1), get(2)
-	if first.train != second.train || first.test != second.test || first.train == other.train {
+	if first.Train != second.Train || first.Test != second.Test || first.Train == other.Train {
 		t.Error("equal samples are not shared, or others are")
 	}
 	runtime.KeepAlive(first)
@@ -70,8 +72,8 @@ func TestPlansOfOneProcessShareTheDataThatIsInUseAndReadAFileAgainThatHasChanged
 	if err := os.Chtimes(file, later, later); err != nil {
 		t.Fatal(err)
 	}
-	if changed := get(1); changed.train.Len() != 3 {
-		t.Errorf("%d samples of a file that has 3 now", changed.train.Len())
+	if changed := get(1); changed.Train.Len() != 3 {
+		t.Errorf("%d samples of a file that has 3 now", changed.Train.Len())
 	}
 	runtime.KeepAlive(second)
 }

@@ -1,4 +1,4 @@
-package experiment
+package shelf
 
 import (
 	"fmt"
@@ -12,11 +12,11 @@ import (
 	"github.com/gradwire/gradwire/datasets"
 )
 
-// SharedData are the data sets that are in use in a process, for all plans that want the same. It
+// Shared are the data sets that are in use in a process, for all plans that want the same. It
 // keeps none in memory: what nobody uses is collected.
-type SharedData struct {
+type Shared struct {
 	sources shared[datasets.Source]
-	cuts    shared[samples]
+	cuts    shared[Samples]
 }
 
 // shared are values by key, each for as long as somebody has it.
