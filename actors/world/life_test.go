@@ -25,7 +25,7 @@ type stage struct {
 
 func (s *stage) Now() time.Duration        { return 0 }
 func (s *stage) Place(node int) error      { s.cycle.Settle(node, slowLeaver{}); return nil }
-func (s *stage) Remove(node int, _ bool)           { s.cycle.Settle(node, nil) }
+func (s *stage) Remove(node int, _ bool)   { s.cycle.Settle(node, nil) }
 func (s *stage) Hold(int, time.Duration)   {}
 func (s *stage) Tell(m world.MemberChange) { s.told = append(s.told, m) }
 func (s *stage) Fail(err error)            { s.err = err }

@@ -56,7 +56,7 @@ func (r *Runner) disturbed(ctx context.Context, next run, s *Stage, out Outcome,
 	end := cmp.Or(out.Halted, out.End)
 	g := &goodput.Goodput{}
 	g.Counted, g.Lost = s.tally.Close(end)
-	calm, err := p.Undisturbed(r.Options.Catalog, next.seed, end)
+	calm, err := p.Undisturbed(r.Catalog, next.seed, end)
 	if err == nil {
 		calm.blind = true
 		var twin *Stage

@@ -1,5 +1,5 @@
-// Package shelf loads the data sets that plans name, cuts and scales them, and keeps them while they
-// are in use.
+// Package shelf loads the data sets that plans name, cuts and scales them, and keeps them while
+// they are in use.
 package shelf
 
 import (

@@ -129,8 +129,9 @@ var table = map[string]string{
 	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors cluster/refusal " +
 		"datasets nn",
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
-	"cluster/shelf": "cluster/plan/syntax cluster/catalog cluster/record datasets nn",
-	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/checkpoint cluster/faults cluster/sim cluster/shelf " +
+	"cluster/shelf":   "cluster/plan/syntax cluster/catalog cluster/record datasets nn",
+	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/checkpoint cluster/faults cluster/sim " +
+		"cluster/shelf " +
 		"cluster/live cluster/record cluster/record/choosing cluster/record/goodput " +
 		"cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
 		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
@@ -141,7 +142,8 @@ var table = map[string]string{
 	"cluster/tables": "actors actors/ps/table cluster/catalog cluster/client" + mailbox + message,
 	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity " +
 		"cluster/door cluster/wire cluster/plan/... actors actors/world" + mailbox + message,
-	"cluster/submission": "cluster/experiment cluster/shelf cluster/request cluster/refusal cluster/catalog cluster/record " +
+	"cluster/submission": "cluster/experiment cluster/shelf " +
+		"cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel protos",
 	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/shelf cluster/resident " +
 		"cluster/request " +
