@@ -195,10 +195,10 @@ func TestCandidateWhoseRunHasLostAProcessIsTriedAgain(t *testing.T) {
 
 func TestTuningIsCheckedBeforeAnythingRuns(t *testing.T) {
 	for set, want := range map[string]string{
-		"data.Validation=none": "tuned.yaml:11:7: tune: values are chosen on a validation " +
+		"data.validation=none": "tuned.yaml:11:7: tune: values are chosen on a validation " +
 			"split, and there is none; add one under data, such as data: {validation: 10%}",
-		"data.Validation=0%":               "leaves nothing to train on or nothing to choose by",
-		"data.Validation=some":             `"some" is neither a share such as 10% nor the word none`,
+		"data.validation=0%":               "leaves nothing to train on or nothing to choose by",
+		"data.validation=some":             `"some" is neither a share such as 10% nor the word none`,
 		"tune={train.optimiser.rate: [1]}": "unknown key \"optimiser\"",
 		"tune={seed: [1, 2]}": `"seed" cannot be tuned; accepted are settings of model, train, ` +
 			"architecture",
