@@ -3,8 +3,6 @@ package door
 import (
 	"time"
 
-	"google.golang.org/protobuf/types/known/emptypb"
-
 	"github.com/gradwire/gradwire/actors/session"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -172,7 +170,8 @@ func (f *Flow) pump(now time.Duration) {
 	f.arm()
 }
 
-// ask counts in vain.
+// ask counts how often a message was sent again in vain. While the link is down for a time it does
+// not count.
 func (f *Flow) ask(now time.Duration, e *link.Edge, l *letter) {
 	if l != f.asked {
 		f.asked, f.vain = l, 0
@@ -343,13 +342,13 @@ func (s *Sessions) tell(now time.Duration, f *Flow) {
 	s.send(now, &Parcel{Edge: s.network.Edge(f.to, f.from), Kind: wire.User, Size: ackSize, copied: c})
 }
 
-// ackSize is the number of bytes of the frame of an acknowledgement alone.
-var ackSize = wire.Size(&wire.Frame{Head: &emptypb.Empty{}}) + session.HeaderSize
+// ackSize is the number of bytes of an acknowledgement alone: a frame's prefix, and the header.
+const ackSize = wire.PrefixSize + session.HeaderSize
 
 // End ends the sessions of a node whose life is over. With left, what it has sent is sent again
 // until it is acknowledged; otherwise only what is under way arrives.
 func (s *Sessions) End(node int32, left bool) {
-	for w, f := range s.flows {
+	for w, f := range s.flows { // in any order: nothing is sent
 		switch node {
 		case w.from:
 			delete(s.flows, w)

@@ -78,8 +78,7 @@ var table = map[string]string{
 	"cluster/link/rate":     "cluster/plan/field cluster/link/lines",
 	"cluster/link/lines":    "",
 	"cluster/wire":          "protos" + protobuf + xxhash,
-	"cluster/door": "actors actors/session cluster/wire cluster/link google.golang.org/protobuf/types/known/emptypb " +
-		"github.com/orcaman/concurrent-map " +
+	"cluster/door": "actors actors/session cluster/wire cluster/link github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue":            "",
 	"cluster/checkpoint":       "cluster/sim" + xxhash,
