@@ -59,7 +59,8 @@ type Env interface {
 	// Latency is the one-way delay to a node at the instant Now: the link's where it is
 	// emulated, half of the measured round trip elsewhere.
 	Latency(node int) time.Duration
-	// Lossy reports whether links of the run may lose messages for good.
+	// Lossy reports whether links of the run may lose messages for good, with no session that sends
+	// them again.
 	Lossy() bool
 	// Depart ends this actor, a [Leaver] that has handed over what it held, with the handler that
 	// calls it.

@@ -13,10 +13,9 @@
 // to that. So a computing peer answers at once and no arrival waits for a step. The price is a
 // gradient that is a few merges old.
 //
-// A message that its link drops for good is not sent again, but for a wish to join: a peer that
-// waits for it because of Wait waits until the sender has gone, and one that the lead holds until
-// somebody tells it of the others again. Links that lose messages need retransmission, or an
-// architecture that does not wait.
+// Peers that do not wait live with messages that links drop, and take what comes. Others need
+// sessions where links lose messages: without, a peer that waits because of Wait waits until the
+// sender has gone, and one that the lead holds until somebody tells it of the others again.
 package gossip
 
 import (
@@ -111,6 +110,11 @@ var _ train.FreeRunner = Architecture{}
 
 // FreeRunning reports whether a peer makes its steps whatever becomes of its exchanges.
 func (a Architecture) FreeRunning() bool { return !a.Wait && a.Lead < 0 }
+
+var _ train.Tolerant = Architecture{}
+
+// Tolerant reports whether nobody waits for a message: a model that is lost is a merge less.
+func (a Architecture) Tolerant() bool { return a.FreeRunning() }
 
 // Kind makes a peer. It fails for an Architecture that is not valid.
 func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {

@@ -148,6 +148,12 @@ type FreeRunner interface {
 	FreeRunning() bool
 }
 
+// Tolerant is an Architecture that can say whether it lives, by its nature, with messages that are
+// lost, come twice or overtake each other. It gets them so, unless the plan asks for more.
+type Tolerant interface {
+	Tolerant() bool
+}
+
 // Epochs is an Architecture whose epochs may be shorter than a pass through all samples.
 type Epochs interface {
 	// EpochSamples is how many samples, of so many to train on, make an epoch.

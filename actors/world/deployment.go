@@ -31,6 +31,9 @@ type Deployment struct {
 	Bounded bool
 	// Lossy says that links may lose messages for good; see [actors.Env].
 	Lossy bool
+	// Reliable says that in virtual time sessions have each message handled once and in order,
+	// whatever links do. Worlds in real time have none.
+	Reliable bool
 	// Observer is told of every event.
 	Observer Observer
 	// Strict checks every message on its way: frames are encoded and decoded,

@@ -16,7 +16,7 @@ type NodeEvent uint8
 // What can happen to a node.
 const (
 	// Crash: the node's actor and all it knows are gone at once. What it has sent is still
-	// delivered; what is sent to it is not. The coordinator hears of it after Detect.
+	// delivered, but not sent again; what is sent to it is not. The coordinator hears of it after Detect.
 	Crash NodeEvent = iota + 1
 	// Leave: like a crash that the coordinator hears of at once. An [actors.Leaver] hands over what
 	// it holds first.
@@ -72,8 +72,9 @@ type Realm interface {
 	// Place gives a node a new actor, which knows nothing, and says so with Settle.
 	Place(node int) error
 	// Remove takes a node's actor with everything that it knows out of the world, and says so with
-	// Settle.
-	Remove(node int)
+	// Settle. With left it has left, and what it has sent is still delivered, if need be by sending
+	// it again.
+	Remove(node int, left bool)
 	// Hold has a node's actor handle nothing for a while.
 	Hold(node int, d time.Duration)
 	// Tell lets the coordinator know.
@@ -141,7 +142,7 @@ func (l *LifeCycle) Happen(c *NodeChange) (crashed bool) {
 		l.returns[c.Node] = true
 	case c.Do == Leave && there && l.leave(c.Node):
 	case c.Ends() && there:
-		l.realm.Remove(c.Node)
+		l.realm.Remove(c.Node, c.Do == Leave)
 		if c.Do == Crash {
 			l.unheard[c.Node] = c
 			return true
@@ -177,7 +178,7 @@ func (l *LifeCycle) Depart(node int) {
 	if !l.leaving[node] {
 		return
 	}
-	l.realm.Remove(node)
+	l.realm.Remove(node, true)
 	l.realm.Tell(MemberChange{Node: node, Departed: true})
 	if l.returns[node] {
 		l.returns[node] = false

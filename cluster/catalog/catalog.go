@@ -97,6 +97,8 @@ type Spec struct {
 	// names it.
 	Architecture        train.Architecture
 	ArchitectureSection *syntax.Node
+	// Delivery is reliable or as-is, and empty for what the architecture has by its nature.
+	Delivery string
 	// Roles are the architecture's roles of the plan's nodes, in their order.
 	Roles []train.Role
 	// Added are the roles for which the architecture has added a node, called like the role.

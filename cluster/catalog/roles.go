@@ -79,25 +79,28 @@ func (*castings) PlanSchema() *settings.Schema {
 
 // parts are the settings that all architectures share.
 type parts struct {
-	Roles castings `plan:"roles,omitzero" doc:"which nodes have which role: a name, a list of names, or added for a node of the default machine; default: by the nodes' role:, then in the order of the nodes"`
+	Roles    castings `plan:"roles,omitzero" doc:"which nodes have which role: a name, a list of names, or added for a node of the default machine; default: by the nodes' role:, then in the order of the nodes"`
+	Delivery string   `plan:"delivery,omitzero" words:"reliable|as-is" doc:"in virtual time: reliable has each message handled once and in order, where links lose, repeat or reorder them; as-is takes them as links have them; default: reliable, of gossip with wait: false as-is"`
 }
 
-// rolesKey is the key of parts.
-const rolesKey = "roles"
+// The keys of parts.
+const rolesKey, deliveryKey = "roles", "delivery"
 
 // cast reads the plan's architecture and finds the role of every node.
 func (c *Catalog) cast(s *Spec) (err error) {
 	section := s.Plan.Architecture
 	s.ArchitectureSection = section
 	var p parts
-	if given, ok := section.Get(rolesKey); ok {
-		if err := settings.Decode(given, &p.Roles); err != nil {
-			return err
-		}
-	}
-	if s.Architecture, s.Plan.Architecture, err = c.Architectures.read(c, section, "kind", rolesKey); err != nil {
+	shared := section.Only(rolesKey, deliveryKey)
+	if err := settings.Decode(shared, &p); err != nil {
 		return err
 	}
+	s.Delivery = p.Delivery
+	s.Architecture, s.Plan.Architecture, err = c.Architectures.read(c, section, "kind", rolesKey, deliveryKey)
+	if err != nil {
+		return err
+	}
+	s.Plan.Architecture.Fields = append(s.Plan.Architecture.Fields, shared.Only(deliveryKey).Fields...)
 	return s.assign(section, p.Roles.list)
 }
 

@@ -118,6 +118,7 @@ func (t *tables) write(c *Catalog) {
 	sort(t, "`model.layers` of `kind: network`", "kind", c.Layers.All())
 	sort(t, "`train.optimizer`", "kind", c.Optimizers.All())
 	sort(t, "`rate` of an optimizer, beside a number", "kind", c.Schedules.All())
+	t.section("`architecture`, whatever the kind", &parts{})
 	sort(t, "`architecture`", "kind", c.Architectures.All())
 	sort(t, "`architecture.consistency`", "kind", c.Consistencies.All())
 	t.section("`architecture.servers` of `kind: parameter-server`", servers())

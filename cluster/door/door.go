@@ -29,6 +29,8 @@ type Door struct {
 	strict  bool
 	tensors *protos.TensorPool
 
+	sessions *Sessions // nil where messages come as their links have them
+
 	// Encodes says that parcels carry packets, as between processes, and not messages.
 	Encodes bool
 }
@@ -69,12 +71,17 @@ type Parcel struct {
 	// Sent and Arrival are the instants at the two ends of the edge; the receiver's
 	// downlink comes after Arrival.
 	Sent, Arrival time.Duration
+	// Again is when a second copy arrives; 0 if none does. See Second.
+	Again time.Duration
 	// Lost marks a message that never arrives.
 	Lost bool
+	// Kept marks one that a session has taken. What it sends travels as parcels of their own.
+	Kept bool
 	// Ticket, unless it is 0, is that of a message whose Arrival is not known yet.
 	Ticket int32
 
 	evidence *evidence
+	copied   *copied // nil where no session has to do with it
 }
 
 // Emulated reports whether the parcel travels on the emulated network, as the messages of actors
@@ -99,6 +106,18 @@ func (d *Door) Pass(
 	if err != nil {
 		return Parcel{}, d.unsendable(source, destination, target, err)
 	}
+	if d.strict {
+		if err := d.roundTrip(&frame, &p); err != nil {
+			return p, d.unsendable(source, destination, target, err)
+		}
+	}
+	if p.Emulated() && d.sessions != nil && d.sessions.wants(&p) {
+		if err := d.encode(&frame, &p); err != nil {
+			return p, d.unsendable(source, destination, target, err)
+		}
+		d.sessions.take(now, p)
+		return Parcel{Kept: true}, nil
+	}
 	switch p.Kind {
 	case wire.System:
 		p.Edge.SendControl(p.Size)
@@ -107,29 +126,32 @@ func (d *Door) Pass(
 		p.Edge.SendControl(p.Size)
 	default:
 		transit := p.Edge.Send(now, p.Size)
-		p.Arrival, p.Lost, p.Ticket = transit.Arrival, transit.Lost, transit.Ticket
+		p.Arrival, p.Again, p.Lost, p.Ticket = transit.Arrival, transit.Again, transit.Lost, transit.Ticket
 	}
-	if d.strict {
-		if err := d.roundTrip(&frame, &p); err != nil {
-			return p, d.unsendable(source, destination, target, err)
-		}
-	}
-	switch {
-	case p.Lost:
+	if p.Lost {
 		p.release()
 		return p, p.evidence.check()
-	case d.Encodes:
-		for _, t := range frame.Tensors {
-			t.Retain()
-		}
-		if p.Packet, err = wire.Pack(&frame, wire.Eager); err != nil {
-			frame.Release()
-			err = d.unsendable(source, destination, target, err)
-		}
-		Release(p.Message)
-		p.Message = nil
 	}
-	return p, err
+	if err := d.encode(&frame, &p); err != nil {
+		return p, d.unsendable(source, destination, target, err)
+	}
+	return p, nil
+}
+
+// encode makes a parcel's message a packet, if the door encodes.
+func (d *Door) encode(frame *wire.Frame, p *Parcel) (err error) {
+	if !d.Encodes {
+		return nil
+	}
+	for _, t := range frame.Tensors {
+		t.Retain()
+	}
+	if p.Packet, err = wire.Pack(frame, wire.Eager); err != nil {
+		frame.Release()
+	}
+	Release(p.Message)
+	p.Message = nil
+	return err
 }
 
 // unsendable is the error of a message that has no wire form.
@@ -238,12 +260,33 @@ func (p *Parcel) Receive(now time.Duration) time.Duration {
 // Settle tells a parcel with a ticket when it arrives, or that it is lost. It returns an error when
 // Arrive would.
 func (p *Parcel) Settle(t link.Transit) error {
-	p.Arrival, p.Lost, p.Ticket = t.Arrival, t.Lost, 0
+	p.Arrival, p.Again, p.Lost, p.Ticket = t.Arrival, t.Again, t.Lost, 0
+	if p.InSession() {
+		p.copied.sessions.depart(p, t)
+		return nil
+	}
 	if !p.Lost {
 		return nil
 	}
 	p.release()
 	return p.evidence.check()
+}
+
+// Second returns the second copy of a parcel, which arrives at Again.
+func (p *Parcel) Second() Parcel {
+	q := *p
+	q.Arrival, q.Again, p.Again = p.Again, 0, 0
+	if q.InSession() {
+		return q
+	}
+	q.evidence = nil
+	switch m := payload(p.Message).(type) {
+	case *protos.Message:
+		m.Retain(1)
+	default:
+		q.Packet = p.Packet.Copy()
+	}
+	return q
 }
 
 // HasDownlink reports whether Receive must be called at Arrival.
@@ -259,6 +302,9 @@ func (p *Parcel) Arrive(now time.Duration) error {
 	}
 	return p.evidence.check()
 }
+
+// Verify returns an error when Arrive would, for a message that a session hands over.
+func (p *Parcel) Verify() error { return p.evidence.check() }
 
 // Discard counts a parcel whose receiver is not there, and releases its message.
 // It returns an error when Arrive would.

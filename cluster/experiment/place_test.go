@@ -93,8 +93,11 @@ func TestDeploymentIsLossyWhereALinkDropsMessages(t *testing.T) {
 		"schedule=[{at: 1s, from: s, to: w, loss: {probability: 1%}}]":                 false,
 		"schedule=[{at: 1s, from: s, to: w, do: down}, {at: 2s, node: w1, do: leave}]": false,
 	} {
-		if got := placed(t, moving, 1, set).Lossy; got != want {
-			t.Errorf("%s: lossy is %v", set, got)
+		if got := placed(t, moving, 1, set, "architecture.delivery=as-is"); got.Lossy != want || got.Reliable {
+			t.Errorf("%s: lossy is %v, reliable %v", set, got.Lossy, got.Reliable)
+		}
+		if got := placed(t, moving, 1, set); got.Lossy != want || !got.Reliable {
+			t.Errorf("%s, with sessions: lossy is %v, reliable %v", set, got.Lossy, got.Reliable)
 		}
 	}
 }

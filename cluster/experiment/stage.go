@@ -254,6 +254,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	s.Deployment = &world.Deployment{
 		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
 		Schedule: nodeChanges(p.Spec.Plan), Detect: time.Duration(p.Spec.Plan.Detect), Lossy: p.Spec.Links.Drop(),
+		Reliable: p.reliable(),
 	}
 	var err error
 	if s.Deployment.Topologies, err = p.graphs(task.Seed, s.Names[:len(p.Spec.Plan.Nodes)]); err != nil {

@@ -37,6 +37,9 @@ type Config struct {
 	Loss Loss `plan:"loss,omitzero"`
 	// Reorder lets a message overtake an earlier one that drew a longer delay.
 	Reorder bool `plan:"reorder" doc:"whether a message may overtake one that was sent before it"`
+	// Repeat is how likely a message that arrives does so twice. The second copy draws its own
+	// delay, and is not lost.
+	Repeat float64 `plan:"repeat,omitzero" unit:"fraction" doc:"share of the messages that arrive twice"`
 	// Outages are the times at which nothing departs, sorted and disjoint.
 	Outages []Outage `plan:"outages"`
 	// Intermittent are outages at random, beside those.
@@ -78,6 +81,12 @@ func (c Config) Validate() error {
 		return field.Within(c, "Intermittent", err)
 	}
 	return nil
+}
+
+// Loses reports whether messages may be lost for good, to be sent again by somebody else: Loss or
+// an outage drops them.
+func (c *Config) Loses() bool {
+	return c.Loss.Drop && (c.Loss.possible() || len(c.Outages) > 0 || c.Intermittent != (Intermittent{}))
 }
 
 // within accepts least ≤ d ≤ MaxDelay for the field of that name of v.

@@ -16,6 +16,8 @@ const (
 	leaving  // what the sender's access adds
 	reaching // what the receiver's does
 	repeats  // losses of tries after the first, where rates are shared
+	copies   // whether a message arrives twice
+	seconds  // the delay of its second copy
 )
 
 // counter is a counter-based generator: what it draws is a function of the edge, the number of the

@@ -38,6 +38,12 @@ type Transit struct {
 	// Lost says that the message never arrives. It is counted already; Discard must not be called
 	// for it.
 	Lost bool
+	// Departure is when the message, or its last try, left the edge's queue, lost or not; not known
+	// yet of one with a ticket.
+	Departure time.Duration
+	// Again is the instant at which a second copy arrives, which counts as a message of its own; 0
+	// if none does.
+	Again time.Duration
 	// Ticket is not 0 for a message that takes its share of rates: Settle will tell the rest.
 	Ticket int32
 }
@@ -120,8 +126,19 @@ func (e *Edge) depart(departure time.Duration, number uint64, size, tries int, l
 		e.stats.Dropped++
 		e.stats.Lost++
 		e.stats.DroppedBytes += int64(size)
-		return Transit{Arrival: Forever, Delay: delay, Tries: tries, Lost: true}
+		return Transit{Arrival: Forever, Departure: departure, Delay: delay, Tries: tries, Lost: true}
 	}
+	t := Transit{Departure: departure, Delay: delay, Tries: tries}
+	t.Arrival = e.arrive(arrival, delay)
+	if e.law.Repeat > 0 {
+		t.Again = e.repeat(departure, number, size)
+	}
+	return t
+}
+
+// arrive takes note of a message that arrives after a delay, at an instant that those before it may
+// put off.
+func (e *Edge) arrive(arrival, delay time.Duration) time.Duration {
 	if arrival > e.last {
 		e.last = arrival
 	} else if !e.law.Reorder {
@@ -129,8 +146,37 @@ func (e *Edge) depart(departure time.Duration, number uint64, size, tries int, l
 	}
 	e.underway++
 	e.stats.addDelay(delay)
-	return Transit{Arrival: arrival, Delay: delay, Tries: tries}
+	return arrival
 }
+
+// repeat draws whether a message arrives a second time, and returns when; 0 if it does not.
+func (e *Edge) repeat(departure time.Duration, number uint64, size int) time.Duration {
+	e.network.draws.seek(e.key, number, copies)
+	if e.network.random.Float64() >= e.law.Repeat {
+		return 0
+	}
+	delay := e.law.constant
+	if e.process != nil {
+		e.network.draws.seek(e.key, number, seconds)
+		delay = bounded(e.process.Next(departure))
+	}
+	if e.far {
+		delay = bounded(delay + e.reach(departure, number))
+	}
+	if departure+delay > Horizon {
+		return 0
+	}
+	e.stats.Sent++
+	e.stats.SentBytes += int64(size)
+	return e.arrive(departure+delay, delay)
+}
+
+// Loses reports whether the edge may lose a message for good that is sent now.
+func (e *Edge) Loses() bool { return e.law.loses }
+
+// Disturbs reports whether the edge may lose a message for good, deliver it twice or let it
+// overtake another one.
+func (e *Edge) Disturbs() bool { return e.law.loses || e.law.Reorder || e.law.Repeat > 0 }
 
 // reach draws what the accesses of the two ends add to the delay of a message.
 func (e *Edge) reach(departure time.Duration, number uint64) time.Duration {

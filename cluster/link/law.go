@@ -16,6 +16,7 @@ type law struct {
 	remembers bool          // each edge has its own process
 	perNode   bool          // edges of one source have equal processes
 	hazardous bool          // messages can be lost or meet an outage
+	loses     bool          // messages can be lost for good
 	// memoryless says that nothing outlasts the messages under way.
 	memoryless bool
 }
@@ -41,6 +42,7 @@ func (n *Network) newLaw(c Config) *law {
 	}
 	intermittent := c.Intermittent != (Intermittent{})
 	l.hazardous = c.Loss.possible() || len(c.Outages) > 0 || intermittent
+	l.loses = c.Loses()
 	_, steady := c.Rate.(rate.Constant)
 	_, once := c.Delay.(Once) // it is drawn again as it was
 	l.memoryless = (once || !l.remembers) && c.Loss.Bursts == nil && !intermittent && (steady || c.Rate == nil)

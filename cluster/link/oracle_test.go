@@ -88,7 +88,7 @@ func (o *oracle) send(t *rapid.T, src, dst int32, now time.Duration, size int, g
 			if !down && o.config.Loss.Probability == 0 {
 				t.Fatalf("lost for no reason")
 			}
-			gone.Tries = 1
+			gone.Tries, gone.Departure = 1, departure
 			return gone
 		}
 		return o.arrive(edge, departure, delay, 1)
@@ -99,14 +99,14 @@ func (o *oracle) send(t *rapid.T, src, dst int32, now time.Duration, size int, g
 			break
 		}
 		if end == link.Forever {
-			gone.Tries = 1
+			gone.Tries, gone.Departure = 1, departure
 			return gone
 		}
 		departure = o.pass(edge, end, size)
 	}
 	for failed := 1; failed < got.Tries || got.Lost; failed++ {
 		if failed == o.config.Loss.Attempts {
-			gone.Tries = failed
+			gone.Tries, gone.Departure = failed, departure
 			return gone
 		}
 		work := o.perByte[edge] * time.Duration(size)
@@ -114,7 +114,7 @@ func (o *oracle) send(t *rapid.T, src, dst int32, now time.Duration, size int, g
 		departure += o.config.Loss.Timeout + work
 		for end, down := o.outage(departure); down; end, down = o.outage(departure) {
 			if end == link.Forever {
-				gone.Tries = failed
+				gone.Tries, gone.Departure = failed, departure
 				return gone
 			}
 			departure = end + work
@@ -134,7 +134,7 @@ func (o *oracle) arrive(edge place, departure, delay time.Duration, tries int) l
 		}
 	}
 	o.arrived[edge] = append(o.arrived[edge], at)
-	return link.Transit{Arrival: at, Delay: delay, Tries: tries}
+	return link.Transit{Arrival: at, Departure: departure, Delay: delay, Tries: tries}
 }
 
 func drawConfig(t *rapid.T) link.Config {

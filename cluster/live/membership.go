@@ -141,7 +141,7 @@ func (r realm) Hold(node int, d time.Duration) {
 
 // Remove ends the life of a node. Its actor handles nothing more; what is queued for it
 // is released, and what it has under way comes to nothing.
-func (r realm) Remove(node int) {
+func (r realm) Remove(node int, left bool) {
 	w, n := r.World, r.nodes[node]
 	old := n.life.Load()
 	if n.next == nil {

@@ -56,6 +56,13 @@ func (r *remote) send(kind wire.Kind, message any) {
 		return
 	}
 	held := !r.destination.away && p.HasDownlink()
+	if p.Again > 0 {
+		second := p.Second()
+		r.hold(&p, held)
+		r.hold(&second, held)
+		w.network.Unlock()
+		return
+	}
 	if p.Arrival == p.Sent && (!p.Emulated() || !held && w.underway[r.way()] == 0) {
 		w.network.Unlock()
 		r.deliver(&p, 0)
@@ -119,6 +126,10 @@ func (w *World) settle(now time.Duration) {
 		}
 		if !t.Lost {
 			s.by.hold(s.parcel, false)
+			if s.parcel.Again > 0 {
+				second := s.parcel.Second()
+				s.by.hold(&second, false)
+			}
 		}
 	}
 	w.expect()

@@ -107,7 +107,11 @@ func (e *env) Latency(node int) time.Duration {
 	return w.config.Network.Delay(e.node, int32(node), e.Now())
 }
 
-func (e *env) Lossy() bool { return e.world.config.Deployment.Lossy }
+// Lossy is false where sessions deliver what links lose.
+func (e *env) Lossy() bool {
+	d := e.world.config.Deployment
+	return d.Lossy && !d.Reliable
+}
 
 func (e *env) Record(event actors.Event) {
 	w := e.world

@@ -36,10 +36,13 @@ func (r realm) Tell(change world.MemberChange) {
 }
 
 // Remove takes a node with everything that it knows out of the world.
-func (r realm) Remove(node int) {
+func (r realm) Remove(node int, left bool) {
 	w, n := r.World, &r.nodes[node]
 	w.cycle.Settle(node, nil)
 	n.life++
+	if w.sessions != nil {
+		w.sessions.End(int32(node), left)
+	}
 	n.resumes, n.leaves, n.waiting = 0, 0, 0
 	n.cores, n.walk = world.NewCores(n.Profile.Cores), w.walk(n)
 	var inhabitants []*process

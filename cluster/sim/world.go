@@ -71,6 +71,7 @@ const (
 	result         // a job is due
 	wakeUp         // a charge is over
 	change         // something happens to the network or to a node
+	look           // something may be due in a session
 )
 
 type slot struct {
@@ -85,6 +86,9 @@ type slot struct {
 	apply   func()
 	life    uint32 // of the node whose message, result or departure it is
 	ordered bool   // departure: it is one of those that node.waiting counts
+	vain    bool   // look: nobody answers
+	flow    *door.Flow
+	at      time.Duration // look: the instant that it is for
 }
 
 // World is a run in virtual time.
@@ -119,6 +123,8 @@ type World struct {
 	coordinate *process
 	shares     []slot // deliveries of which it is not known when they arrive, by ticket
 	sharing    int    // how many there are
+	sessions   *door.Sessions
+	number     uint64 // of the entry of the calendar at work
 }
 
 // node is one logical node.
@@ -160,6 +166,9 @@ func New(config Config) (*World, error) {
 	}
 	w.tensors.Poison = d.Strict
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
+	if d.Reliable {
+		w.sessions = w.door.KeepSessions(courier{w})
+	}
 	w.system = door.NewSystem()
 	w.system.ProcessRegistry.Address = systemAddress
 	w.system.ProcessRegistry.RegisterAddressResolver(w.resolve)
@@ -289,6 +298,8 @@ func (w *World) next() {
 		s.mailbox.makeReady()
 	case change:
 		s.apply()
+	case look:
+		w.sessions.Wake(w.now, s.flow, s.at)
 	}
 	w.takeTurns()
 }
@@ -328,7 +339,7 @@ func (w *World) leads(s *slot) bool { return s.to != nil && s.to == w.coordinate
 // watches reports whether an entry is a timer of the coordinator's, by which nothing
 // gets going that has come to rest.
 func (w *World) watches(s *slot) bool {
-	return w.leads(s) && (s.what == message || s.what == vacant)
+	return w.leads(s) && (s.what == message || s.what == vacant) || s.vain
 }
 
 // stuck reports whether nothing but the coordinator's timers is left to happen in a
@@ -370,7 +381,7 @@ func (w *World) count(s *slot, entries int) {
 	if !w.watches(s) {
 		w.work += entries
 	}
-	if !w.leads(s) {
+	if !w.leads(s) && !s.vain {
 		w.members += entries
 	}
 	if rouses(s) {
@@ -437,15 +448,11 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 	switch {
 	case err != nil:
 		w.fail(err)
-	case p.Lost:
-	case p.Ticket != 0:
-		w.hold(slot{what: delivery, to: to, parcel: p})
+	case p.Lost, p.Kept:
 	case !p.Emulated() && p.Arrival == w.now:
 		w.deliver(to, &p, w.calendar.Number())
-	case p.HasDownlink():
-		w.enter(p.Arrival, slot{what: arrival, to: to, parcel: p})
 	default:
-		w.enter(p.Arrival, slot{what: delivery, to: to, parcel: p})
+		w.carry(to, &p)
 	}
 }
 
@@ -470,13 +477,19 @@ func (w *World) settle(now time.Duration) {
 			w.fail(err)
 		}
 		if !t.Lost {
-			w.enter(t.Arrival, s)
+			w.carry(s.to, &s.parcel)
 		}
 	}
 }
 
 // deliver hands a parcel over and counts it.
 func (w *World) deliver(to *process, p *door.Parcel, number uint64) {
+	if p.Answers() {
+		w.number = number
+		if !w.sessions.Arrive(w.now, p) {
+			return
+		}
+	}
 	w.trace(p, number)
 	var err error
 	if p.Kind == wire.System || to.alive() {
@@ -491,14 +504,7 @@ func (w *World) deliver(to *process, p *door.Parcel, number uint64) {
 		w.fail(fmt.Errorf("%s/%s at %v: %w", w.names[to.node], to.id, w.now, err))
 		return
 	}
-	source := w.source
-	w.source = to.node // where the dead letters answer from
-	if p.Kind == wire.Control && to.mailbox != nil {
-		to.mailbox.postControl(p.Message)
-	} else {
-		to.hand(p.Kind, p.Message)
-	}
-	w.source = source
+	w.give(to, p)
 }
 
 func (w *World) trace(p *door.Parcel, number uint64) {

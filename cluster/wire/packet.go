@@ -65,6 +65,17 @@ func Pack(f *Frame, c Class) (*Packet, error) {
 	return p, nil
 }
 
+// Copy returns another packet of the same frame, with references of its own to the tensors.
+func (p *Packet) Copy() *Packet {
+	q := packets.Get().(*Packet)
+	q.Head, q.Tensors = append(q.Head[:0], p.Head...), append(q.Tensors[:0], p.Tensors...)
+	q.Values, q.Class = p.Values, p.Class
+	for _, t := range q.Tensors {
+		t.Retain()
+	}
+	return q
+}
+
 // Size is the number of bytes of memory that the packet holds.
 func (p *Packet) Size() int { return len(p.Head) + p.Values }
 

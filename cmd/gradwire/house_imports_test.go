@@ -57,6 +57,7 @@ var table = map[string]string{
 	"actors":             mailbox + message,
 	"actors/train":       "actors nn/... datasets" + mailbox + message,
 	"actors/peer":        "actors actors/train nn/..." + gonum + mailbox + message,
+	"actors/session":     "",
 	"actors/world":       "actors" + mailbox + message,
 	"actors/coordinator": "actors actors/world actors/train" + mailbox + message + xxhash,
 	"actors/consistency": "cluster/plan/field",
@@ -77,7 +78,7 @@ var table = map[string]string{
 	"cluster/link/rate":     "cluster/plan/field cluster/link/lines",
 	"cluster/link/lines":    "",
 	"cluster/wire":          "protos" + protobuf + xxhash,
-	"cluster/door": "actors cluster/wire cluster/link github.com/orcaman/concurrent-map " +
+	"cluster/door": "actors actors/session cluster/wire cluster/link github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue": "",
 	"cluster/sim": "actors actors/world cluster/door cluster/link cluster/queue cluster/wire" + mailbox + message +

@@ -141,6 +141,18 @@ func (n *Node) Without(keys ...string) *Node {
 	return &c
 }
 
+// Only returns a map like n that has the given keys alone, as far as n has them.
+func (n *Node) Only(keys ...string) *Node {
+	c := *n
+	c.Fields = nil
+	for _, f := range n.Fields {
+		if slices.Contains(keys, f.Key) {
+			c.Fields = append(c.Fields, f)
+		}
+	}
+	return &c
+}
+
 // As returns a map with n, as it is, under a key. The map has n's place; errors about n read as
 // before.
 func (n *Node) As(key string) *Node {

@@ -118,8 +118,11 @@ type Stage struct {
 	// each other.
 	Edge    link.Delay
 	Reorder bool
-	// Loss is what links lose.
-	Loss link.Loss
+	// Loss is what links lose, and Repeat the share of messages that arrive twice.
+	Loss   link.Loss
+	Repeat float64
+	// Reliable has sessions deliver messages all the same.
+	Reliable bool
 	// Strict, Observer, Schedule and Detect belong to the deployment, Threads to the world.
 	Strict   bool
 	Threads  int
@@ -176,7 +179,7 @@ func (s *Stage) Shake(random *rand.Rand, times int, end time.Duration) {
 func (s *Stage) World(tb testing.TB, coordinate Coordinate) *sim.World {
 	tb.Helper()
 	d := &world.Deployment{Seed: s.Task.Seed, Strict: s.Strict, Observer: s.Observer, Schedule: s.Schedule,
-		Detect: s.Detect, Coordinate: coordinate, Lossy: s.Loss.Drop}
+		Detect: s.Detect, Coordinate: coordinate, Lossy: s.Loss.Drop, Reliable: s.Reliable}
 	if s.Graph != nil || s.Topologies != nil {
 		d.Topologies = []actors.Graph{s.Graph}
 	}
@@ -205,7 +208,7 @@ func (s *Stage) World(tb testing.TB, coordinate Coordinate) *sim.World {
 	if s.Edge == nil {
 		s.Edge = link.Uniform{Min: time.Microsecond, Max: 20 * time.Microsecond}
 	}
-	network.SetDefault(link.Config{Delay: s.Edge, Reorder: s.Reorder, Loss: s.Loss})
+	network.SetDefault(link.Config{Delay: s.Edge, Reorder: s.Reorder, Loss: s.Loss, Repeat: s.Repeat})
 	w, err := sim.New(sim.Config{Deployment: d, Network: network, Threads: s.Threads})
 	if err != nil {
 		tb.Fatal(err)

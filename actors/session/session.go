@@ -1,0 +1,112 @@
+// Package session is the protocol by which all messages from one node to another are handled, each
+// once and in the order of sending, over links that lose, repeat and reorder them.
+//
+// A session goes one way and has two halves: a [Sender] where the messages come from and a
+// [Receiver] where they go. It belongs to one life of either node: who crashes forgets its half,
+// and both begin another session. Numbers count the messages. The receiver keeps what comes too
+// early, drops what it has, and tells by an [Ack] what has arrived. The sender keeps each message
+// until then and sends it again when it has waited for too long.
+//
+// The package has no clock and sends nothing. A world tells the halves what happens and when, and
+// carries out what they answer: which message is to be sent now, which one is the next to be
+// handled, when to look again. So one protocol serves virtual time, real time and connections.
+package session
+
+import (
+	"math"
+	"time"
+)
+
+// Never is later than every instant of a run.
+const Never = time.Duration(math.MaxInt64)
+
+// Number is the place of a message in its session, from 0 on, modulo 2³². Numbers of one session
+// that are compared lie less than 2³¹ apart (RFC 1982, "Serial number arithmetic").
+type Number uint32
+
+// Before reports whether a message was sent before another.
+func (n Number) Before(m Number) bool { return int32(n-m) < 0 }
+
+// Window is how many messages can be on their way at a time. Others wait for their turn.
+const Window = 1024
+
+// Selected is how many messages behind the first missing one an Ack can tell of.
+const Selected = 64
+
+// Ack says what has arrived.
+type Ack struct {
+	// Next is the first message that has not: all before it have.
+	Next Number
+	// Seen says which of those behind it have: bit i stands for the message Next + 1 + i.
+	Seen uint64
+}
+
+// Header is what a message of a pair of nodes carries for their sessions, one each way.
+type Header struct {
+	// Session is the message's own, and Number its place there. Session is 0 for a message that is
+	// in none.
+	Session uint32
+	Number  Number
+	// Asks says that the sender keeps the message until it is acknowledged.
+	Asks bool
+	// Answers is the session in the other direction that Ack tells of; 0 if it tells of none.
+	Answers uint32
+	Ack     Ack
+}
+
+// HeaderSize is the number of bytes of an encoded Header: those of its fields, of which Asks takes
+// the upper bit of Session.
+const HeaderSize = 4 + 4 + 4 + 4 + 8
+
+// Bounds of the wait for an acknowledgement.
+const (
+	// LeastWait is the shortest wait before a message is sent again: below it clocks of real time
+	// are not good enough.
+	LeastWait = 2 * time.Millisecond
+	// Backoff is how many times as long as at first the wait becomes at most. When a link that was
+	// down is up again, it takes no longer until somebody notices.
+	Backoff = 8
+	// MostDelay bounds how long a receiver waits for a message that an acknowledgement can ride on.
+	MostDelay = 40 * time.Millisecond
+)
+
+// AckDelay is how long a receiver waits for a message that an acknowledgement can ride on, given
+// the round trip on an idle network.
+func AckDelay(trip time.Duration) time.Duration {
+	return min(max(trip/4, LeastWait/4), MostDelay)
+}
+
+// timeout is how long a sender waits for an acknowledgement. It is estimated as in RFC 6298
+// ("Computing TCP's retransmission timer", section 2), and is never below what an idle network
+// takes.
+type timeout struct {
+	smoothed, variation time.Duration
+	measured            bool
+}
+
+// measure takes in the round trip of a message that was sent once.
+func (t *timeout) measure(trip time.Duration) {
+	if !t.measured {
+		t.smoothed, t.variation, t.measured = trip, trip/2, true
+		return
+	}
+	t.variation += (max(trip-t.smoothed, t.smoothed-trip) - t.variation) / 4
+	t.smoothed += (trip - t.smoothed) / 8
+}
+
+// after returns the wait for a try, the first being 1: it doubles with each, up to Backoff times.
+func (t *timeout) after(try int, trip time.Duration) time.Duration {
+	idle := trip + AckDelay(trip) + LeastWait
+	wait := max(t.smoothed+4*t.variation, idle)
+	if !t.measured {
+		wait = idle + trip/2
+	}
+	if wait > Never/Backoff {
+		return Never
+	}
+	most := Backoff * wait
+	for ; try > 1 && wait < most; try-- {
+		wait *= 2
+	}
+	return wait
+}

@@ -1,0 +1,387 @@
+package session_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gradwire/gradwire/actors/session"
+)
+
+const ms = time.Millisecond
+
+// packet is a copy under way.
+type packet struct {
+	number session.Number
+	item   int
+	ack    *session.Ack // of the way back
+	life   int          // of the receiver that it is for
+}
+
+// bench is a session on a network that does what the test says.
+type bench struct {
+	now     time.Duration
+	sender  session.Sender[int]
+	there   session.Receiver[int]
+	life    int
+	forth   []packet
+	back    []packet
+	pushed  int   // so far
+	handled []int // in this life of the receiver
+	begun   int   // first message of this life
+	freed   []int
+	sent    int // copies
+}
+
+func (b *bench) push() {
+	b.sender.Push(b.pushed)
+	b.pushed++
+}
+
+// pump sends what is due. Each copy leaves at once.
+func (b *bench) pump() {
+	for n, item, ok := b.sender.Next(b.now); ok; n, item, ok = b.sender.Next(b.now) {
+		b.forth = append(b.forth, packet{number: n, item: item, life: b.life})
+		b.sender.Departed(n, b.now, 10*ms)
+		b.sent++
+	}
+}
+
+// arrive has copy i arrive at the receiver.
+func (b *bench) arrive(p packet) {
+	if p.life != b.life {
+		return
+	}
+	b.there.Receive(p.number, p.item, true)
+	for item, ok := b.there.Next(); ok; item, ok = b.there.Next() {
+		b.handled = append(b.handled, item)
+	}
+}
+
+func (b *bench) answer() {
+	a := b.there.Ack()
+	b.back = append(b.back, packet{ack: &a, life: b.life})
+}
+
+func (b *bench) hear(p packet) {
+	if p.life == b.life {
+		b.freed = append(b.freed, b.sender.Acknowledge(b.now, *p.ack)...)
+	}
+}
+
+// check holds the session to what the dumb model says: a prefix of what was pushed is handled, each
+// message once and in order, and nothing is freed that was not.
+func (b *bench) check(t interface{ Fatalf(string, ...any) }) {
+	for i, item := range b.handled {
+		if item != b.begun+i {
+			t.Fatalf("handled %v, pushed from %d on", b.handled, b.begun)
+		}
+	}
+	if len(b.handled) > b.pushed-b.begun {
+		t.Fatalf("%d handled of %d", len(b.handled), b.pushed-b.begun)
+	}
+	seen := map[int]bool{}
+	for _, item := range b.freed {
+		if seen[item] {
+			t.Fatalf("message %d is freed twice", item)
+		}
+		seen[item] = true
+	}
+	if b.sender.Outstanding()+len(b.freed) < b.pushed-b.begun {
+		t.Fatalf("%d kept and %d freed of %d", b.sender.Outstanding(), len(b.freed), b.pushed-b.begun)
+	}
+}
+
+// restart gives the receiver's node another life.
+func (b *bench) restart(t interface{ Fatalf(string, ...any) }) {
+	left := b.sender.End()
+	freed := slices.Concat(b.freed, left)
+	slices.Sort(freed)
+	for i, item := range freed {
+		if item != b.begun+i {
+			t.Fatalf("freed or left: %v, pushed from %d to %d", freed, b.begun, b.pushed)
+		}
+	}
+	if len(freed) != b.pushed-b.begun {
+		t.Fatalf("%d freed or left of %d", len(freed), b.pushed-b.begun)
+	}
+	b.there = session.Receiver[int]{}
+	b.begun, b.handled, b.freed = b.pushed, nil, nil
+	b.life++
+}
+
+// settle lets everything arrive, and time go on.
+func (b *bench) settle(t interface{ Fatalf(string, ...any) }) {
+	for round := 0; b.sender.Outstanding() > 0; round++ {
+		if round > 200 {
+			t.Fatalf("%d messages are still kept", b.sender.Outstanding())
+		}
+		b.pump()
+		for _, p := range b.forth {
+			b.arrive(p)
+		}
+		b.answer()
+		for _, p := range b.back {
+			b.hear(p)
+		}
+		b.forth, b.back = nil, nil
+		if due := b.sender.Due(); due != session.Never {
+			b.now = max(b.now, due)
+		}
+		b.check(t)
+	}
+	if len(b.handled) != b.pushed-b.begun {
+		t.Fatalf("%d of %d handled", len(b.handled), b.pushed-b.begun)
+	}
+}
+
+func take(list *[]packet, i int, keep bool) packet {
+	p := (*list)[i]
+	if !keep {
+		*list = slices.Delete(*list, i, i+1)
+	}
+	return p
+}
+
+func TestEachMessageIsHandledOnceAndInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := &bench{}
+		for range rapid.IntRange(1, 150).Draw(t, "events") {
+			switch rapid.SampledFrom([]string{"push", "push", "pump", "arrive", "arrive", "repeat", "lose", "answer",
+				"hear", "hear again", "forget", "wait", "cut", "restart"}).Draw(t, "event") {
+			case "push":
+				b.push()
+			case "pump":
+				b.pump()
+			case "arrive", "repeat":
+				if len(b.forth) > 0 {
+					i := rapid.IntRange(0, len(b.forth)-1).Draw(t, "copy")
+					b.arrive(take(&b.forth, i, rapid.Bool().Draw(t, "again")))
+				}
+			case "lose":
+				if len(b.forth) > 0 {
+					take(&b.forth, rapid.IntRange(0, len(b.forth)-1).Draw(t, "copy"), false)
+				}
+			case "answer":
+				b.answer()
+			case "hear", "hear again":
+				if len(b.back) > 0 {
+					i := rapid.IntRange(0, len(b.back)-1).Draw(t, "answer")
+					b.hear(take(&b.back, i, rapid.Bool().Draw(t, "again")))
+				}
+			case "forget":
+				if len(b.back) > 0 {
+					take(&b.back, 0, false)
+				}
+			case "wait":
+				b.now += time.Duration(rapid.IntRange(1, 40).Draw(t, "ms")) * ms
+			case "cut":
+				b.forth, b.back = nil, nil
+			case "restart":
+				b.restart(t)
+			}
+			b.check(t)
+		}
+		b.settle(t)
+	})
+}
+
+// Every order in which two copies of each of three messages can come, every subset of copies and,
+// with each, some subset of answers that can be lost.
+func TestEverySmallCase(t *testing.T) {
+	const messages = 3
+	var copies []int
+	for n := range messages {
+		copies = append(copies, n, n)
+	}
+	cases := 0
+	permute(copies, func(order []int) {
+		for lost := range 1 << len(order) {
+			b := &bench{}
+			for range messages {
+				b.push()
+			}
+			b.pump()
+			all := slices.Clone(b.forth)
+			b.forth = nil
+			for i, n := range order {
+				if lost>>i&1 == 0 {
+					b.arrive(all[n])
+					b.answer()
+				}
+			}
+			for i, p := range b.back {
+				if (5*lost+order[0])>>i&1 == 0 {
+					b.hear(p)
+				}
+			}
+			b.check(t)
+			b.settle(t)
+			cases++
+		}
+	})
+	if cases < 90*64 {
+		t.Errorf("%d cases", cases)
+	}
+}
+
+// permute calls do with every distinct order.
+func permute(items []int, do func([]int)) {
+	seen := map[string]bool{}
+	var swap func(k int)
+	swap = func(k int) {
+		if k == len(items) {
+			if key := fmt.Sprint(items); !seen[key] {
+				seen[key] = true
+				do(slices.Clone(items))
+			}
+			return
+		}
+		for i := k; i < len(items); i++ {
+			items[k], items[i] = items[i], items[k]
+			swap(k + 1)
+			items[k], items[i] = items[i], items[k]
+		}
+	}
+	swap(0)
+}
+
+func TestNumbersWrap(t *testing.T) {
+	for _, c := range []struct {
+		a, b session.Number
+		want bool
+	}{{0, 1, true}, {1, 0, false}, {1<<32 - 1, 0, true}, {0, 1<<32 - 1, false}, {7, 7, false}} {
+		if c.a.Before(c.b) != c.want {
+			t.Errorf("%d before %d: %v", c.a, c.b, !c.want)
+		}
+	}
+}
+
+func TestOnlyWhatIsMissingIsSentAgain(t *testing.T) {
+	b := &bench{}
+	for range 10 {
+		b.push()
+	}
+	b.pump()
+	for i, p := range b.forth {
+		if i != 3 && i != 7 {
+			b.arrive(p)
+		}
+	}
+	b.now = 10 * ms
+	b.answer()
+	b.hear(b.back[0])
+	b.forth, b.sent = nil, 0
+	b.now = b.sender.Due()
+	b.pump()
+	if b.sent != 2 || b.forth[0].item != 3 || b.forth[1].item != 7 {
+		t.Errorf("sent again: %v, missing are 3 and 7", b.forth)
+	}
+}
+
+func TestTheWindowBoundsWhatIsUnderWay(t *testing.T) {
+	b := &bench{}
+	for range 3 * session.Window {
+		b.push()
+	}
+	b.pump()
+	if b.sent != session.Window {
+		t.Fatalf("%d under way, the window is %d", b.sent, session.Window)
+	}
+	b.arrive(b.forth[0])
+	b.answer()
+	b.hear(b.back[0])
+	b.pump()
+	if b.sent != session.Window+1 {
+		t.Errorf("%d under way after one was acknowledged", b.sent)
+	}
+	b.settle(t)
+}
+
+// An outage costs a try now and then of the oldest message, not of all.
+func TestInAnOutageTheOldestMessageAsks(t *testing.T) {
+	b := &bench{}
+	for range 50 {
+		b.push()
+	}
+	b.pump()
+	longest := time.Duration(0)
+	for b.now < time.Minute {
+		before := b.now
+		b.now = b.sender.Due()
+		longest = max(longest, b.now-before)
+		b.pump()
+	}
+	if most := 3*50 + 10 + int(time.Minute/longest); b.sent > most {
+		t.Errorf("%d copies in a minute, want at most %d", b.sent, most)
+	}
+	if longest < 75*ms || longest > 250*ms {
+		t.Errorf("waits %v at most for a link with a round trip of 10ms that is down", longest)
+	}
+	b.settle(t)
+}
+
+func TestTheWaitFollowsTheRoundTrip(t *testing.T) {
+	var s session.Sender[int]
+	now := time.Duration(0)
+	for i := range 50 {
+		s.Push(i)
+		n, _, _ := s.Next(now)
+		s.Departed(n, now, 10*ms)
+		now += 300 * ms // what the estimate of an idle network does not know
+		s.Acknowledge(now, session.Ack{Next: n + 1})
+	}
+	s.Push(50)
+	n, _, _ := s.Next(now)
+	s.Departed(n, now, 10*ms)
+	if wait := s.Due() - now; wait < 300*ms || wait > 400*ms {
+		t.Errorf("waits %v for a round trip of 300ms", wait)
+	}
+}
+
+func TestWhatCannotBeLostIsNotKept(t *testing.T) {
+	var s session.Sender[int]
+	for i := range 10 {
+		s.Push(i)
+		n, _, _ := s.Next(0)
+		s.Settle(n)
+	}
+	if s.Outstanding() != 0 || s.Due() != session.Never {
+		t.Errorf("%d kept, due %v", s.Outstanding(), s.Due())
+	}
+}
+
+func TestNoAllocationForAMessage(t *testing.T) {
+	var s session.Sender[int]
+	var r session.Receiver[int]
+	now := time.Duration(0)
+	each := func() {
+		s.Push(1)
+		n, item, _ := s.Next(now)
+		s.Departed(n, now, ms)
+		r.Receive(n, item, true)
+		r.Next()
+		now += ms
+		s.Acknowledge(now, r.Ack())
+	}
+	each()
+	if n := testing.AllocsPerRun(1000, each); n > 0 {
+		t.Errorf("%v allocations a message", n)
+	}
+}
+
+func BenchmarkMessage(b *testing.B) {
+	var s session.Sender[int]
+	var r session.Receiver[int]
+	for i := range time.Duration(b.N) {
+		s.Push(1)
+		n, item, _ := s.Next(i)
+		s.Departed(n, i, ms)
+		r.Receive(n, item, true)
+		r.Next()
+		s.Acknowledge(i, r.Ack())
+	}
+}
