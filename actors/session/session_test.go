@@ -32,6 +32,7 @@ type bench struct {
 	pushed  int   // so far
 	handled []int // in this life of the receiver
 	begun   int   // first message of this life
+	fresh   []int // taken over, in this life
 	freed   []int
 	sent    int // copies
 }
@@ -55,7 +56,9 @@ func (b *bench) arrive(p packet) {
 	if p.life != b.life {
 		return
 	}
-	b.there.Receive(p.number, p.item, true)
+	if b.there.Receive(p.number, p.item, true) {
+		b.fresh = append(b.fresh, p.item)
+	}
 	for item, ok := b.there.Next(); ok; item, ok = b.there.Next() {
 		b.handled = append(b.handled, item)
 	}
@@ -83,12 +86,11 @@ func (b *bench) check(t interface{ Fatalf(string, ...any) }) {
 	if len(b.handled) > b.pushed-b.begun {
 		t.Fatalf("%d handled of %d", len(b.handled), b.pushed-b.begun)
 	}
-	seen := map[int]bool{}
-	for _, item := range b.freed {
-		if seen[item] {
-			t.Fatalf("message %d is freed twice", item)
+	for _, items := range [][]int{b.fresh, b.freed} {
+		sorted := slices.Sorted(slices.Values(items))
+		if len(slices.Compact(sorted)) < len(items) {
+			t.Fatalf("taken over %v, freed %v: one of them twice", b.fresh, b.freed)
 		}
-		seen[item] = true
 	}
 	if b.sender.Outstanding()+len(b.freed) < b.pushed-b.begun {
 		t.Fatalf("%d kept and %d freed of %d", b.sender.Outstanding(), len(b.freed), b.pushed-b.begun)
@@ -109,7 +111,7 @@ func (b *bench) restart(t interface{ Fatalf(string, ...any) }) {
 		t.Fatalf("%d freed or left of %d", len(freed), b.pushed-b.begun)
 	}
 	b.there = session.Receiver[int]{}
-	b.begun, b.handled, b.freed = b.pushed, nil, nil
+	b.begun, b.handled, b.fresh, b.freed = b.pushed, nil, nil, nil
 	b.life++
 }
 
@@ -339,6 +341,18 @@ func TestTheWaitFollowsTheRoundTrip(t *testing.T) {
 	s.Departed(n, now, 10*ms)
 	if wait := s.Due() - now; wait < 300*ms || wait > 400*ms {
 		t.Errorf("waits %v for a round trip of 300ms", wait)
+	}
+}
+
+func TestWhatLiesBeyondTheWindowIsNotTakenOver(t *testing.T) {
+	var r session.Receiver[int]
+	for n, want := range map[session.Number]bool{session.Window - 1: true, session.Window: false, 1<<32 - 1: false} {
+		if r.Receive(n, 0, true) != want {
+			t.Errorf("message %d: taken over is %v", n, !want)
+		}
+	}
+	if left := r.Drop(); len(left) != 1 {
+		t.Errorf("%d kept", len(left))
 	}
 }
 
