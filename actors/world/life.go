@@ -16,7 +16,8 @@ type NodeEvent uint8
 // What can happen to a node.
 const (
 	// Crash: the node's actor and all it knows are gone at once. What it has sent is still
-	// delivered, but not sent again; what is sent to it is not. The coordinator hears of it after Detect.
+	// delivered, but not sent again; what is sent to it is not delivered. The coordinator hears of
+	// it after Detect.
 	Crash NodeEvent = iota + 1
 	// Leave: like a crash that the coordinator hears of at once. An [actors.Leaver] hands over what
 	// it holds first.

@@ -59,7 +59,7 @@ func TestNodesThatStoodStillAreNamedWithInstantAndReason(t *testing.T) {
 		strings.Replace(peers, "{kind: gossip}", "{kind: d-psgd}", 1),
 		strings.Replace(peers, "{kind: gossip}", "{kind: all-reduce}", 1), hub,
 	} {
-		r := outcome(t, text, "network.default.loss={probability: 5%, kind: drop}")
+		r := outcome(t, text, "network.default.loss={probability: 5%, kind: drop}", "architecture.delivery=as-is")
 		if r.Outcome != record.Degraded || len(r.Incidents) == 0 || r.Duration != 2 {
 			t.Fatalf("%s\n%s: %+v", text, r.Outcome, r)
 		}
@@ -227,7 +227,7 @@ func TestSubmissionUsesTheValueThatItsTuningChose(t *testing.T) {
 
 // Half of the peers stand still under either rate: what was tried says so, as the runs do.
 func TestWhatWasTriedSaysThatItStoodStill(t *testing.T) {
-	r := run(t, load(t, peers, "architecture={kind: d-psgd}", "data.validation=10%",
+	r := run(t, load(t, peers, "architecture={kind: d-psgd, delivery: as-is}", "data.validation=10%",
 		"tune={train.optimizer.rate: [0.02, 0.05]}",
 		"network.default.loss={probability: 5%, kind: drop}", "train.optimizer={kind: sgd}"), driver.Options{})
 	tunings, err := record.ReadTunings(r.Dir)
