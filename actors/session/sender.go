@@ -9,6 +9,7 @@ type Sender[T any] struct {
 	kept    []entry[T] // from first on
 	begun   int        // how many of these have been sent
 	wait    timeout
+	late    int // messages in a row that were acknowledged after their wait
 	settled []T // scratch of Acknowledge
 }
 
@@ -17,9 +18,12 @@ type entry[T any] struct {
 	item     T
 	tries    int
 	arrived  bool          // as the receiver says
-	departed time.Duration // when the latest try did
+	departed time.Duration // when the first try did
 	due      time.Duration // when it is to be sent again; Never while a try has not departed
 }
+
+// tooLate is after how many late messages in a row the wait is taken for too short.
+const tooLate = 8
 
 // probed is after how many tries of the oldest message the others wait for an answer to it.
 const probed = 2
@@ -63,7 +67,9 @@ func (s *Sender[T]) repeatable() int {
 func (s *Sender[T]) Departed(n Number, at, trip time.Duration) {
 	if i := int(n - s.first); i < s.begun {
 		e := &s.kept[i]
-		e.departed, e.due = at, saturated(at, s.wait.after(e.tries, trip))
+		if e.due = saturated(at, s.wait.after(e.tries, trip)); e.tries == 1 {
+			e.departed = at
+		}
 	}
 }
 
@@ -102,14 +108,20 @@ func (s *Sender[T]) Acknowledge(now time.Duration, a Ack) (settled []T) {
 	return s.settled
 }
 
-// arrive takes note that a message has. The round trip of one that was sent again is not known
-// (Karn and Partridge 1987, "Improving round-trip time estimates in reliable transport protocols").
+// arrive takes note that a message has. The round trip of one that was sent again, or of which the
+// first acknowledgement may be lost, is not known (Karn and Partridge 1987, "Improving round-trip
+// time estimates in reliable transport protocols"). When all are late for a while it is the wait
+// that is too short.
 func (s *Sender[T]) arrive(e *entry[T], now time.Duration) {
 	if e.arrived {
 		return
 	}
-	if e.tries == 1 && e.due != Never && now >= e.departed {
-		s.wait.measure(now - e.departed)
+	if trip := max(now-e.departed, 0); e.tries == 1 && now <= e.due && e.due != Never {
+		s.wait.measure(trip)
+		s.late = 0
+	} else if s.late++; s.late >= tooLate && e.due != Never {
+		s.wait.measure(trip)
+		s.late = 0
 	}
 	s.settled = append(s.settled, e.item)
 	*e = entry[T]{arrived: true}

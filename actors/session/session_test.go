@@ -344,6 +344,30 @@ func TestTheWaitFollowsTheRoundTrip(t *testing.T) {
 	}
 }
 
+// An acknowledgement that comes with a later one, because it was lost itself, is no round trip.
+func TestLostAnswersDoNotStretchTheWait(t *testing.T) {
+	b := &bench{}
+	for i := range 300 {
+		b.push()
+		b.pump()
+		b.now += 10 * ms
+		for _, p := range b.forth {
+			b.arrive(p)
+		}
+		b.forth = nil
+		b.answer()
+		if i%3 == 0 {
+			b.hear(b.back[len(b.back)-1])
+		}
+		b.back = nil
+	}
+	b.push()
+	b.pump()
+	if wait := b.sender.Due() - b.now; wait > 60*ms {
+		t.Errorf("waits %v for a round trip of 10ms", wait)
+	}
+}
+
 func TestWhatLiesBeyondTheWindowIsNotTakenOver(t *testing.T) {
 	var r session.Receiver[int]
 	for n, want := range map[session.Number]bool{session.Window - 1: true, session.Window: false, 1<<32 - 1: false} {
