@@ -9,8 +9,9 @@ type Sender[T any] struct {
 	kept    []entry[T] // from first on
 	begun   int        // how many of these have been sent
 	wait    timeout
-	late    int // messages in a row that were acknowledged after their wait
-	settled []T // scratch of Acknowledge
+	late    int           // messages in a row that were acknowledged after their wait
+	idle    time.Duration // the round trip that an idle network took of late
+	settled []T           // scratch of Acknowledge
 }
 
 // entry is a message that is kept.
@@ -67,6 +68,7 @@ func (s *Sender[T]) repeatable() int {
 func (s *Sender[T]) Departed(n Number, at, trip time.Duration) {
 	if i := int(n - s.first); i < s.begun {
 		e := &s.kept[i]
+		s.idle = trip
 		if e.due = saturated(at, s.wait.after(e.tries, trip)); e.tries == 1 {
 			e.departed = at
 		}
@@ -111,7 +113,7 @@ func (s *Sender[T]) Acknowledge(now time.Duration, a Ack) (settled []T) {
 // arrive takes note that a message has. The round trip of one that was sent again, or of which the
 // first acknowledgement may be lost, is not known (Karn and Partridge 1987, "Improving round-trip
 // time estimates in reliable transport protocols"). When all are late for a while it is the wait
-// that is too short.
+// that is too short: it grows, but not by what was waited for in vain.
 func (s *Sender[T]) arrive(e *entry[T], now time.Duration) {
 	if e.arrived {
 		return
@@ -120,7 +122,7 @@ func (s *Sender[T]) arrive(e *entry[T], now time.Duration) {
 		s.wait.measure(trip)
 		s.late = 0
 	} else if s.late++; s.late >= tooLate && e.due != Never {
-		s.wait.measure(trip)
+		s.wait.extend(min(trip, 2*max(s.wait.smoothed, s.idle)))
 		s.late = 0
 	}
 	s.settled = append(s.settled, e.item)

@@ -94,6 +94,11 @@ func (t *timeout) measure(trip time.Duration) {
 	t.smoothed += (trip - t.smoothed) / 8
 }
 
+// extend makes the wait longer, for a round trip that is not known.
+func (t *timeout) extend(trip time.Duration) {
+	t.smoothed, t.measured = max(t.smoothed, trip), true
+}
+
 // after returns the wait for a try, the first being 1: it doubles with each, up to Backoff times.
 func (t *timeout) after(try int, trip time.Duration) time.Duration {
 	idle := trip + AckDelay(trip) + LeastWait

@@ -268,6 +268,10 @@ func (s *Sessions) Arrive(now time.Duration, p *Parcel) (handOver bool) {
 // receive takes a copy in and hands over what is next.
 func (f *Flow) receive(now time.Duration, p *Parcel) {
 	c := p.copied
+	if f.mute && c.letter.taken { // it may have been given up, of which the receiver knows nothing
+		f.land(c.letter)
+		return
+	}
 	if f.receiver.Receive(c.header.Number, c.letter, c.header.Asks) {
 		c.letter.taken, c.letter.Edge = true, p.Edge
 	}

@@ -169,7 +169,7 @@ func (e *Edge) repeat(departure time.Duration, number uint64, size int) time.Dur
 	}
 	e.stats.Sent++
 	e.stats.SentBytes += int64(size)
-	return e.arrive(departure+delay, delay)
+	return e.arrive(max(departure+delay, 1), delay) // 0 says that there is none
 }
 
 // Loses reports whether the edge may lose a message for good that is sent now.

@@ -24,7 +24,7 @@ type mailbox struct {
 	mu        sync.Mutex
 	queues    queue.Mailbox[letter]
 	suspended bool
-	paused    bool // the node handles nothing but protoactor's own messages
+	pauses    int  // how many hold the node, which handles nothing but protoactor's own messages then
 	running   bool // a goroutine handles messages, or is about to
 	lent      int  // goroutines that will handle what is posted meanwhile
 	called    bool // one of these is to run the mailbox
@@ -132,7 +132,7 @@ func (m *mailbox) turn(messages int) (idle bool) {
 func (m *mailbox) next() (l letter, system, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l, system, ok = m.queues.Next(m.suspended || m.paused)
+	l, system, ok = m.queues.Next(m.suspended || m.pauses > 0)
 	m.running = ok
 	return l, system, ok
 }
@@ -166,12 +166,17 @@ func (m *mailbox) handle(l letter, system bool) {
 	m.invoker.InvokeUserMessage(message)
 }
 
-// pause stops the handling of messages, or lets it go on.
-func (m *mailbox) pause(paused bool) {
+// pause stops the handling of messages, and resume lets it go on once it has been called as often.
+func (m *mailbox) pause() {
+	m.mu.Lock()
+	m.pauses++
+	m.mu.Unlock()
+}
+
+func (m *mailbox) resume() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.paused = paused
-	if !paused && !m.running {
+	if m.pauses--; m.pauses == 0 && !m.running {
 		m.running = true
 		go m.run()
 	}

@@ -135,8 +135,8 @@ func (r realm) Fail(err error)       { r.fail(err) }
 // Hold has a node's actor handle nothing for a while.
 func (r realm) Hold(node int, d time.Duration) {
 	box := r.nodes[node].life.Load().mailbox
-	box.pause(true)
-	r.clock.At(r.clock.Now()+d, func() { box.pause(false) })
+	box.pause()
+	r.clock.At(r.clock.Now()+d, box.resume)
 }
 
 // Remove ends the life of a node. Its actor handles nothing more; what is queued for it

@@ -48,10 +48,14 @@ type realm struct{ *World }
 
 var _ world.Realm = realm{}
 
-func (r realm) Now() time.Duration             { return r.now }
-func (r realm) Place(node int) error           { return r.place(int32(node)) }
-func (r realm) Hold(node int, d time.Duration) { r.nodes[node].resumes = r.now + d }
-func (r realm) Fail(err error)                 { r.fail(err) }
+func (r realm) Now() time.Duration   { return r.now }
+func (r realm) Place(node int) error { return r.place(int32(node)) }
+func (r realm) Hold(node int, d time.Duration) {
+	n := &r.nodes[node]
+	n.resumes = max(n.resumes, r.now+d)
+}
+
+func (r realm) Fail(err error) { r.fail(err) }
 
 func (r realm) Tell(change world.MemberChange) {
 	if r.coordinate != nil {

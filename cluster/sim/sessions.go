@@ -46,15 +46,16 @@ func (c courier) Wake(f *door.Flow, at time.Duration, vain bool) {
 
 // carry puts a parcel that has left its node into the calendar.
 func (w *World) carry(to *process, p *door.Parcel) {
-	switch {
-	case p.Ticket != 0:
-		w.hold(slot{what: delivery, to: to, parcel: *p})
-		return
-	case p.Again > 0:
+	if p.Again > 0 {
 		second := p.Second()
 		w.carry(to, p)
 		w.carry(to, &second)
 		return
+	}
+	w.underway(p, 1)
+	switch {
+	case p.Ticket != 0:
+		w.hold(slot{what: delivery, to: to, parcel: *p})
 	case p.HasDownlink():
 		w.enter(p.Arrival, slot{what: arrival, to: to, parcel: *p})
 	default:

@@ -52,6 +52,9 @@ type Result struct {
 	Events uint64
 	// DeadLetters is how many messages found no receiver.
 	DeadLetters uint64
+	// Underway is how many messages, control aside, have left their nodes and neither arrived nor
+	// were lost.
+	Underway int64
 	// Halted is the instant at which the coordinator stopped the members, or at which the run
 	// ended.
 	Halted time.Duration
@@ -507,14 +510,23 @@ func (w *World) settle(now time.Duration) {
 		if err := s.parcel.Settle(t); err != nil {
 			w.fail(err)
 		}
+		w.underway(&s.parcel, -1)
 		if !t.Lost {
 			w.carry(s.to, &s.parcel)
 		}
 	}
 }
 
+// underway counts parcels on their way, control aside.
+func (w *World) underway(p *door.Parcel, n int64) {
+	if p.Emulated() {
+		w.stats.Underway += n
+	}
+}
+
 // deliver hands a parcel over and counts it.
 func (w *World) deliver(to *process, p *door.Parcel, number uint64) {
+	w.underway(p, -1)
 	if p.Answers() {
 		w.number = number
 		if !w.sessions.Arrive(w.now, p) {
