@@ -116,6 +116,9 @@ func (a Architecture) Validate() error {
 	return field.Within(a, "Compress", a.Compress.Validate())
 }
 
+// EqualRanks reports whether gradients are reduced as they are.
+func (a Architecture) EqualRanks() bool { return a.Reduce == Gradients && !a.compresses() }
+
 func (a *Architecture) compresses() bool { return len(a.Compress) > 0 }
 
 // CheckThreads refuses threads unless models are averaged after several steps of their own.

@@ -131,6 +131,15 @@ func (a Architecture) FreeRunning() bool {
 	return a.model().Ahead() == consistency.Unbounded && a.EpochShare == 0
 }
 
+// RoundsAhead is the bound of the consistency.
+func (a Architecture) RoundsAhead() (rounds uint64, steps int, bounded bool) {
+	bound := a.model().Bound()
+	return bound, max(a.Every, 1), bound != consistency.Unbounded && a.Backup == 0 && a.EpochShare == 0
+}
+
+// InShards reports whether the model is cut.
+func (a Architecture) InShards(servers int) bool { return a.Servers != nil || servers > 1 }
+
 // EpochSamples is how many of the training samples make an epoch.
 func (a Architecture) EpochSamples(samples int) int {
 	if a.EpochShare == 0 {

@@ -154,6 +154,24 @@ type Tolerant interface {
 	Tolerant() bool
 }
 
+// Bounded is an Architecture that may bound by how many rounds a worker is ahead of the slowest.
+type Bounded interface {
+	// RoundsAhead is that bound, and how many steps a round has. It is not bounded where workers
+	// come and go, or leave rounds out.
+	RoundsAhead() (rounds uint64, steps int, bounded bool)
+}
+
+// Sharded is an Architecture whose model may be in shards, each with versions of its own.
+type Sharded interface {
+	// InShards reports whether it is, on so many servers.
+	InShards(servers int) bool
+}
+
+// Ranked is an Architecture whose nodes may have equal models, bit by bit, after as many updates.
+type Ranked interface {
+	EqualRanks() bool
+}
+
 // Epochs is an Architecture whose epochs may be shorter than a pass through all samples.
 type Epochs interface {
 	// EpochSamples is how many samples, of so many to train on, make an epoch.

@@ -115,7 +115,8 @@ same bits; in real time the same actors meet the same delays.`,
 	root.SetErr(con.errs)
 	root.SetFlagErrorFunc(flagUsage)
 	con.add(root)
-	root.AddCommand(runCommand(c, con), reportCommand(con), diffCommand(con), replayCommand(c, con),
+	root.AddCommand(runCommand(c, con), drillCommand(c, con), reportCommand(con), diffCommand(con),
+		replayCommand(c, con),
 		evalCommand(c, con), predictCommand(c, con), planCommand(c, con), linksCommand(c, con), listCommand(c, con),
 		dataCommand(c, con))
 	root.AddCommand(upCommand(con), identityCommand(con), nodeCommand(c, con), submitCommand(con),

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gradwire/gradwire/cluster/cli/display"
 	"github.com/gradwire/gradwire/cluster/client"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
@@ -387,22 +388,22 @@ func showQueue(ctx context.Context, c *driver.Client, s *driver.Submission, errs
 
 // follow shows how far a submission is, and copies its record when it has ended.
 func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, con *console) error {
-	var show *display // begins with the first run, from which the time left is reckoned
+	var show *display.Display // begins with the first run, from which the time left is reckoned
 	waits := false
 	s, err := c.Watch(ctx, id, func(s driver.Submission) {
 		switch {
 		case s.State != driver.Waiting:
 			if show == nil {
-				show = newDisplay(con.notes())
+				show = display.New(con.notes())
 			}
-			show.progress(driver.Progress{Done: s.Done, Total: s.Total, Share: s.Share})
+			show.Progress(driver.Progress{Done: s.Done, Total: s.Total, Share: s.Share})
 		case !waits:
 			waits = true
 			showQueue(ctx, c, &s, con.notes())
 		}
 	})
 	if show != nil {
-		show.close()
+		show.Close()
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli/display"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/datasets/published"
@@ -189,11 +190,11 @@ func checkMirrors(cmd *cobra.Command, from []string) error {
 func getSet(ctx context.Context, s *published.Set, folder string, from []string, con *console) error {
 	_, err := s.Check(folder)
 	if err != nil {
-		show := newDisplay(con.notes())
-		show.last = show.began // a line only of a download that takes long
-		g := published.Getter{Mirrors: from, Progress: func(p published.Progress) { show.download(s.Name, p) }}
+		show := display.New(con.notes())
+		show.Quiet() // a line only of a download that takes long
+		g := published.Getter{Mirrors: from, Progress: func(p published.Progress) { showDownload(show, s.Name, p) }}
 		err = g.Get(ctx, s, folder)
-		show.close()
+		show.Close()
 	}
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -204,16 +205,13 @@ func getSet(ctx context.Context, s *published.Set, folder string, from []string,
 	return con.say(facts{"name": s.Name, "folder": folder}, "%s is in %s\n", s.Name, folder)
 }
 
-// download shows how far a download is.
-func (d *display) download(set string, p published.Progress) {
+// showDownload shows how far a download is.
+func showDownload(d *display.Display, set string, p published.Progress) {
 	if p.Trouble != nil {
-		if d.bar != nil {
-			_ = d.bar.Clear()
-		}
-		fmt.Fprintf(d.out, "%s: %v; trying again\n", p.From, p.Trouble)
+		d.Note(fmt.Sprintf("%s: %v; trying again", p.From, p.Trouble))
 		return
 	}
-	d.show(set+", "+p.File, fmt.Sprintf("%s, %s of %s", set, megabytes(p.Done), megabytes(p.Total)),
+	d.Show(set+", "+p.File, fmt.Sprintf("%s, %s of %s", set, megabytes(p.Done), megabytes(p.Total)),
 		float64(p.Done)/float64(p.Total), p.Done == p.Total)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli/answers"
+	"github.com/gradwire/gradwire/cluster/cli/display"
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
@@ -114,7 +115,7 @@ Nothing is written.`,
 					return err
 				}
 				con.remark(j.Notes())
-				return con.print(j, func(out io.Writer) error { return answers.WriteJudged(asScreen(out), j) })
+				return con.print(j, func(out io.Writer) error { return answers.WriteJudged(display.Screen(out), j) })
 			}
 			if o.labels != "" {
 				return usage(cmd, errors.New("--labels is for a file of samples, which --data names"))
@@ -124,7 +125,7 @@ Nothing is written.`,
 			if err != nil {
 				return err
 			}
-			return con.print(e, func(out io.Writer) error { return answers.WriteEvaluated(asScreen(out), e) })
+			return con.print(e, func(out io.Writer) error { return answers.WriteEvaluated(display.Screen(out), e) })
 		},
 	}
 	o.add(cmd.Flags(), "folder of data sets (default: $GRADWIRE_DATA), or a file to judge by, or -")

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli/display"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -258,7 +259,7 @@ func (f *probing) write(out io.Writer, n *driver.Network, all []*report.Probed, 
 	}
 	_, err := io.WriteString(out, lead)
 	if err == nil {
-		err = text.Probes(asScreen(out), all)
+		err = text.Probes(display.Screen(out), all)
 	}
 	if err == nil {
 		_, err = fmt.Fprintf(out, "plot   in %s, .svg\n", picture)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli/display"
 	"github.com/gradwire/gradwire/cluster/cli/shell"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/report/text"
@@ -38,6 +39,7 @@ values each of its settings accepts, and what it means.`,
 		networksCommand(con),
 		lister(con, "topologies", c.Topologies.All()),
 		lister(con, "actors", c.Actors.All()),
+		invariantsCommand(con),
 	)
 	return cmd
 }
@@ -128,7 +130,7 @@ func kindOf[T any](k catalog.Kind[T]) kind {
 
 // write writes a line for each setting.
 func (k kind) write(out io.Writer) error {
-	out = asScreen(out)
+	out = display.Screen(out)
 	if err := text.Rows(out, fmt.Sprintf("%s: %s\n", k.Name, k.About)); err != nil {
 		return err
 	}

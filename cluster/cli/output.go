@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/cli/bundled"
+	"github.com/gradwire/gradwire/cluster/cli/display"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/report/text"
@@ -81,7 +82,7 @@ func (con *console) table(v any, rows func(w io.Writer)) error {
 	return con.print(v, func(out io.Writer) error {
 		var cells strings.Builder
 		rows(&cells)
-		return text.Rows(asScreen(out), cells.String())
+		return text.Rows(display.Screen(out), cells.String())
 	})
 }
 

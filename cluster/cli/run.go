@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli/display"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report/figure"
@@ -114,10 +115,10 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 	if err != nil {
 		return err
 	}
-	show := newDisplay(con.notes())
-	f.Progress = show.progress
+	show := display.New(con.notes())
+	f.Progress = show.Progress
 	r, err := driver.Run(cmd.Context(), p, f.Options)
-	show.close()
+	show.Close()
 	if r == nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func showReport(con *console, dir string, summary record.Summary, traces []recor
 		fmt.Fprintf(con.notes(), "record in %s\n", dir)
 	}
 	return con.print(summary, func(out io.Writer) error {
-		if err := text.Table(asScreen(out), summary); err != nil {
+		if err := text.Table(display.Screen(out), summary); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)

@@ -72,6 +72,9 @@ type Outcome struct {
 	Digest *uint64
 	// DeadLetters counts messages to actors that were not there.
 	DeadLetters uint64
+	// Underway counts messages, control aside, that were on their way at the end; virtual time
+	// alone knows it.
+	Underway int64
 	// Stalled is the instant of the last event in a run that stood still before its time was over;
 	// 0 if the run did not stand still.
 	Stalled time.Duration
@@ -124,7 +127,7 @@ func (v Virtual) Play(ctx context.Context, s *Stage) (Outcome, error) {
 	}
 	r, err := w.Run(ctx)
 	return Outcome{End: r.Now, Halted: r.Halted, Waits: r.Waits, Digest: &r.Digest, DeadLetters: r.DeadLetters,
-		Stalled: r.Stalled}, err
+		Underway: r.Underway, Stalled: r.Stalled}, err
 }
 
 // Live makes a world in real time of what is on the stage.

@@ -115,15 +115,20 @@ var table = map[string]string{
 	"cluster/record/safetensors": "",
 	"cluster/report":             "cluster/record cluster/record/stats",
 	"cluster/report/diff":        "cluster/record cluster/record/safetensors cluster/report",
-	"cluster/report/figure":      "cluster/record cluster/record/stats cluster/report" + gonum + plot,
-	"cluster/report/page":        "cluster/record cluster/report cluster/report/figure cluster/report/text",
-	"cluster/report/reporttest":  "cluster/record cluster/report",
-	"cluster/record/recordtest":  "cluster/record",
-	"cluster/report/text":        "cluster/record cluster/record/stats cluster/report",
+	"cluster/report/figure": "cluster/record cluster/record/goodput cluster/record/stats cluster/report" +
+		gonum + plot,
+	"cluster/report/page":       "cluster/record cluster/report cluster/report/figure cluster/report/text",
+	"cluster/report/reporttest": "cluster/record cluster/report",
+	"cluster/record/recordtest": "cluster/record",
+	"cluster/report/text":       "cluster/record cluster/record/stats cluster/report",
 
 	"cluster/faults": "cluster/plan cluster/plan/syntax cluster/plan/unit cluster/link cluster/link/portable " +
 		"cluster/record/goodput actors actors/world",
 	"cluster/record/goodput": "",
+	"cluster/drill": "cluster/experiment cluster/faults cluster/plan cluster/catalog cluster/record " +
+		"cluster/record/goodput cluster/link cluster/refusal cluster/report/figure cluster/report/text " +
+		"cluster/shelf actors actors/world actors/train",
+	"cluster/drill/programme": "cluster/drill cluster/experiment cluster/catalog cluster/shelf",
 
 	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors cluster/refusal " +
 		"datasets nn",
@@ -154,9 +159,10 @@ var table = map[string]string{
 	"cluster/cli/answers": "cluster/driver cluster/record cluster/report/text",
 	"cluster/cli/bundled": "cluster/driver cluster/plan/syntax",
 	"cluster/cli/hint":    "",
+	"cluster/cli/display": "cluster/driver github.com/schollz/progressbar/v3 golang.org/x/term",
 	"cluster/cli/shell":   "github.com/spf13/cobra/...",
 	"cluster/cli": "cluster/... actors/... nn/... datasets/... github.com/spf13/cobra/... github.com/spf13/pflag " +
-		"github.com/schollz/progressbar/v3 golang.org/x/term" + message,
+		"golang.org/x/term" + message,
 
 	"cmd/gradwire/...": "cluster/cli cluster/catalog examples github.com/spf13/cobra/... github.com/spf13/pflag",
 	"examples/...":     "cluster/... actors/... nn/... datasets/..." + gonum + plot + mailbox + " protos" + protobuf,

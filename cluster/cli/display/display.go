@@ -1,4 +1,5 @@
-package cli
+// Package display shows on a terminal, or in plain lines elsewhere, how far something is.
+package display
 
 import (
 	"fmt"
@@ -12,9 +13,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-// display shows how far a plan is: a bar with the time left on a terminal, a plain
+// Display shows how far a plan is: a bar with the time left on a terminal, a plain
 // line now and then elsewhere.
-type display struct {
+type Display struct {
 	out   io.Writer
 	began time.Time
 	last  time.Time
@@ -28,9 +29,10 @@ const (
 	lineEvery = 5 * time.Second
 )
 
-func newDisplay(out io.Writer) *display {
-	d := &display{out: out, began: time.Now()}
-	if _, ok := asScreen(out).(screen); ok {
+// New begins a display.
+func New(out io.Writer) *Display {
+	d := &Display{out: out, began: time.Now()}
+	if _, ok := Screen(out).(screen); ok {
 		d.bar = progressbar.NewOptions(barSteps,
 			progressbar.OptionSetWriter(out), progressbar.OptionSetPredictTime(true), progressbar.OptionSetWidth(30),
 			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
@@ -49,29 +51,38 @@ func (s screen) Columns() int {
 	return 80
 }
 
-// asScreen is out as a screen, if it is one.
-func asScreen(out io.Writer) io.Writer {
+// Screen is out as a screen, if it is one.
+func Screen(out io.Writer) io.Writer {
 	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return screen{f}
 	}
 	return out
 }
 
-func (d *display) progress(p driver.Progress) {
+// Progress shows how far the runs of a plan are, or a note.
+func (d *Display) Progress(p driver.Progress) {
 	if p.Note != "" {
-		if d.bar != nil {
-			_ = d.bar.Clear()
-		}
-		fmt.Fprintln(d.out, p.Note)
+		d.Note(p.Note)
 		return
 	}
 	text := fmt.Sprintf("%d of %d runs", p.Done, p.Total)
-	d.show(text, text, p.Share, p.Done == p.Total)
+	d.Show(text, text, p.Share, p.Done == p.Total)
 }
 
-// show shows which share is done: with a title beside the bar, or with a text in a line, which it
+// Note tells something between.
+func (d *Display) Note(text string) {
+	if d.bar != nil {
+		_ = d.bar.Clear()
+	}
+	fmt.Fprintln(d.out, text)
+}
+
+// Quiet leaves lines out until some time has passed.
+func (d *Display) Quiet() { d.last = d.began }
+
+// Show shows which share is done: with a title beside the bar, or with a text in a line, which it
 // leaves out if there was one a moment ago and this is not the last.
-func (d *display) show(title, text string, share float64, last bool) {
+func (d *Display) Show(title, text string, share float64, last bool) {
 	if d.bar != nil {
 		d.bar.Describe(title)
 		_ = d.bar.Set(int(share * barSteps))
@@ -86,7 +97,7 @@ func (d *display) show(title, text string, share float64, last bool) {
 }
 
 // left says how much time is left, from how long the share done took.
-func (d *display) left(share float64) string {
+func (d *Display) left(share float64) string {
 	passed := time.Since(d.began)
 	if share <= 0.01 || share >= 1 || passed < time.Second {
 		return ""
@@ -95,7 +106,8 @@ func (d *display) left(share float64) string {
 	return fmt.Sprintf(", about %v left", left.Round(time.Second))
 }
 
-func (d *display) close() {
+// Close ends the bar.
+func (d *Display) Close() {
 	if d.bar != nil {
 		_ = d.bar.Finish()
 	}

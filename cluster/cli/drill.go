@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli/display"
+	"github.com/gradwire/gradwire/cluster/drill"
+	"github.com/gradwire/gradwire/cluster/drill/programme"
+	"github.com/gradwire/gradwire/cluster/driver"
+)
+
+func drillCommand(c *catalog.Catalog, con *console) *cobra.Command {
+	f, o, many := &planFlags{}, drill.Options{Catalog: c}, programme.Options{Catalog: c}
+	cmd := &cobra.Command{
+		Use:   "drill [PLAN]",
+		Short: "Run a plan with its faults and without, and say what each cost",
+		Long: `Run a plan with its faults and without them, in virtual time, and say what each fault cost: when it
+was noticed, when the nodes that it struck served again, when the accuracy was back at that of before,
+and the samples, updates and bytes by which the run differs from the undisturbed one, until the next
+fault. Faults are those of the plan's faults:, drawn by its seed, and of its schedule:. The run with
+faults is made twice. Check the invariants that 'gradwire list invariants' lists.
+
+A plan with a sweep is drilled at one point: choose it with --set. The folder has drill.json and a
+plot. Ctrl-C stops cleanly, and leaves nothing behind.
+
+With --seeds and without PLAN, drill plans that are drawn at random, one for each seed: all kinds of
+architectures, over links that lose, repeat and reorder messages, with nodes that crash, pause, slow
+down and are cut off. A plan in which an invariant breaks is shrunk, and printed with the command that
+repeats it.
+
+The exit code is 0 if every invariant held, 1 if one broke or the drill was interrupted, 2 for bad
+input.`,
+		Example: `  gradwire drill examples/faults.yaml
+  gradwire drill PLAN --seed 7 --out results/drill
+  gradwire drill PLAN --set faults.crash.mtbf=30s
+  gradwire drill --seeds 1000
+  gradwire drill --seeds 1000000 --time 2m`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if many.Seeds > 0 {
+				return cobra.NoArgs(cmd, args)
+			}
+			return onePlan(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if many.Seeds > 0 {
+				return drillSeeds(cmd, con, many)
+			}
+			p, err := f.load(cmd, con, args[0])
+			if err != nil {
+				return err
+			}
+			return drillPlan(cmd, con, p, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.set, "set", nil, setUsage)
+	flags.StringVar(&f.seed, "seed", "", "seed of the run and its faults (default: the plan's)")
+	flags.StringVar(&o.Out, "out", "", "folder of the report (default: a new one in results/)")
+	flags.StringVar(&o.Data, "data", "", dataUsage)
+	flags.Uint64Var(&many.Seeds, "seeds", 0, "how many random plans are drilled, in place of PLAN")
+	flags.Uint64Var(&many.From, "from", 1, "with --seeds: the first seed")
+	flags.DurationVar(&many.Time, "time", 0, "with --seeds: begin no other plan after this time (default: no bound)")
+	return cmd
+}
+
+// drillPlan drills one plan.
+func drillPlan(cmd *cobra.Command, con *console, p *driver.Plan, o drill.Options) error {
+	show := display.New(con.notes())
+	o.Progress = show.Progress
+	r, err := drill.Run(cmd.Context(), p, o)
+	show.Close()
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted: nothing was written")
+	}
+	if err != nil {
+		return err
+	}
+	if con.json() {
+		fmt.Fprintf(con.notes(), "report in %s\n", r.Dir)
+	}
+	if err := con.print(r, func(out io.Writer) error { return r.Write(display.Screen(out)) }); err != nil {
+		return err
+	}
+	return broken(r)
+}
+
+// drillSeeds drills random plans.
+func drillSeeds(cmd *cobra.Command, con *console, o programme.Options) error {
+	show := display.New(con.notes())
+	o.Progress = show.Progress
+	r, err := programme.Run(cmd.Context(), o)
+	show.Close()
+	interrupted := errors.Is(err, context.Canceled)
+	if err != nil && !interrupted {
+		return err
+	}
+	if err := con.print(r, func(out io.Writer) error { return r.Write(display.Screen(out)) }); err != nil {
+		return err
+	}
+	if err := r.Err(); err != nil || !interrupted {
+		return err
+	}
+	return fmt.Errorf("interrupted after %d plans", r.Seeds)
+}
+
+// broken is the error of a drill in which invariants broke.
+func broken(r *drill.Report) error {
+	var names []string
+	for _, v := range r.Broken() {
+		names = append(names, v.Name+" ("+v.Broken+")")
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("broken: %s; seed %d", strings.Join(names, ", "), r.Seed)
+}
+
+// invariantsCommand lists what a drill checks.
+func invariantsCommand(con *console) *cobra.Command {
+	return &cobra.Command{
+		Use: "invariants", Short: "List the invariants that a drill checks",
+		Long: "List the invariants that drill checks: what holds in every run, whatever faults it has. A plan " +
+			"without what\nan invariant is about does not watch it.",
+		Example: "  gradwire list invariants", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			type invariant struct {
+				Name  string `json:"name"`
+				About string `json:"about"`
+			}
+			var all []invariant
+			for _, i := range drill.Invariants() {
+				all = append(all, invariant{i.Name, i.Doc})
+			}
+			return con.table(all, func(w io.Writer) {
+				for _, i := range all {
+					fmt.Fprintf(w, "%s\t%s\n", i.Name, i.About)
+				}
+			})
+		},
+	}
+}

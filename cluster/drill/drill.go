@@ -1,0 +1,196 @@
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/faults"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/goodput"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/report/figure"
+	"github.com/gradwire/gradwire/cluster/shelf"
+)
+
+// Options say how a drill is made.
+type Options struct {
+	// Catalog is what the plan can name; nil stands for catalog.Default().
+	Catalog *catalog.Catalog
+	// Data is the folder of data sets.
+	Data string
+	// Out is the folder of drill.json and the plot; empty for one in results, named after plan and
+	// time.
+	Out string
+	// Progress, if not nil, is told how far the drill is, with all its runs.
+	Progress func(experiment.Progress)
+}
+
+// Report is what a drill leaves, and drill.json. Times are in seconds on the run's clock.
+type Report struct {
+	Plan string `json:"plan"`
+	Seed uint64 `json:"seed"`
+	// End is when the run ended, and the undisturbed one was stopped.
+	End float64 `json:"run_s"`
+	// Goodput is that of the run.
+	Goodput goodput.Goodput `json:"goodput"`
+	// Run and Undisturbed are sums of the two.
+	Run         Sums `json:"run"`
+	Undisturbed Sums `json:"undisturbed_run"`
+	// Faults are what the faults cost, in the order of time, and Invariants which were watched.
+	Faults     []Cost    `json:"faults"`
+	Invariants []Verdict `json:"invariants"`
+	// Dir is the folder of the report.
+	Dir string `json:"-"`
+}
+
+// Sums are of a whole run.
+type Sums struct {
+	// Accuracy is the one of the last evaluation.
+	Accuracy record.Float `json:"accuracy"`
+	// Steps of all workers, and Messages and Bytes on all links, without control.
+	Steps    uint64 `json:"steps"`
+	Messages int64  `json:"messages"`
+	Bytes    int64  `json:"bytes"`
+	// Dropped counts messages that were lost on links or came to nodes that were gone.
+	Dropped int64  `json:"dropped"`
+	Digest  string `json:"digest"`
+	// Failure is why the run could not go on.
+	Failure string `json:"failure,omitempty"`
+}
+
+// Broken are the invariants that did not hold.
+func (r *Report) Broken() []Verdict {
+	return slices.DeleteFunc(slices.Clone(r.Invariants), func(v Verdict) bool { return v.Broken == "" })
+}
+
+// stages is how many runs a drill makes.
+const stages = 3
+
+// Run makes the drill of a plan of one point, with the seed of the first repeat, and writes its
+// folder. A plan without faults, or with several points, is an input error. Nothing is written when
+// ctx ends.
+func Run(ctx context.Context, p *experiment.Plan, o Options) (*Report, error) {
+	points, err := p.Points(o.Catalog)
+	if err != nil {
+		return nil, err
+	}
+	if len(points) != 1 {
+		return nil, refusal.Input(fmt.Errorf("the plan's sweep has %d points; a drill is of one: give its values with "+
+			"--set, and --set sweep= for no sweep", len(points)))
+	}
+	own := points[0].Spec.Plan
+	if !faults.Hurts(own) {
+		return nil, refusal.Input(errors.New("nothing to drill: the plan has no faults:, and nothing in its " +
+			"schedule: hurts; give it faults: {crash: {mtbf: 1m, back: 10s}}, for example"))
+	}
+	w, err := Make(ctx, &points[0], shelf.New(o.Data, 1, nil), own.Seed, o)
+	if err != nil {
+		return nil, err
+	}
+	r := sum(w, &points[0], own.Seed)
+	if r.Dir = o.Out; r.Dir == "" {
+		r.Dir = filepath.Join("results", own.Name+time.Now().Format("-drill-20060102-150405"))
+	}
+	return r, r.write(w)
+}
+
+// Make makes the runs of a drill of a point with a seed.
+func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uint64, o Options) (*Watch, error) {
+	w := &Watch{}
+	done := 0
+	horizon := time.Duration(p.Spec.Plan.Stop.Time)
+	tell := func(e record.Evaluation) {
+		if o.Progress == nil {
+			return
+		}
+		share := float64(done)
+		if horizon > 0 {
+			share += min(e.Time/horizon.Seconds(), 1)
+		}
+		o.Progress(experiment.Progress{Done: done, Total: stages, Share: share / stages})
+	}
+	var err error
+	if w.Run, err = p.Try(ctx, shelf, seed, tell); err != nil {
+		return nil, err
+	}
+	done, horizon = 1, w.Run.End
+	if w.Again, err = p.Try(ctx, shelf, seed, tell); err != nil {
+		return nil, err
+	}
+	done = 2
+	calm, err := p.Undisturbed(o.Catalog, seed, w.Run.End)
+	if err != nil {
+		return nil, err
+	}
+	if w.Calm, err = calm.Try(ctx, shelf, seed, tell); err != nil {
+		return nil, err
+	}
+	for _, f := range list(p, seed) {
+		if f.What != plan.Slow { // under which training goes on
+			w.Recovered = max(w.Recovered, over(&f, p))
+		}
+	}
+	return w, nil
+}
+
+// list are the faults of a run of a point.
+func list(p *experiment.Point, seed uint64) []goodput.Fault {
+	return faults.List(p.Scheduled(seed), len(p.Spec.Plan.Schedule))
+}
+
+// over is when a fault is over and noticed.
+func over(f *goodput.Fault, p *experiment.Point) time.Duration {
+	noticed := f.At + time.Duration(p.Spec.Plan.Detect).Seconds()
+	return time.Duration(max(f.Until, noticed) * float64(time.Second))
+}
+
+// sum sums a drill up.
+func sum(w *Watch, p *experiment.Point, seed uint64) *Report {
+	r := &Report{Plan: p.Spec.Plan.Name, Seed: seed, End: w.Run.End.Seconds(), Run: sums(w.Run),
+		Undisturbed: sums(w.Calm), Invariants: Check(w), Faults: costs(w, p, list(p, seed))}
+	g := &r.Goodput
+	g.Counted, g.Lost, g.Undisturbed = w.Run.Counted, w.Run.Lost, w.Calm.Counted
+	if g.Undisturbed > 0 {
+		g.Share = float64(g.Counted) / float64(g.Undisturbed)
+	}
+	return r
+}
+
+func sums(t *experiment.Trial) Sums {
+	s := Sums{Steps: t.Data.Steps, Messages: t.Data.Messages, Bytes: t.Data.Bytes, Digest: t.Digest,
+		Dropped: t.Stage.Network.Dropped()}
+	s.Accuracy, _ = t.Data.Accuracies()
+	if t.Failure != nil {
+		s.Failure = t.Failure.Error()
+	}
+	return s
+}
+
+// write writes drill.json, drill.png and drill.svg.
+func (r *Report) write(w *Watch) error {
+	if err := os.MkdirAll(r.Dir, 0o777); err != nil { //nolint:gosec // the mask of the process decides
+		return refusal.Input(fmt.Errorf("output folder: %w", err))
+	}
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := record.WriteFile(filepath.Join(r.Dir, "drill.json"), append(text, '\n')); err != nil {
+		return err
+	}
+	var marks []goodput.Fault
+	for i := range r.Faults {
+		marks = append(marks, r.Faults[i].Fault)
+	}
+	return figure.Drill(filepath.Join(r.Dir, "drill"), r.Plan+": accuracy with faults and without", r.End,
+		w.Run.Data.Curve, w.Calm.Data.Curve, marks)
+}

@@ -1,0 +1,258 @@
+package drill
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/shelf"
+)
+
+const servedPlan = `
+name: served
+data: {set: synthetic-traffic, samples: 1000}
+model: {kind: mlp, layers: [93, 5]}
+train: {batch: 10, optimizer: {kind: sgd, rate: 0.1}}
+architecture: {kind: parameter-server, consistency: {kind: ssp, bound: 2}}
+nodes: [{name: s, role: server}, {name: w, role: worker, count: 3, compute: {step: 100ms}}]
+network: {default: {delay: 5ms}}
+evaluate: {every: 500ms}
+detect: 500ms
+stop: {time: 10s}
+schedule: [{at: 2s, node: w2, do: pause, for: 1s}, {at: 4s, cut: w1, for: 500ms}]
+`
+
+// ranks is the same plan with an all-reduce, in which a node crashes.
+var ranks = strings.NewReplacer("{name: s, role: server}, ", "", "name: served", "name: ranks",
+	"parameter-server, consistency: {kind: ssp, bound: 2}", "all-reduce",
+	"do: pause, for: 1s", "do: restart, for: 2s").Replace(servedPlan)
+
+func parse(t testing.TB, text string) *experiment.Plan {
+	t.Helper()
+	p, err := experiment.Parse("plan.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// watch makes the runs of a drill of a plan of one point.
+func watch(t testing.TB, text string) (*Watch, *experiment.Point) {
+	t.Helper()
+	points, err := parse(t, text).Points(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Make(t.Context(), &points[0], shelf.New("", 1, nil), 1, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, &points[0]
+}
+
+func TestEveryInvariantHoldsAndIsWatched(t *testing.T) {
+	watched := map[string]bool{}
+	for _, text := range []string{servedPlan, ranks} {
+		w, _ := watch(t, text)
+		for _, v := range Check(w) {
+			if v.Broken != "" {
+				t.Errorf("%s: %s", v.Name, v.Broken)
+			}
+			watched[v.Name] = watched[v.Name] || v.Watched
+		}
+	}
+	for _, i := range Invariants() {
+		if !watched[i.Name] {
+			t.Errorf("%s is not watched", i.Name)
+		}
+	}
+}
+
+// first is the first event of a kind of a node from an instant on, or of any node.
+func first(t testing.TB, w *Watch, kind actors.EventKind, node int, from time.Duration) *experiment.Happened {
+	t.Helper()
+	for i := range w.Run.Events {
+		if e := &w.Run.Events[i]; e.Kind == kind && e.At >= from && e.Node == node {
+			return e
+		}
+	}
+	t.Fatalf("no event %s of node %d", kind, node)
+	return nil
+}
+
+// violation does to a run of a plan what must not happen.
+type violation struct {
+	plan  string
+	plant func(w *Watch)
+}
+
+func violations(t *testing.T) map[string]violation {
+	const s, w1, w2 = 0, 1, 2
+	return map[string]violation{
+		"digest-repeats": {servedPlan, func(w *Watch) { w.Again.Digest = "0" }},
+		"messages-conserved": {servedPlan, func(w *Watch) {
+			w.Run.Stage.Network.Edge(s, w1).Deliver(1, 0) // a message that nobody sent
+		}},
+		"no-dead-letters": {servedPlan, func(w *Watch) { w.Run.Outcome.DeadLetters = 1 }},
+		"clocks-monotone": {servedPlan, func(w *Watch) {
+			e := first(t, w, actors.StepDone, w1, 5*time.Second)
+			e.Step--
+		}},
+		"versions-monotone": {servedPlan, func(w *Watch) {
+			first(t, w, actors.UpdateApplied, s, 5*time.Second).Version = 1
+		}},
+		"gone-are-silent": {servedPlan, func(w *Watch) {
+			e := first(t, w, actors.StepDone, w2, 3*time.Second)
+			e.At = 2900 * time.Millisecond
+		}},
+		"staleness-bound": {servedPlan, func(w *Watch) {
+			for i := range w.Run.Events { // one round more than there may be, while w2 is paused
+				if e := &w.Run.Events[i]; e.Node == w1 && e.Kind == actors.StepDone && e.At > 2500*time.Millisecond {
+					e.Step += 2
+				}
+			}
+		}},
+		"progress": {servedPlan, func(w *Watch) {
+			var before []experiment.Happened
+			w.Run.Data.Steps = 0
+			for _, e := range w.Run.Events {
+				if e.At < w.Recovered {
+					before = append(before, e)
+					if e.Kind == actors.StepDone {
+						w.Run.Data.Steps++
+					}
+				}
+			}
+			w.Run.Events = before
+		}},
+		"models-finite": {servedPlan, func(w *Watch) { w.Run.Models[0].Params[3] = float32(math.NaN()) }},
+		"ranks-equal": {ranks, func(w *Watch) {
+			p := w.Run.Models[2].Params
+			p[7] = math.Float32frombits(math.Float32bits(p[7]) ^ 1)
+		}},
+		"steps-counted": {servedPlan, func(w *Watch) { w.Run.Data.Steps++ }},
+	}
+}
+
+func TestEachInvariantBreaksOnAPlantedViolation(t *testing.T) {
+	planted := violations(t)
+	for _, i := range Invariants() {
+		p, known := planted[i.Name]
+		if !known {
+			t.Errorf("no violation of %s is planted", i.Name)
+			continue
+		}
+		w, _ := watch(t, p.plan)
+		p.plant(w)
+		if watched, broken := i.Check(w); broken == "" || !watched {
+			t.Errorf("%s: a planted violation is not noticed", i.Name)
+		}
+		for _, v := range Check(w) {
+			if v.Broken != "" && v.Name != i.Name && i.Name != "clocks-monotone" && i.Name != "gone-are-silent" {
+				t.Errorf("a violation of %s breaks %s: %s", i.Name, v.Name, v.Broken)
+			}
+		}
+	}
+	w, _ := watch(t, servedPlan)
+	w.Run.Failure = errors.New("it failed")
+	if _, broken := Progress.Check(w); !strings.Contains(broken, "it failed") {
+		t.Errorf("a run that failed: %q", broken)
+	}
+}
+
+// TestCostsOfAPause compares with what follows from the plan: nobody is told of a pause, the node
+// makes its next step when it is over, and with local training what is lost is its length.
+func TestCostsOfAPause(t *testing.T) {
+	text := strings.NewReplacer("{name: s, role: server}, ", "", ", role: worker", "",
+		"{kind: parameter-server, consistency: {kind: ssp, bound: 2}}", "{kind: local}",
+		", {at: 4s, cut: w1, for: 500ms}", ", {at: 6s, node: w3, do: crash}").Replace(servedPlan)
+	w, p := watch(t, text)
+	r := sum(w, p, 1)
+	pause, crash := r.Faults[0], r.Faults[1]
+	if pause.Noticed != nil || pause.Served == nil || *pause.Served < 1 || *pause.Served > 1.15 ||
+		pause.Samples < 90 || pause.Samples > 110 || pause.Updates != pause.Samples/10 {
+		t.Errorf("a pause of 1 s, of steps of 100 ms and 10 samples, costs %+v", pause)
+	}
+	if crash.Noticed == nil || *crash.Noticed != 0.5 || crash.Served == nil || *crash.Served > 0.15 ||
+		crash.Samples < 370 || crash.Samples > 410 {
+		t.Errorf("a crash 4 s before the end costs %+v", crash)
+	}
+	if g := r.Goodput; g.Undisturbed-g.Counted < 470 || g.Undisturbed-g.Counted > 520 || g.Lost != 0 {
+		t.Errorf("goodput %+v", g)
+	}
+}
+
+func TestADrillWritesItsReport(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "drill")
+	told := 0.0
+	r, err := Run(t.Context(), parse(t, servedPlan), Options{Out: dir, Progress: func(p experiment.Progress) {
+		if p.Share < told || p.Share > 1 {
+			t.Errorf("after %v the share is %v", told, p.Share)
+		}
+		told = p.Share
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "drill.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Report
+	if err := json.Unmarshal(text, &read); err != nil || read.Run.Digest != r.Run.Digest || len(read.Faults) != 2 ||
+		len(read.Invariants) != len(Invariants()) || told < 0.9 {
+		t.Errorf("%v, share %v, %s", err, told, text)
+	}
+	for _, name := range []string{"drill.png", "drill.svg"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Error(name, err)
+		}
+	}
+	var b strings.Builder
+	r.Invariants[0].Broken = "the digests are 1 and 2"
+	if err := r.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"2 s: pause of w2 until 3 s", "4 s: cut of w1 until 4.5 s", "goodput ", "BROKEN",
+		"the digests are 1 and 2", "not watched"} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("%q is not in\n%s", part, b.String())
+		}
+	}
+	if broken := r.Broken(); len(broken) != 1 || broken[0].Name != "digest-repeats" {
+		t.Errorf("%+v", broken)
+	}
+}
+
+func TestWhatCannotBeDrilledIsAnInputError(t *testing.T) {
+	for text, want := range map[string]string{
+		strings.Replace(servedPlan, "schedule:", "# ", 1): "nothing to drill",
+		servedPlan + "sweep: {train.batch: [5, 10]}\n":    "2 points",
+		servedPlan + "faults: {slow: {mtbf: 1m, nodes: x, factor: 2, for: 1s}}\n": "there is no node, group or role " +
+			"named \"x\"",
+	} {
+		_, err := Run(t.Context(), parse(t, text), Options{Out: t.TempDir()})
+		var input *refusal.InputError
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want an input error with %q", err, want)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	dir := filepath.Join(t.TempDir(), "none")
+	if _, err := Run(ctx, parse(t, servedPlan), Options{Out: dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("an interrupted drill has written something")
+	}
+}

@@ -1,0 +1,84 @@
+package drill
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/gradwire/gradwire/cluster/faults"
+	"github.com/gradwire/gradwire/cluster/report/text"
+)
+
+// maxCosts is how many faults the table has a row for; drill.json has all.
+const maxCosts = 50
+
+// Write writes the report as tables: a row for each fault, sums, and the invariants. It keeps to
+// the width of w as [text.Rows] does.
+func (r *Report) Write(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\tMB more\n")
+	for i := range r.Faults {
+		c := &r.Faults[i]
+		if i == maxCosts {
+			fmt.Fprintf(&b, "and %d more\n", len(r.Faults)-i)
+			break
+		}
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%d\t%d\t%.3f\n", faults.Describe(&c.Fault), after(c.Noticed, "–"),
+			after(c.Served, r.unserved(c)), after(c.Regained, "never"), c.Samples, c.Updates, float64(c.Bytes)/1e6)
+	}
+	if err := text.Rows(w, b.String()); err != nil {
+		return err
+	}
+	b.Reset()
+	b.WriteString("\n\taccuracy, %\tsteps\tmessages\tMB\tdropped\n")
+	for _, run := range []struct {
+		name string
+		Sums
+	}{{"with faults", r.Run}, {"undisturbed", r.Undisturbed}} {
+		fmt.Fprintf(&b, "%s\t%.2f\t%d\t%d\t%.3f\t%d\n", run.name, float64(run.Accuracy)*100, run.Steps, run.Messages,
+			float64(run.Bytes)/1e6, run.Dropped)
+	}
+	if err := text.Rows(w, b.String()); err != nil {
+		return err
+	}
+	b.Reset()
+	g := &r.Goodput
+	fmt.Fprintf(&b, "goodput %.1f %%: %d samples count of %d undisturbed, %d were lost, in %.4g s\n\n", g.Share*100,
+		g.Counted, g.Undisturbed, g.Lost, r.End)
+	for _, v := range r.Invariants {
+		state := "held"
+		switch {
+		case v.Broken != "":
+			state = "BROKEN"
+		case !v.Watched:
+			state = "not watched"
+		}
+		fmt.Fprintf(&b, "%s\t%s\t%s\n", v.Name, state, v.Doc)
+		if v.Broken != "" {
+			fmt.Fprintf(&b, "\t\t%s\n", v.Broken)
+		}
+	}
+	fmt.Fprintf(&b, "\nreport in %s\nplot   in %s, .svg\n", filepath.Join(r.Dir, "drill.json"),
+		filepath.Join(r.Dir, "drill.png"))
+	return text.Rows(w, b.String())
+}
+
+// unserved is the word for a fault after which nodes did not serve again.
+func (r *Report) unserved(c *Cost) string {
+	if c.Until >= r.End {
+		return "–" // it is not over
+	}
+	return "never"
+}
+
+// after is a time in seconds, or a word for none.
+func after(seconds *float64, none string) string {
+	if seconds == nil {
+		return none
+	}
+	if *seconds == 0 {
+		return "0"
+	}
+	return fmt.Sprintf("%.3g", *seconds)
+}

@@ -1,0 +1,81 @@
+package experiment
+
+import (
+	"cmp"
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/shelf"
+)
+
+// Trial is a run in virtual time that is not recorded, but of which all is known.
+type Trial struct {
+	// Stage is the run before it happened; its network counts what was sent.
+	Stage *Stage
+	// Outcome is what the world reports, and Digest the hash of messages and final parameters.
+	Outcome Outcome
+	Digest  string
+	// Data is what was counted to the end, and End the instant at which the members were stopped.
+	Data record.Data
+	End  time.Duration
+	// Events are in the order in which they were observed.
+	Events []Happened
+	// Models are the final ones, of the instant Judged, and Incidents what the coordinator noticed.
+	Models    []coordinator.Model
+	Judged    time.Duration
+	Incidents []coordinator.Incident
+	// Counted and Lost are samples; see package faults.
+	Counted, Lost uint64
+	// Failure is why the run could not go on; nil if it did.
+	Failure error
+}
+
+// Happened is an event of a node, by its position; the coordinator's is the number of nodes.
+type Happened struct {
+	At   time.Duration
+	Node int
+	actors.Event
+}
+
+// Observe keeps an event.
+func (t *Trial) Observe(at time.Duration, node int, event actors.Event) {
+	t.Events = append(t.Events, Happened{at, node, event})
+	t.Stage.Collector.Observe(at, node, event)
+}
+
+var _ world.Observer = (*Trial)(nil)
+
+// Try makes a run of a point. Of evaluations it is told as they come; progress may be nil. The
+// error is that of ctx, or says why the run cannot begin.
+func (p *Point) Try(ctx context.Context, shelf *shelf.Shelf, seed uint64,
+	progress func(record.Evaluation)) (*Trial, error) {
+	s, err := p.stageFor(shelf, seed, true, runtime.NumCPU())
+	if err == nil {
+		err = Virtual{}.Rehearse(ctx, s)
+	}
+	if err != nil {
+		return nil, refusal.Input(p.about(err))
+	}
+	s.observe(record.Config{OnEvaluation: progress})
+	t := &Trial{Stage: s}
+	s.Deployment.Observer = t
+	s.count()
+	t.Outcome, t.Failure = Virtual{}.Play(ctx, s)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	t.End = cmp.Or(t.Outcome.Halted, t.Outcome.End)
+	t.Models, t.Judged, t.Incidents = s.result.Models, s.result.End, s.result.Incidents
+	if t.Outcome.Digest != nil {
+		t.Digest = digest(*t.Outcome.Digest, t.Models)
+	}
+	t.Counted, t.Lost = s.tally.Close(t.End)
+	t.Data, err = s.Collector.Close(0)
+	return t, err
+}
