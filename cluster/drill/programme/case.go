@@ -1,0 +1,249 @@
+package programme
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// Case is a random plan, in parts that can be left out to make it smaller.
+type Case struct {
+	// Seed is that of the plan, and what the case was drawn from.
+	Seed uint64
+	// Nodes is how many there are, n1 to nNodes. The first Servers of them serve, with the
+	// architectures that have servers.
+	Nodes, Servers int
+	// Milliseconds is how long the run lasts.
+	Milliseconds int
+	// Architecture, Optimizer, Topology and Delay are sections in flow style.
+	Architecture, Optimizer, Topology, Delay string
+	// Links are further keys of the default link, Schedule the entries of the schedule and Faults
+	// the keys of the faults.
+	Links, Schedule, Faults []string
+}
+
+// kind is a kind of architecture.
+type kind struct {
+	sections []string
+	servers  bool // it has some
+	even     bool // it needs an even number of nodes, in a topology of two parts
+}
+
+// consistencies are those of the parameter server.
+var consistencies = []string{"asp", "bsp", "{kind: ssp, bound: 2}", "{kind: ssp, bound: 0}",
+	"{kind: dssp, low: 1, high: 3}", "{kind: bounded-delay, bound: 2}"}
+
+var kinds = []kind{
+	{sections: []string{"kind: local"}},
+	{sections: []string{"kind: all-reduce", "kind: all-reduce, algorithm: tree",
+		"kind: all-reduce, algorithm: butterfly",
+		"kind: all-reduce, algorithm: all-to-all", "kind: all-reduce, every: 3, reduce: models",
+		"kind: all-reduce, algorithm: all-to-all, compress: {up: [{kind: top-k, share: 10%}]}"}},
+	{sections: []string{"kind: d-psgd", "kind: d-psgd, track: true", "kind: d-psgd, lead: 1",
+		"kind: d-psgd, choco: {compress: [{kind: top-k, share: 10%}], rate: 0.3}"}},
+	{sections: []string{"kind: ad-psgd", "kind: ad-psgd, compress: {models: [{kind: quantise, bits: 4}]}"}, even: true},
+	{sections: []string{"kind: gossip", "kind: gossip, wait: false", "kind: gossip, exchange: pull, lead: 2",
+		"kind: gossip, exchange: push-pull", "kind: gossip, period: 30ms, merge: age",
+		"kind: gossip, compress: {models: [{kind: quantise, bits: 4}]}"}},
+	{servers: true},
+	{servers: true},
+	{servers: true},
+}
+
+// New draws the case of a seed.
+func New(seed uint64) Case {
+	d := drawer{rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
+	c := Case{Seed: seed, Nodes: 3 + d.IntN(4), Milliseconds: 600 + d.IntN(1000)}
+	c.Optimizer = d.one("{kind: sgd, rate: 0.1}", "{kind: momentum, rate: 0.05}", "{kind: adam, rate: 0.003}")
+	c.Topology = d.one("complete", "ring", "complete", "{kind: exponential}")
+	c.Delay = d.one("2ms", "0ms", "{kind: uniform, range: 1ms..20ms}", "{kind: exponential, mean: 8ms, max: 100ms}",
+		"{kind: random-walk, first: 1ms..9ms, step: 2ms, min: 1ms}")
+	k := kinds[d.IntN(len(kinds))]
+	if k.even {
+		c.Nodes, c.Topology = 4, "ring"
+	}
+	if k.servers {
+		c.Architecture = d.server(&c)
+	} else {
+		c.Architecture = d.one(k.sections...)
+	}
+	if strings.Contains(c.Architecture, "butterfly") {
+		c.Nodes = 4
+	}
+	d.links(&c)
+	d.schedule(&c)
+	d.faults(&c)
+	return c
+}
+
+// drawer draws from the stream of a case.
+type drawer struct{ *rand.Rand }
+
+func (d drawer) one(of ...string) string { return of[d.IntN(len(of))] }
+
+// chance is true in one of n cases.
+func (d drawer) chance(n int) bool { return d.IntN(n) == 0 }
+
+// server draws a parameter server.
+func (d drawer) server(c *Case) string {
+	c.Servers = 1 + d.IntN(2)
+	c.Nodes += c.Servers - 1
+	servers := make([]string, c.Servers)
+	for i := range servers {
+		servers[i] = fmt.Sprintf("n%d", i+1)
+	}
+	model := d.one(consistencies...)
+	keys := []string{"kind: parameter-server", "consistency: " + model,
+		"roles: {server: [" + strings.Join(servers, ", ") + "]}"}
+	if d.chance(3) {
+		keys = append(keys, "every: 3")
+	}
+	if d.chance(3) {
+		keys = append(keys, "scale: mean")
+	}
+	if d.chance(3) {
+		keys = append(keys, "servers: {shard: 500 B}")
+	}
+	if d.chance(3) && !strings.Contains(model, "bounded") {
+		keys = append(keys, d.one("compress: {up: [{kind: top-k, share: 10%}]}",
+			"compress: {up: [{kind: top-k, share: 10%}], feedback: ef21}",
+			"compress: {up: [{kind: quantise, bits: 4}], down: [{kind: quantise, bits: 8}]}"))
+	}
+	if d.chance(4) && model == "bsp" {
+		keys = append(keys, "backup: 1")
+	}
+	if d.chance(4) {
+		keys = append(keys, "epoch-share: 75%")
+	}
+	if d.chance(4) {
+		keys = append(keys, "staleness-rate: inverse")
+	}
+	return strings.Join(keys, ", ")
+}
+
+// links draws what links do to messages.
+func (d drawer) links(c *Case) {
+	if d.chance(3) {
+		c.Links = append(c.Links, "rate: "+d.one("1 Mbit/s", "10 Mbit/s"))
+	}
+	if d.chance(2) {
+		c.Links = append(c.Links, "loss: "+d.one("{probability: 5%, kind: drop}", "{probability: 20%, kind: drop}",
+			"{probability: 5%, timeout: 20ms}", "{kind: drop, bursts: {p: 5%, r: 60%}}"))
+	}
+	if d.chance(4) {
+		c.Links = append(c.Links, "repeat: 10%")
+	}
+	if d.chance(4) {
+		c.Links = append(c.Links, "reorder: true")
+	}
+	if d.chance(4) {
+		c.Links = append(c.Links, "outages: "+d.one("[{from: 200ms, for: 100ms}]",
+			"[{kind: gilbert-elliott, up: 200ms, down: 30ms}]"))
+	}
+}
+
+// schedule draws what happens to nodes: never to the last one, so that somebody trains, and to
+// servers only what they survive.
+func (d drawer) schedule(c *Case) {
+	at := 50
+	for range d.IntN(4) {
+		node := 1 + d.IntN(c.Nodes-1)
+		length := 20 + d.IntN(150)
+		do := d.one("restart", "pause", "slow, factor: 4")
+		if node <= c.Servers && do == "restart" {
+			do = "pause"
+		}
+		c.Schedule = append(c.Schedule, fmt.Sprintf("{at: %dms, node: n%d, do: %s, for: %dms}", at, node, do, length))
+		at += length + 30 + d.IntN(200)
+	}
+	if d.chance(3) {
+		c.Schedule = append(c.Schedule, fmt.Sprintf("{at: %dms, cut: [n1, n%d], for: %dms}", at, c.Nodes,
+			20+d.IntN(150)))
+	}
+}
+
+// faults draws faults that the plan's seed draws.
+func (d drawer) faults(c *Case) {
+	var trainers []string
+	for i := c.Servers + 1; i < c.Nodes; i++ {
+		trainers = append(trainers, fmt.Sprintf("n%d", i))
+	}
+	if len(trainers) < 2 {
+		return
+	}
+	nodes := "nodes: [" + strings.Join(trainers, ", ") + "]"
+	if d.chance(4) {
+		c.Faults = append(c.Faults, "crash: {mtbf: 600ms, back: 100ms, "+nodes+"}")
+	}
+	if d.chance(4) {
+		c.Faults = append(c.Faults, "pause: {mtbf: 400ms, for: 60ms, "+nodes+"}")
+	}
+	if d.chance(6) {
+		c.Faults = append(c.Faults, "preempt: {mtbf: 600ms, notice: 40ms, back: 100ms, "+nodes+"}")
+	}
+	if d.chance(6) {
+		c.Faults = append(c.Faults, "swizzle: {mtbf: 500ms, for: 100ms, "+nodes+"}")
+	}
+}
+
+// YAML is the plan of a case.
+func (c *Case) YAML() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: case-%d\nseed: %d\n", c.Seed, c.Seed)
+	b.WriteString("data: {set: synthetic-traffic, samples: 400}\nmodel: {kind: mlp, layers: [93, 5]}\n")
+	fmt.Fprintf(&b, "train: {batch: 8, optimizer: %s}\narchitecture: {%s}\nnodes:\n", c.Optimizer, c.Architecture)
+	for i := range c.Nodes {
+		fmt.Fprintf(&b, "  - {name: n%d, compute: {step: %dms}}\n", i+1, 8+3*i)
+	}
+	fmt.Fprintf(&b, "network: {topology: %s, default: {delay: %s", c.Topology, c.Delay)
+	for _, key := range c.Links {
+		b.WriteString(", " + key)
+	}
+	fmt.Fprintf(&b, "}}\nevaluate: {every: 200ms}\nstop: {time: %dms}\ndetect: 20ms\n", c.Milliseconds)
+	section := func(name, open, end string, parts []string) {
+		if len(parts) > 0 {
+			fmt.Fprintf(&b, "%s: %s%s%s\n", name, open, strings.Join(parts, ", "), end)
+		}
+	}
+	section("schedule", "[", "]", c.Schedule)
+	section("faults", "{", "}", c.Faults)
+	return b.String()
+}
+
+// Smaller are the cases that leave out a part of this one, larger parts first.
+func (c *Case) Smaller() (cases []Case) {
+	change := func(do func(s *Case)) {
+		s := *c
+		s.Links, s.Schedule, s.Faults = slices.Clone(c.Links), slices.Clone(c.Schedule), slices.Clone(c.Faults)
+		do(&s)
+		cases = append(cases, s)
+	}
+	without := func(of func(s *Case) *[]string) {
+		if len(*of(c)) > 1 {
+			change(func(s *Case) { *of(s) = nil })
+		}
+		for i := range *of(c) {
+			change(func(s *Case) { *of(s) = slices.Delete(*of(s), i, i+1) })
+		}
+	}
+	without(func(s *Case) *[]string { return &s.Faults })
+	without(func(s *Case) *[]string { return &s.Schedule })
+	without(func(s *Case) *[]string { return &s.Links })
+	if c.Milliseconds > 300 {
+		change(func(s *Case) { s.Milliseconds = max(c.Milliseconds/2, 300) })
+	}
+	for _, plain := range []struct {
+		of   func(s *Case) *string
+		text string
+	}{
+		{func(s *Case) *string { return &s.Delay }, "2ms"},
+		{func(s *Case) *string { return &s.Optimizer }, "{kind: sgd, rate: 0.1}"},
+		{func(s *Case) *string { return &s.Topology }, "complete"},
+	} {
+		if *plain.of(c) != plain.text {
+			change(func(s *Case) { *plain.of(s) = plain.text })
+		}
+	}
+	return cases
+}
