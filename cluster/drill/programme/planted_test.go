@@ -14,8 +14,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
-// plant is a mistake in a file of the module: a piece of text in place of another. Some of them were
-// real ones, which the programme has found.
+// plant is a mistake in a file of the module: a piece of text in place of another. Some of them
+// were real ones, which the programme has found.
 type plant struct{ name, file, right, wrong string }
 
 var plants = []plant{
