@@ -2,7 +2,7 @@
 // itself.
 //
 // [Schedule] draws the section faults: of a plan and writes what it has drawn as changes of the
-// plan's schedule, so that worlds know only schedules. [Network] lays the cuts of a schedule over
+// plan's schedule, so that worlds know only schedules. [Over] lays the cuts of a schedule over
 // what links are like. [Undisturbed] is the plan without what hurts it, and a [Tally] counts the
 // samples of a run that count: goodput is their number divided by that of the undisturbed run.
 package faults
