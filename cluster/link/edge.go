@@ -113,14 +113,7 @@ func (e *Edge) Send(now time.Duration, size int) Transit {
 
 // depart draws the delay of a message that leaves the edge's queue, or is lost there.
 func (e *Edge) depart(departure time.Duration, number uint64, size, tries int, lost bool) Transit {
-	delay := e.law.constant
-	if e.process != nil {
-		e.network.draws.seek(e.key, number, delays)
-		delay = bounded(e.process.Next(departure))
-	}
-	if e.far {
-		delay = bounded(delay + e.reach(departure, number))
-	}
+	delay := e.delay(departure, number, delays)
 	arrival := departure + delay
 	if lost || arrival > Horizon {
 		e.noteLate(arrival)
@@ -135,6 +128,19 @@ func (e *Edge) depart(departure time.Duration, number uint64, size, tries int, l
 		t.Again = e.repeat(departure, number, size)
 	}
 	return t
+}
+
+// delay draws the delay of a message, or of its second copy, which has a purpose of its own.
+func (e *Edge) delay(departure time.Duration, number uint64, p purpose) time.Duration {
+	delay := e.law.constant
+	if e.process != nil {
+		e.network.draws.seek(e.key, number, p)
+		delay = bounded(e.process.Next(departure))
+	}
+	if e.far {
+		delay = bounded(delay + e.reach(departure, number))
+	}
+	return delay
 }
 
 // arrive takes note of a message that arrives after a delay, at an instant that those before it may
@@ -156,14 +162,7 @@ func (e *Edge) repeat(departure time.Duration, number uint64, size int) time.Dur
 	if e.network.random.Float64() >= e.law.Repeat {
 		return 0
 	}
-	delay := e.law.constant
-	if e.process != nil {
-		e.network.draws.seek(e.key, number, seconds)
-		delay = bounded(e.process.Next(departure))
-	}
-	if e.far {
-		delay = bounded(delay + e.reach(departure, number))
-	}
+	delay := e.delay(departure, number, seconds)
 	if departure+delay > Horizon {
 		return 0
 	}
