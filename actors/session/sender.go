@@ -69,14 +69,14 @@ func (s *Sender[T]) Departed(n Number, at, trip time.Duration) {
 	if i := int(n - s.first); i < s.begun {
 		e := &s.kept[i]
 		s.idle = trip
-		if e.due = saturated(at, s.wait.after(e.tries, trip)); e.tries == 1 {
+		if e.due = Sum(at, s.wait.after(e.tries, trip)); e.tries == 1 {
 			e.departed = at
 		}
 	}
 }
 
-// saturated adds times that are not negative, up to Never.
-func saturated(a, b time.Duration) time.Duration {
+// Sum adds times that are not negative, up to Never.
+func Sum(a, b time.Duration) time.Duration {
 	if a > Never-b {
 		return Never
 	}

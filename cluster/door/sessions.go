@@ -287,16 +287,9 @@ func (f *Flow) receive(now time.Duration, p *Parcel) {
 		drop(f.receiver.Drop())
 	}
 	if f.receiver.Owes() && !f.mute && f.tells == session.Never {
-		f.tells = saturated(now, session.AckDelay(f.trip(now)))
+		f.tells = session.Sum(now, session.AckDelay(f.trip(now)))
 		f.arm()
 	}
-}
-
-func saturated(a, b time.Duration) time.Duration {
-	if a > session.Never-b {
-		return session.Never
-	}
-	return a + b
 }
 
 // drop gives up messages that a receiver has kept.
