@@ -20,6 +20,10 @@
 //	Pull          0
 //	Parameters    1         P          the server's parameters, shared by all receivers
 //	Shard         1 or more P          a shard's parameters and optimiser, what it has of workers
+//	Holdings      0
+//	Replicate     0 or more P          gradients; or a shard's parameters and optimiser
+//	Replicated    0
+//	Settled       0
 //	Farewell      0
 //	PullShards    0
 //	ShardCopy     1         P          parameters of a shard at the instant of the answer

@@ -43,7 +43,11 @@ type Push struct {
 	// The shard that the values are of, from 0.
 	Shard uint32 `protobuf:"varint,7,opt,name=shard,proto3" json:"shard,omitempty"`
 	// The worker has seen its samples of this epoch, and waits for the next.
-	Rests         bool `protobuf:"varint,8,opt,name=rests,proto3" json:"rests,omitempty"`
+	Rests bool `protobuf:"varint,8,opt,name=rests,proto3" json:"rests,omitempty"`
+	// Where shards have replicas: how many times the worker has pushed to the shard in this life, this one included, and
+	// the number of its view. 0 elsewhere.
+	Number        uint64 `protobuf:"varint,9,opt,name=number,proto3" json:"number,omitempty"`
+	View          uint64 `protobuf:"varint,10,opt,name=view,proto3" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -134,6 +138,20 @@ func (x *Push) GetRests() bool {
 	return false
 }
 
+func (x *Push) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Push) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
 // Pull asks for the parameters of a shard, for a worker that goes on after a rest.
 type Pull struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -146,7 +164,9 @@ type Pull struct {
 	// The epoch that it goes on with.
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// How many times the worker has pushed to the shard in this life: some of that may still be on its way.
-	Pushes        uint64 `protobuf:"varint,5,opt,name=pushes,proto3" json:"pushes,omitempty"`
+	Pushes uint64 `protobuf:"varint,5,opt,name=pushes,proto3" json:"pushes,omitempty"`
+	// Where shards have replicas: the number of the worker's view. 0 elsewhere.
+	View          uint64 `protobuf:"varint,6,opt,name=view,proto3" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -216,6 +236,13 @@ func (x *Pull) GetPushes() uint64 {
 	return 0
 }
 
+func (x *Pull) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
 // Parameters answers a Push, or greets a worker at the start of a run.
 // Tensors: the parameters, shared by all receivers and read-only to them.
 type Parameters struct {
@@ -231,7 +258,9 @@ type Parameters struct {
 	// one, that with which the worker has gone on after its last rest.
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The shard that the values are of, from 0.
-	Shard         uint32 `protobuf:"varint,5,opt,name=shard,proto3" json:"shard,omitempty"`
+	Shard uint32 `protobuf:"varint,5,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Where shards have replicas: how many of the worker's pushes of this life the shard has. 0 elsewhere.
+	Pushes        uint64 `protobuf:"varint,6,opt,name=pushes,proto3" json:"pushes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -297,6 +326,13 @@ func (x *Parameters) GetEpoch() uint64 {
 func (x *Parameters) GetShard() uint32 {
 	if x != nil {
 		return x.Shard
+	}
+	return 0
+}
+
+func (x *Parameters) GetPushes() uint64 {
+	if x != nil {
+		return x.Pushes
 	}
 	return 0
 }
@@ -437,6 +473,269 @@ func (x *Shard) GetDropped() uint64 {
 	return 0
 }
 
+// Holdings tells the other servers, in a view in which servers have come or gone, which copies of shards the sender has.
+// It takes part in nothing of an earlier view from then on.
+type Holdings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the sender's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Number of the view.
+	View          uint64           `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
+	Copies        []*Holdings_Copy `protobuf:"bytes,3,rep,name=copies,proto3" json:"copies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Holdings) Reset() {
+	*x = Holdings{}
+	mi := &file_protos_gradwire_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Holdings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Holdings) ProtoMessage() {}
+
+func (x *Holdings) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Holdings.ProtoReflect.Descriptor instead.
+func (*Holdings) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Holdings) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Holdings) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+func (x *Holdings) GetCopies() []*Holdings_Copy {
+	if x != nil {
+		return x.Copies
+	}
+	return nil
+}
+
+// Replicate goes down the chain of a shard, from its owner to the last replica, with a change of it or with all of it.
+// Tensors: if it is whole, those of a Shard without those of workers; otherwise the gradients of the updates, in order.
+type Replicate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the view that the owner has taken the shard over in.
+	View uint64 `protobuf:"varint,1,opt,name=view,proto3" json:"view,omitempty"`
+	// Changes so far, this one included.
+	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// The shard after it. The gradients of a round under way are not in the message: their workers push them again.
+	Shard *Shard `protobuf:"bytes,3,opt,name=shard,proto3" json:"shard,omitempty"`
+	// It is all of the shard. Otherwise the receiver has the change before.
+	Whole bool `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`
+	// The receiver has a copy with this sequence of an earlier view, and takes it over into this one: the number of that
+	// view, and no tensors. 0 otherwise.
+	Base          uint64 `protobuf:"varint,5,opt,name=base,proto3" json:"base,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Replicate) Reset() {
+	*x = Replicate{}
+	mi := &file_protos_gradwire_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replicate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replicate) ProtoMessage() {}
+
+func (x *Replicate) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replicate.ProtoReflect.Descriptor instead.
+func (*Replicate) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Replicate) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+func (x *Replicate) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Replicate) GetShard() *Shard {
+	if x != nil {
+		return x.Shard
+	}
+	return nil
+}
+
+func (x *Replicate) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
+func (x *Replicate) GetBase() uint64 {
+	if x != nil {
+		return x.Base
+	}
+	return 0
+}
+
+// Replicated tells the owner of a shard that its last replica has a change, and all before.
+type Replicated struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Shard uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// As in Replicate.
+	View          uint64 `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
+	Sequence      uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Replicated) Reset() {
+	*x = Replicated{}
+	mi := &file_protos_gradwire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replicated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replicated) ProtoMessage() {}
+
+func (x *Replicated) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replicated.ProtoReflect.Descriptor instead.
+func (*Replicated) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Replicated) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Replicated) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+func (x *Replicated) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+// Settled tells a server that a shard has all its copies in this view, so that one from a view before is of no use.
+type Settled struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	View          uint64                 `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Settled) Reset() {
+	*x = Settled{}
+	mi := &file_protos_gradwire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Settled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Settled) ProtoMessage() {}
+
+func (x *Settled) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Settled.ProtoReflect.Descriptor instead.
+func (*Settled) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Settled) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Settled) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
 // Farewell tells a server that leaves that nothing from the sender follows.
 type Farewell struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -450,7 +749,7 @@ type Farewell struct {
 
 func (x *Farewell) Reset() {
 	*x = Farewell{}
-	mi := &file_protos_gradwire_proto_msgTypes[4]
+	mi := &file_protos_gradwire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -462,7 +761,7 @@ func (x *Farewell) String() string {
 func (*Farewell) ProtoMessage() {}
 
 func (x *Farewell) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[4]
+	mi := &file_protos_gradwire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -475,7 +774,7 @@ func (x *Farewell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Farewell.ProtoReflect.Descriptor instead.
 func (*Farewell) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{4}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Farewell) GetNode() int32 {
@@ -507,7 +806,7 @@ type PullShards struct {
 
 func (x *PullShards) Reset() {
 	*x = PullShards{}
-	mi := &file_protos_gradwire_proto_msgTypes[5]
+	mi := &file_protos_gradwire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -519,7 +818,7 @@ func (x *PullShards) String() string {
 func (*PullShards) ProtoMessage() {}
 
 func (x *PullShards) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[5]
+	mi := &file_protos_gradwire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -532,7 +831,7 @@ func (x *PullShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullShards.ProtoReflect.Descriptor instead.
 func (*PullShards) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{5}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PullShards) GetNode() int32 {
@@ -572,7 +871,7 @@ type ShardCopy struct {
 
 func (x *ShardCopy) Reset() {
 	*x = ShardCopy{}
-	mi := &file_protos_gradwire_proto_msgTypes[6]
+	mi := &file_protos_gradwire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +883,7 @@ func (x *ShardCopy) String() string {
 func (*ShardCopy) ProtoMessage() {}
 
 func (x *ShardCopy) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[6]
+	mi := &file_protos_gradwire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +896,7 @@ func (x *ShardCopy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardCopy.ProtoReflect.Descriptor instead.
 func (*ShardCopy) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{6}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ShardCopy) GetEvaluation() uint64 {
@@ -649,7 +948,7 @@ type Access struct {
 
 func (x *Access) Reset() {
 	*x = Access{}
-	mi := &file_protos_gradwire_proto_msgTypes[7]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -661,7 +960,7 @@ func (x *Access) String() string {
 func (*Access) ProtoMessage() {}
 
 func (x *Access) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[7]
+	mi := &file_protos_gradwire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -674,7 +973,7 @@ func (x *Access) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Access.ProtoReflect.Descriptor instead.
 func (*Access) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{7}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Access) GetNode() int32 {
@@ -767,7 +1066,7 @@ type Accessed struct {
 
 func (x *Accessed) Reset() {
 	*x = Accessed{}
-	mi := &file_protos_gradwire_proto_msgTypes[8]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -779,7 +1078,7 @@ func (x *Accessed) String() string {
 func (*Accessed) ProtoMessage() {}
 
 func (x *Accessed) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[8]
+	mi := &file_protos_gradwire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -792,7 +1091,7 @@ func (x *Accessed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Accessed.ProtoReflect.Descriptor instead.
 func (*Accessed) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{8}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Accessed) GetLife() uint64 {
@@ -857,7 +1156,7 @@ type TableShard struct {
 
 func (x *TableShard) Reset() {
 	*x = TableShard{}
-	mi := &file_protos_gradwire_proto_msgTypes[9]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +1168,7 @@ func (x *TableShard) String() string {
 func (*TableShard) ProtoMessage() {}
 
 func (x *TableShard) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[9]
+	mi := &file_protos_gradwire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +1181,7 @@ func (x *TableShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableShard.ProtoReflect.Descriptor instead.
 func (*TableShard) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{9}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *TableShard) GetShard() uint32 {
@@ -940,7 +1239,7 @@ type Chunk struct {
 
 func (x *Chunk) Reset() {
 	*x = Chunk{}
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -952,7 +1251,7 @@ func (x *Chunk) String() string {
 func (*Chunk) ProtoMessage() {}
 
 func (x *Chunk) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[10]
+	mi := &file_protos_gradwire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -965,7 +1264,7 @@ func (x *Chunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chunk.ProtoReflect.Descriptor instead.
 func (*Chunk) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{10}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Chunk) GetView() uint64 {
@@ -1021,7 +1320,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1033,7 +1332,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[11]
+	mi := &file_protos_gradwire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1046,7 +1345,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{11}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Report) GetView() uint64 {
@@ -1096,7 +1395,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1407,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[12]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1420,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{12}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Outcome) GetView() uint64 {
@@ -1186,7 +1485,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1497,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[13]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1510,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{13}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Model) GetNode() int32 {
@@ -1297,7 +1596,7 @@ type PullModel struct {
 
 func (x *PullModel) Reset() {
 	*x = PullModel{}
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1608,7 @@ func (x *PullModel) String() string {
 func (*PullModel) ProtoMessage() {}
 
 func (x *PullModel) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[14]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1621,7 @@ func (x *PullModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModel.ProtoReflect.Descriptor instead.
 func (*PullModel) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{14}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PullModel) GetNode() int32 {
@@ -1352,7 +1651,7 @@ type Busy struct {
 
 func (x *Busy) Reset() {
 	*x = Busy{}
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1663,7 @@ func (x *Busy) String() string {
 func (*Busy) ProtoMessage() {}
 
 func (x *Busy) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1676,7 @@ func (x *Busy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Busy.ProtoReflect.Descriptor instead.
 func (*Busy) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Busy) GetNode() int32 {
@@ -1407,7 +1706,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_protos_gradwire_proto_msgTypes[16]
+	mi := &file_protos_gradwire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1718,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[16]
+	mi := &file_protos_gradwire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1731,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Join) GetNode() int32 {
@@ -1462,7 +1761,7 @@ type Unready struct {
 
 func (x *Unready) Reset() {
 	*x = Unready{}
-	mi := &file_protos_gradwire_proto_msgTypes[17]
+	mi := &file_protos_gradwire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1773,7 @@ func (x *Unready) String() string {
 func (*Unready) ProtoMessage() {}
 
 func (x *Unready) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[17]
+	mi := &file_protos_gradwire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1786,7 @@ func (x *Unready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unready.ProtoReflect.Descriptor instead.
 func (*Unready) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Unready) GetNode() int32 {
@@ -1526,7 +1825,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_protos_gradwire_proto_msgTypes[18]
+	mi := &file_protos_gradwire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1837,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[18]
+	mi := &file_protos_gradwire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1850,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Welcome) GetNode() int32 {
@@ -1617,7 +1916,7 @@ type Meet struct {
 
 func (x *Meet) Reset() {
 	*x = Meet{}
-	mi := &file_protos_gradwire_proto_msgTypes[19]
+	mi := &file_protos_gradwire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1928,7 @@ func (x *Meet) String() string {
 func (*Meet) ProtoMessage() {}
 
 func (x *Meet) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[19]
+	mi := &file_protos_gradwire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1941,7 @@ func (x *Meet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meet.ProtoReflect.Descriptor instead.
 func (*Meet) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{19}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Meet) GetNode() int32 {
@@ -1702,7 +2001,7 @@ type Clock struct {
 
 func (x *Clock) Reset() {
 	*x = Clock{}
-	mi := &file_protos_gradwire_proto_msgTypes[20]
+	mi := &file_protos_gradwire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1714,7 +2013,7 @@ func (x *Clock) String() string {
 func (*Clock) ProtoMessage() {}
 
 func (x *Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[20]
+	mi := &file_protos_gradwire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1727,7 +2026,7 @@ func (x *Clock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clock.ProtoReflect.Descriptor instead.
 func (*Clock) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{20}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Clock) GetNode() int32 {
@@ -1765,7 +2064,7 @@ type Arrived struct {
 
 func (x *Arrived) Reset() {
 	*x = Arrived{}
-	mi := &file_protos_gradwire_proto_msgTypes[21]
+	mi := &file_protos_gradwire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +2076,7 @@ func (x *Arrived) String() string {
 func (*Arrived) ProtoMessage() {}
 
 func (x *Arrived) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[21]
+	mi := &file_protos_gradwire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +2089,7 @@ func (x *Arrived) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arrived.ProtoReflect.Descriptor instead.
 func (*Arrived) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{21}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Arrived) GetNode() int32 {
@@ -1820,7 +2119,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_protos_gradwire_proto_msgTypes[22]
+	mi := &file_protos_gradwire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +2131,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[22]
+	mi := &file_protos_gradwire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +2144,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{22}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Start) GetView() uint64 {
@@ -1879,7 +2178,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_protos_gradwire_proto_msgTypes[23]
+	mi := &file_protos_gradwire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +2190,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[23]
+	mi := &file_protos_gradwire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +2203,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{23}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -1950,7 +2249,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_protos_gradwire_proto_msgTypes[24]
+	mi := &file_protos_gradwire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2261,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[24]
+	mi := &file_protos_gradwire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2274,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{24}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Progress) GetNode() int32 {
@@ -2010,7 +2309,7 @@ type TakeSnapshot struct {
 
 func (x *TakeSnapshot) Reset() {
 	*x = TakeSnapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[25]
+	mi := &file_protos_gradwire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2022,7 +2321,7 @@ func (x *TakeSnapshot) String() string {
 func (*TakeSnapshot) ProtoMessage() {}
 
 func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[25]
+	mi := &file_protos_gradwire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2035,7 +2334,7 @@ func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeSnapshot.ProtoReflect.Descriptor instead.
 func (*TakeSnapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{25}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TakeSnapshot) GetEvaluation() uint64 {
@@ -2061,7 +2360,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[26]
+	mi := &file_protos_gradwire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2073,7 +2372,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[26]
+	mi := &file_protos_gradwire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2086,7 +2385,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{26}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Snapshot) GetEvaluation() uint64 {
@@ -2145,7 +2444,7 @@ type Shard_Worker struct {
 
 func (x *Shard_Worker) Reset() {
 	*x = Shard_Worker{}
-	mi := &file_protos_gradwire_proto_msgTypes[27]
+	mi := &file_protos_gradwire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2157,7 +2456,7 @@ func (x *Shard_Worker) String() string {
 func (*Shard_Worker) ProtoMessage() {}
 
 func (x *Shard_Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[27]
+	mi := &file_protos_gradwire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2285,11 +2584,75 @@ func (x *Shard_Worker) GetGoes() uint64 {
 	return 0
 }
 
+// Copy is one of a shard. Of two the one of the later view is the later one, then that with the higher sequence.
+type Holdings_Copy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Which shard, from 0.
+	Shard uint32 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	// Number of the view that its last owner took it over in.
+	View uint64 `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
+	// Changes that are in it.
+	Sequence      uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Holdings_Copy) Reset() {
+	*x = Holdings_Copy{}
+	mi := &file_protos_gradwire_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Holdings_Copy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Holdings_Copy) ProtoMessage() {}
+
+func (x *Holdings_Copy) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Holdings_Copy.ProtoReflect.Descriptor instead.
+func (*Holdings_Copy) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{4, 0}
+}
+
+func (x *Holdings_Copy) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *Holdings_Copy) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+func (x *Holdings_Copy) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
 var File_protos_gradwire_proto protoreflect.FileDescriptor
 
 const file_protos_gradwire_proto_rawDesc = "" +
 	"\n" +
-	"\x15protos/gradwire.proto\x12\bgradwire\"\xb8\x01\n" +
+	"\x15protos/gradwire.proto\x12\bgradwire\"\xe4\x01\n" +
 	"\x04Push\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x18\n" +
@@ -2298,20 +2661,25 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04life\x18\x05 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05shard\x18\a \x01(\rR\x05shard\x12\x14\n" +
-	"\x05rests\x18\b \x01(\bR\x05rests\"r\n" +
+	"\x05rests\x18\b \x01(\bR\x05rests\x12\x16\n" +
+	"\x06number\x18\t \x01(\x04R\x06number\x12\x12\n" +
+	"\x04view\x18\n" +
+	" \x01(\x04R\x04view\"\x86\x01\n" +
 	"\x04Pull\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05shard\x18\x03 \x01(\rR\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x16\n" +
-	"\x06pushes\x18\x05 \x01(\x04R\x06pushes\"|\n" +
+	"\x06pushes\x18\x05 \x01(\x04R\x06pushes\x12\x12\n" +
+	"\x04view\x18\x06 \x01(\x04R\x04view\"\x94\x01\n" +
 	"\n" +
 	"Parameters\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05clock\x18\x03 \x01(\x04R\x05clock\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05shard\x18\x05 \x01(\rR\x05shard\"\x9a\x05\n" +
+	"\x05shard\x18\x05 \x01(\rR\x05shard\x12\x16\n" +
+	"\x06pushes\x18\x06 \x01(\x04R\x06pushes\"\x9a\x05\n" +
 	"\x05Shard\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
@@ -2342,7 +2710,29 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\apresent\x18\r \x01(\bR\apresent\x12\x14\n" +
 	"\x05epoch\x18\x0e \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04came\x18\x0f \x01(\x04R\x04came\x12\x12\n" +
-	"\x04goes\x18\x10 \x01(\x04R\x04goes\"2\n" +
+	"\x04goes\x18\x10 \x01(\x04R\x04goes\"\xb1\x01\n" +
+	"\bHoldings\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
+	"\x04view\x18\x02 \x01(\x04R\x04view\x12/\n" +
+	"\x06copies\x18\x03 \x03(\v2\x17.gradwire.Holdings.CopyR\x06copies\x1aL\n" +
+	"\x04Copy\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
+	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\x8c\x01\n" +
+	"\tReplicate\x12\x12\n" +
+	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x1a\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12%\n" +
+	"\x05shard\x18\x03 \x01(\v2\x0f.gradwire.ShardR\x05shard\x12\x14\n" +
+	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x12\n" +
+	"\x04base\x18\x05 \x01(\x04R\x04base\"R\n" +
+	"\n" +
+	"Replicated\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
+	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"3\n" +
+	"\aSettled\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
+	"\x04view\x18\x02 \x01(\x04R\x04view\"2\n" +
 	"\bFarewell\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\"T\n" +
@@ -2481,44 +2871,51 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 	return file_protos_gradwire_proto_rawDescData
 }
 
-var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_protos_gradwire_proto_goTypes = []any{
-	(*Push)(nil),         // 0: gradwire.Push
-	(*Pull)(nil),         // 1: gradwire.Pull
-	(*Parameters)(nil),   // 2: gradwire.Parameters
-	(*Shard)(nil),        // 3: gradwire.Shard
-	(*Farewell)(nil),     // 4: gradwire.Farewell
-	(*PullShards)(nil),   // 5: gradwire.PullShards
-	(*ShardCopy)(nil),    // 6: gradwire.ShardCopy
-	(*Access)(nil),       // 7: gradwire.Access
-	(*Accessed)(nil),     // 8: gradwire.Accessed
-	(*TableShard)(nil),   // 9: gradwire.TableShard
-	(*Chunk)(nil),        // 10: gradwire.Chunk
-	(*Report)(nil),       // 11: gradwire.Report
-	(*Outcome)(nil),      // 12: gradwire.Outcome
-	(*Model)(nil),        // 13: gradwire.Model
-	(*PullModel)(nil),    // 14: gradwire.PullModel
-	(*Busy)(nil),         // 15: gradwire.Busy
-	(*Join)(nil),         // 16: gradwire.Join
-	(*Unready)(nil),      // 17: gradwire.Unready
-	(*Welcome)(nil),      // 18: gradwire.Welcome
-	(*Meet)(nil),         // 19: gradwire.Meet
-	(*Clock)(nil),        // 20: gradwire.Clock
-	(*Arrived)(nil),      // 21: gradwire.Arrived
-	(*Start)(nil),        // 22: gradwire.Start
-	(*View)(nil),         // 23: gradwire.View
-	(*Progress)(nil),     // 24: gradwire.Progress
-	(*TakeSnapshot)(nil), // 25: gradwire.TakeSnapshot
-	(*Snapshot)(nil),     // 26: gradwire.Snapshot
-	(*Shard_Worker)(nil), // 27: gradwire.Shard.Worker
+	(*Push)(nil),          // 0: gradwire.Push
+	(*Pull)(nil),          // 1: gradwire.Pull
+	(*Parameters)(nil),    // 2: gradwire.Parameters
+	(*Shard)(nil),         // 3: gradwire.Shard
+	(*Holdings)(nil),      // 4: gradwire.Holdings
+	(*Replicate)(nil),     // 5: gradwire.Replicate
+	(*Replicated)(nil),    // 6: gradwire.Replicated
+	(*Settled)(nil),       // 7: gradwire.Settled
+	(*Farewell)(nil),      // 8: gradwire.Farewell
+	(*PullShards)(nil),    // 9: gradwire.PullShards
+	(*ShardCopy)(nil),     // 10: gradwire.ShardCopy
+	(*Access)(nil),        // 11: gradwire.Access
+	(*Accessed)(nil),      // 12: gradwire.Accessed
+	(*TableShard)(nil),    // 13: gradwire.TableShard
+	(*Chunk)(nil),         // 14: gradwire.Chunk
+	(*Report)(nil),        // 15: gradwire.Report
+	(*Outcome)(nil),       // 16: gradwire.Outcome
+	(*Model)(nil),         // 17: gradwire.Model
+	(*PullModel)(nil),     // 18: gradwire.PullModel
+	(*Busy)(nil),          // 19: gradwire.Busy
+	(*Join)(nil),          // 20: gradwire.Join
+	(*Unready)(nil),       // 21: gradwire.Unready
+	(*Welcome)(nil),       // 22: gradwire.Welcome
+	(*Meet)(nil),          // 23: gradwire.Meet
+	(*Clock)(nil),         // 24: gradwire.Clock
+	(*Arrived)(nil),       // 25: gradwire.Arrived
+	(*Start)(nil),         // 26: gradwire.Start
+	(*View)(nil),          // 27: gradwire.View
+	(*Progress)(nil),      // 28: gradwire.Progress
+	(*TakeSnapshot)(nil),  // 29: gradwire.TakeSnapshot
+	(*Snapshot)(nil),      // 30: gradwire.Snapshot
+	(*Shard_Worker)(nil),  // 31: gradwire.Shard.Worker
+	(*Holdings_Copy)(nil), // 32: gradwire.Holdings.Copy
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
-	27, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
-	1,  // [1:1] is the sub-list for method output_type
-	1,  // [1:1] is the sub-list for method input_type
-	1,  // [1:1] is the sub-list for extension type_name
-	1,  // [1:1] is the sub-list for extension extendee
-	0,  // [0:1] is the sub-list for field type_name
+	31, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
+	32, // 1: gradwire.Holdings.copies:type_name -> gradwire.Holdings.Copy
+	3,  // 2: gradwire.Replicate.shard:type_name -> gradwire.Shard
+	3,  // [3:3] is the sub-list for method output_type
+	3,  // [3:3] is the sub-list for method input_type
+	3,  // [3:3] is the sub-list for extension type_name
+	3,  // [3:3] is the sub-list for extension extendee
+	0,  // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_protos_gradwire_proto_init() }
@@ -2532,7 +2929,7 @@ func file_protos_gradwire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_gradwire_proto_rawDesc), len(file_protos_gradwire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   28,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

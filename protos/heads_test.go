@@ -120,6 +120,9 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 	shards.Servers = &ps.Servers{}
 	shards.Servers.SetDefaults()
 	shards.Servers.Shard = 4 * 13
+	copied := shards
+	servers := *shards.Servers
+	servers.Replicas, copied.Servers = 1, &servers
 	four := []int{40, 40, 40, 40} // samples of the nodes
 	method := optim.Momentum{Rate: optim.Constant(0.1), Momentum: 0.9}
 	for _, c := range []struct {
@@ -127,6 +130,7 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 		first, rest  string
 	}{
 		{ps.Default(), ps.RoleServer, ps.RoleWorker}, {shards, ps.RoleServer, ps.RoleWorker},
+		{copied, ps.RoleServer, ps.RoleWorker},
 		{collective.Default(), collective.RoleWorker, collective.RoleWorker},
 		{votes, collective.RoleWorker, collective.RoleWorker},
 		{gossip.Default(), "peer", "peer"}, {pulls, "peer", "peer"},

@@ -63,6 +63,8 @@ type Run struct {
 	// Joint says that the holders have one model among them: the first one that is there is asked
 	// for it.
 	Joint bool
+	// Survives says that other holders have what one holds that crashes while it leaves.
+	Survives bool
 	// Topologies are the changes of the topology, in the order of time.
 	Topologies []TopologyChange
 	// Evaluate judges a model; it is called by jobs, of which several may be under way.

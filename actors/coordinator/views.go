@@ -99,7 +99,7 @@ func (c *coordinator) member(ctx actor.Context, m world.MemberChange) {
 
 // departed takes note that a node that hands over what it holds is not there any more.
 func (c *coordinator) departed(ctx actor.Context, m world.MemberChange) {
-	if !m.Departed {
+	if !m.Departed && !c.run.Survives {
 		c.env.Fail(fmt.Errorf("node %s has crashed while it handed over what it held, of which some is lost",
 			c.env.View().Members[m.Node].Name))
 		return

@@ -13,22 +13,15 @@ import (
 // Pack gives the shard up for a message that has all of it.
 func (h *shard) Pack() *protos.Message {
 	of := h.optimizer.State()
-	clocks := h.clocks.State()
-	head := &protos.Shard{Shard: uint32(h.index), Version: h.version, Steps: uint64(of.Step),
-		Updates: uint64(of.Updates), Slots: uint32(len(of.Slots)), Slowest: clocks.Slowest,
-		View: h.env.View().Number, Dropped: uint64(h.dropped)}
+	head := h.head()
+	head.Steps, head.Updates, head.Slots = uint64(of.Step), uint64(of.Updates), uint32(len(of.Slots))
 	tensors := []*protos.Tensor{h.params}
 	for _, slot := range of.Slots {
 		tensors = append(tensors, protos.NewTensor(slot))
 	}
 	for node := range h.workers {
-		w, c := &h.workers[node], &clocks.Workers[node]
-		about := &protos.Shard_Worker{Life: w.life, There: c.There, Rounds: c.Rounds, Finished: c.Finished,
-			Last: int64(c.Last), Previous: int64(c.Previous), Pushes: uint64(c.Pushes), Granted: c.Granted,
-			Rests: w.rests, Present: w.pid != nil, Epoch: w.epoch, Came: w.came,
-			Goes: w.goes}
-		if h.round != nil && h.round.gradients[node] != nil {
-			about.Gradient = true
+		w, about := &h.workers[node], head.Workers[node]
+		if about.Gradient {
 			tensors = append(tensors, h.round.gradients[node])
 		}
 		if w.pid != nil && w.up != nil && w.up.Memory() != nil {
@@ -39,12 +32,30 @@ func (h *shard) Pack() *protos.Message {
 			about.Down = true
 			tensors = append(tensors, protos.NewTensor(w.down.Memory()))
 		}
+	}
+	return protos.NewMessage(head, tensors...)
+}
+
+// head is what the shard knows beside its parameters, what its optimizer remembers, and what it has
+// of workers.
+func (h *shard) head() *protos.Shard {
+	clocks := h.clocks.State()
+	head := &protos.Shard{Shard: uint32(h.index), Version: h.version, Slowest: clocks.Slowest,
+		View: h.env.View().Number, Dropped: uint64(h.dropped)}
+	abouts := make([]protos.Shard_Worker, len(h.workers))
+	for node := range h.workers {
+		w, c, about := &h.workers[node], &clocks.Workers[node], &abouts[node]
+		about.Life, about.There, about.Rounds, about.Finished = w.life, c.There, c.Rounds, c.Finished
+		about.Last, about.Previous = int64(c.Last), int64(c.Previous)
+		about.Pushes, about.Granted, about.Rests = uint64(c.Pushes), c.Granted, w.rests
+		about.Present, about.Epoch, about.Came, about.Goes = w.pid != nil, w.epoch, w.came, w.goes
+		about.Gradient = h.round != nil && h.round.has(node)
 		head.Workers = append(head.Workers, about)
 	}
 	if h.epoch != nil {
 		head.Epoch, head.Seen = h.epoch.number, uint64(h.epoch.seen)
 	}
-	return protos.NewMessage(head, tensors...)
+	return head
 }
 
 var errUnfit = errors.New("what another server has sent does not fit")
@@ -70,7 +81,6 @@ func (h *shard) unpack(head *protos.Shard, m *protos.Message) error {
 		return t
 	}
 	h.params = next().Retain()
-	h.version, h.dropped = head.Version, int(head.Dropped)
 	state := optim.State{Step: int(head.Steps), Updates: int(head.Updates)}
 	for range head.Slots {
 		state.Slots = append(state.Slots, next().Data)
@@ -78,6 +88,19 @@ func (h *shard) unpack(head *protos.Shard, m *protos.Message) error {
 	if err := h.optimizer.Restore(state); err != nil {
 		return err
 	}
+	if err := h.unpackHead(head, next); err != nil {
+		return err
+	}
+	if len(tensors) > 0 {
+		return errUnfit
+	}
+	return nil
+}
+
+// unpackHead takes in what the shard knows, and what it has of workers, tensor by tensor. Without
+// those, it waits until workers have pushed the gradients of the round under way again.
+func (h *shard) unpackHead(head *protos.Shard, next func() *protos.Tensor) error {
+	h.version, h.dropped = head.Version, int(head.Dropped)
 	clocks := consistency.State{Slowest: head.Slowest}
 	for node, w := range head.Workers {
 		clocks.Workers = append(clocks.Workers, consistency.WorkerState{There: w.There, Rounds: w.Rounds,
@@ -89,9 +112,6 @@ func (h *shard) unpack(head *protos.Shard, m *protos.Message) error {
 	}
 	if h.epoch != nil {
 		h.epoch.number, h.epoch.seen = head.Epoch, int(head.Seen)
-	}
-	if len(tensors) > 0 {
-		return errUnfit
 	}
 	return h.clocks.Restore(clocks)
 }
@@ -106,6 +126,12 @@ func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *prot
 	*to = worked{life: w.Life, rests: w.Rests, epoch: w.Epoch, came: w.Came, goes: w.Goes, up: h.gradients}
 	if w.Present {
 		to.pid = h.env.View().Members[node].PID
+	}
+	if next == nil {
+		if w.Gradient && h.round != nil {
+			h.round.miss(node)
+		}
+		return nil
 	}
 	var take [3]*protos.Tensor
 	for i, there := range []bool{w.Gradient, w.Up, w.Down} {

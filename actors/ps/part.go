@@ -15,12 +15,22 @@ type part struct {
 	clock            uint64 // pushes, counted from the clock of the greeting
 	heard            uint64 // the highest clock that an answer had
 	pushes           uint64 // of this life of the worker
+	sent             []push // not answered, where shards have replicas
 	awaits, epoch    uint64 // that an answer is to have after a rest, and the latest that one had
 
 	compressor compressor
 	up         *compress.Encoder // nil where gradients travel as they are
 	down       *compress.Decoder // nil where models do
 	answers    int               // values of an answer
+}
+
+// push is one of a worker to a shard.
+type push struct {
+	step, version, epoch uint64
+	samples              uint32
+	rests                bool
+	number               uint64 // of pushes of this life
+	values               *protos.Tensor
 }
 
 // latest are parameters that a round can begin on.
@@ -63,6 +73,7 @@ func (p *part) take(head *protos.Parameters, m *protos.Message) bool {
 		p.heard = max(p.heard, head.Clock)
 		p.clock = max(p.clock, head.Clock)
 	}
+	p.answered(head.Pushes, greets)
 	p.epoch = max(p.epoch, head.Epoch)
 	if p.latest.params != nil && !greets && head.Version < p.latest.version {
 		return true
@@ -77,6 +88,19 @@ func (p *part) take(head *protos.Parameters, m *protos.Message) bool {
 	p.latest.release()
 	p.latest = latest{params, head.Version, head.Epoch}
 	return true
+}
+
+// answered gives up the pushes that need not be sent again: so many of this life, or all of
+// another.
+func (p *part) answered(pushes uint64, other bool) {
+	n := 0
+	for n < len(p.sent) && (other || p.sent[n].number <= pushes) {
+		p.sent[n].values.Release()
+		n++
+	}
+	rest := copy(p.sent, p.sent[n:])
+	clear(p.sent[rest:])
+	p.sent = p.sent[:rest]
 }
 
 // meet begins anew what is compressed between this worker and a shard that greets it with

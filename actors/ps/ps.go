@@ -5,7 +5,8 @@
 //
 // Several servers share the model by [Servers], in shards. Each shard is a parameter server of its
 // own, with its own clocks: a worker pushes to all of them, and goes on when all have answered.
-// Servers may join and leave in order while training goes on; one that crashes ends the run.
+// Servers may join and leave in order while training goes on; one that crashes ends the run, unless
+// others have replicas of its shards.
 //
 // When a worker may go on is a matter of the consistency, see package consistency. With a bound of
 // 0 the server combines the gradients of a round, in the order of their workers, and makes one step
@@ -91,6 +92,7 @@ var (
 	_ train.FreeRunner   = Architecture{}
 	_ train.Epochs       = Architecture{}
 	_ train.Teams        = Architecture{}
+	_ train.Survivor     = Architecture{}
 )
 
 // Default is asynchronous, counts every gradient in full, and pushes each.
@@ -115,8 +117,15 @@ func (a Architecture) Validate() error {
 		return field.Errorf(a, "Compress", "of gradients alone, with another feedback than ef21, where messages may "+
 			"overtake each other, as with consistency: bounded-delay")
 	}
+	if c := &a.Compress; a.Survives() && (c.Down != nil || c.Up != nil && c.Feedback == compress.EF21) {
+		return field.Errorf(a, "Compress", "of gradients alone, with another feedback than ef21, where shards have "+
+			"replicas")
+	}
 	return nil
 }
+
+// Survives reports whether shards have replicas, and outlive a server that crashes.
+func (a Architecture) Survives() bool { return a.Servers != nil && a.Servers.Replicas > 0 }
 
 // model is the consistency.
 func (a Architecture) model() consistency.Model {
@@ -159,6 +168,16 @@ func (a Architecture) CheckThreads() error {
 
 // Fit refuses as many backup workers as there are workers.
 func (a Architecture) Fit(first, _ *actors.View) error {
+	servers := 0
+	for i := range first.Members {
+		if first.Members[i].Role == RoleServer {
+			servers++
+		}
+	}
+	if a.Survives() && a.Servers.Replicas >= servers {
+		return fmt.Errorf("servers: {replicas: %d} takes %d nodes of role %s, and the plan has %d", a.Servers.Replicas,
+			a.Servers.Replicas+1, RoleServer, servers)
+	}
 	if n := len(first.Role(RoleWorker)); a.Backup >= n && a.Backup > 0 {
 		return fmt.Errorf("a round cannot end without %d workers where %d are there at the beginning", a.Backup, n)
 	}
@@ -177,7 +196,13 @@ func (a Architecture) Roles() []train.Role {
 // Kind makes a server or a worker.
 func (a Architecture) Kind(task *train.Task, place train.Place) actors.Kind {
 	if place.Role == RoleServer {
-		return func(env actors.Env) (actor.Actor, error) { return newServer(env, task, a), nil }
+		return func(env actors.Env) (actor.Actor, error) {
+			if a.Survives() && env.Lossy() {
+				return nil, errors.New("servers: {replicas} takes delivery: reliable, since links of this plan lose " +
+					"messages")
+			}
+			return newServer(env, task, a), nil
+		}
 	}
 	return func(env actors.Env) (actor.Actor, error) { return newWorker(env, task, a) }
 }

@@ -1,6 +1,8 @@
 package ps
 
 import (
+	"slices"
+
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -10,16 +12,37 @@ import (
 type round struct {
 	gradients []*protos.Tensor // by node
 	nodes     []int            // whose gradients the last sum was of, ascending
+	missing   []bool           // by node: its gradient was here, and was lost with another server
 }
 
-func newRound(nodes int) *round { return &round{gradients: make([]*protos.Tensor, nodes)} }
+func newRound(nodes int) *round {
+	return &round{gradients: make([]*protos.Tensor, nodes), missing: make([]bool, nodes)}
+}
+
+// has reports whether a node has pushed a gradient of this round.
+func (r *round) has(node int) bool { return r.gradients[node] != nil || r.missing[node] }
+
+// miss has the round wait for a gradient to come once more.
+func (r *round) miss(node int) { r.missing[node] = true }
+
+// short reports whether the round waits for a gradient to come once more.
+func (r *round) short() bool { return slices.Contains(r.missing, true) }
+
+// drop gives the gradients up.
+func (r *round) drop() {
+	for _, gradient := range r.gradients {
+		if gradient != nil {
+			gradient.Release()
+		}
+	}
+}
 
 // take takes a gradient over. It replaces one of the same node, which was another life's.
 func (r *round) take(node int, gradient *protos.Tensor) {
 	if before := r.gradients[node]; before != nil {
 		before.Release()
 	}
-	r.gradients[node] = gradient
+	r.gradients[node], r.missing[node] = gradient, false
 }
 
 // sum adds the gradients in the order of their nodes, whenever each has come, charges for it, hands

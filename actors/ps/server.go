@@ -17,8 +17,9 @@ type server struct {
 	layout     *layout
 	begun      bool
 	shards     *shards.Directory[*shard]
-	since      []uint64 // by node: the view in which this server saw it come; 0 if it was there
-	present    []bool   // by node, in the view before
+	replicas   *replicas // nil for none
+	since      []uint64  // by node: the view in which this server saw it come; 0 if it was there
+	present    []bool    // by node, in the view before
 	gathers    []*gather
 	asks       []*protos.PullShards
 	parameters *protos.Messages[*protos.Parameters]
@@ -41,6 +42,9 @@ func newServer(env actors.Env, task *train.Task, a Architecture) *server {
 		since:      make([]uint64, len(view.Members)),
 		parameters: protos.NewMessages(func() *protos.Parameters { return &protos.Parameters{} }),
 	}
+	if l.servers.Replicas > 0 {
+		s.replicas = newReplicas(s)
+	}
 	for i := range view.Members {
 		s.present = append(s.present, view.Members[i].Present)
 	}
@@ -55,6 +59,10 @@ func (s *server) begin() {
 	}
 	s.begun = true
 	var initial []float32
+	if s.replicas != nil {
+		initial = s.task.Initial()
+		s.replicas.begin(initial)
+	}
 	for k := range s.shards.Len() {
 		if !s.shards.Owns(k) {
 			continue
@@ -74,7 +82,14 @@ func (s *server) Receive(ctx actor.Context) {
 	if !ok {
 		return
 	}
-	defer m.Release()
+	if s.replicas == nil || s.replicas.admits(m) {
+		s.take(ctx, m)
+	}
+	m.Release()
+}
+
+// take takes in a message, which remains the caller's.
+func (s *server) take(ctx actor.Context, m *protos.Message) {
 	switch head := m.Head.(type) {
 	case *protos.Start:
 		if !head.Joins {
@@ -82,6 +97,9 @@ func (s *server) Receive(ctx actor.Context) {
 		}
 		for _, h := range s.shards.Here() {
 			h.follow(ctx)
+		}
+		if s.replicas != nil && s.begun {
+			s.replicas.replay(ctx)
 		}
 	case *protos.View:
 		s.begun = true
@@ -92,6 +110,8 @@ func (s *server) Receive(ctx actor.Context) {
 		s.shards.Route(ctx, head.Shard, m)
 	case *protos.Shard:
 		s.install(ctx, head, m)
+	case *protos.Holdings, *protos.Replicate, *protos.Replicated, *protos.Settled:
+		s.replicated(ctx, m)
 	case *protos.Farewell:
 		s.shards.Fleet.Heard(head)
 		s.shards.Depart(ctx)
@@ -115,6 +135,16 @@ func (h *shard) Receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Pull:
 		h.pull(ctx, head)
 	}
+	h.commit(ctx)
+}
+
+// replicated takes in a message about the replicas of shards.
+func (s *server) replicated(ctx actor.Context, m *protos.Message) {
+	if s.replicas == nil {
+		actors.Unexpected(s.env, m)
+		return
+	}
+	s.replicas.receive(ctx, m)
 }
 
 // view takes in a view: who has come and gone, and which shards belong elsewhere now.
@@ -127,6 +157,12 @@ func (s *server) view(ctx actor.Context) {
 			}
 			s.present[node] = m.Present
 		}
+	}
+	if s.replicas != nil {
+		if moved, _, ok := s.shards.Fleet.Follow(); ok {
+			s.replicas.follow(ctx, moved)
+		}
+		return
 	}
 	ok := s.shards.Follow(ctx, func(h *shard) { h.follow(ctx) })
 	if ok {

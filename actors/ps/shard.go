@@ -36,6 +36,7 @@ type shard struct {
 	compressor compressor
 	pushed     int               // values of a push
 	gradients  *compress.Decoder // of all workers; nil where they travel as they are, or each has its own
+	log        *log              // nil without replicas
 }
 
 // worked is a worker as a shard knows it.
@@ -73,6 +74,9 @@ func (s *server) newShard(index int) *shard {
 	if s.arch.model().Bound() == 0 {
 		h.round = newRound(nodes)
 	}
+	if s.replicas != nil {
+		h.log = &log{}
+	}
 	if s.arch.EpochShare > 0 && index == 0 {
 		h.epoch = newEpoch(s.task, s.arch.EpochShare)
 	}
@@ -84,6 +88,7 @@ func (s *server) newShard(index int) *shard {
 func (h *shard) follow(ctx actor.Context) {
 	view := h.env.View()
 	workers := view.Role(RoleWorker)
+	h.touch()
 	for node := range h.workers {
 		w, m := &h.workers[node], &view.Members[node]
 		if w.pid == nil {
@@ -93,6 +98,9 @@ func (h *shard) follow(ctx actor.Context) {
 		if stays := m.Present && m.Role == RoleWorker && w.life >= h.since[node]; !stays {
 			w.pid = nil
 			h.clocks.Leave(node)
+			if h.round != nil {
+				h.round.missing[node] = false
+			}
 		}
 	}
 	h.present = h.met()
@@ -107,6 +115,7 @@ func (h *shard) follow(ctx actor.Context) {
 	for _, node := range workers {
 		h.greet(ctx, node)
 	}
+	h.commit(ctx)
 }
 
 // met is how many workers are there that have been before.
@@ -144,9 +153,10 @@ func (h *shard) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 		actors.Fail(h.env, format, head.Node, head.Version, len(members), h.pushed, h.version)
 		return
 	}
-	if head.Life != h.workers[node].life {
+	if head.Life != h.workers[node].life || h.log != nil && !h.fresh(ctx, node, head, m) {
 		return
 	}
+	h.touch()
 	gradient := m.Take(0)
 	if w := &h.workers[node]; w.up != nil {
 		var ok bool
@@ -193,10 +203,19 @@ func (h *shard) rest(node int, head *protos.Push) {
 
 // pull lets a worker go on after a rest, when all that it has pushed is here.
 func (h *shard) pull(ctx actor.Context, head *protos.Pull) {
+	if h.log != nil && head.Life == 0 && h.env.View().Has(head.Node) && h.workers[head.Node].life > 0 {
+		h.repeat(ctx, int(head.Node)) // its greeting was lost with another server
+		return
+	}
 	if !h.env.View().Has(head.Node) || h.workers[head.Node].pid == nil || h.workers[head.Node].life != head.Life {
 		return
 	}
 	w := &h.workers[head.Node]
+	if h.log != nil && w.goes == 0 && !w.rests && w.epoch >= head.Epoch {
+		h.repeat(ctx, int(head.Node))
+		return
+	}
+	h.touch()
 	w.epoch, w.goes = head.Epoch, head.Pushes
 	h.goOn(int(head.Node))
 	h.advance(ctx)
@@ -238,6 +257,9 @@ func (h *shard) drop(ctx actor.Context, node int) {
 func (h *shard) advance(ctx actor.Context) {
 	h.turn()
 	if h.round != nil {
+		if h.round.short() {
+			return
+		}
 		h.clocks.Skip(h.arch.Backup)
 		for h.version < h.clocks.Slowest() {
 			h.combine()
@@ -312,6 +334,9 @@ func (h *shard) update(gradient *protos.Tensor, factor float32) {
 		nn.Scale(gradient.Data, factor)
 		work += float64(n)
 	}
+	if h.log != nil {
+		h.log.updates = append(h.log.updates, gradient.Retain())
+	}
 	h.params = train.Update(h.env.Tensors(), h.optimizer, h.params, gradient.Data)
 	gradient.Release()
 	h.version++
@@ -327,8 +352,11 @@ func (h *shard) answer(ctx actor.Context, node int) {
 	m, head := h.parameters.Get(params)
 	head.Version, head.Life, head.Clock, head.Epoch = h.version, w.life, h.clocks.Finished(node), w.epoch
 	head.Shard = uint32(h.index)
+	if h.log != nil {
+		head.Pushes = w.came
+	}
 	if h.epoch != nil {
 		head.Epoch = h.epoch.number
 	}
-	ctx.Send(w.pid, m)
+	h.send(ctx, w.pid, m)
 }

@@ -31,6 +31,7 @@ type worker struct {
 	behind int     // parts for which the next round waits
 	since  uint64  // the view with which this life began; 0 before that is known
 	fleet  shards.Fleet
+	safe   bool // shards have replicas: what was not answered is pushed again if servers come or go
 
 	params  *protos.Tensor // of a model of several shards, as they are put together; nil at first
 	pushes  *protos.Messages[*protos.Push]
@@ -73,11 +74,13 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 		behind: l.shards,
 		fleet:  shards.NewFleet(env),
 		pushes: protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
+		safe:   l.servers.Replicas > 0,
 		round:  localRound{every: max(a.Every, 1)},
 		ahead:  a.model().Ahead(),
 		epochs: a.EpochShare > 0,
 		shard:  local.Samples(),
 	}
+	w.fleet.Replicated = w.safe
 	w.left, w.order = w.shard, inTurns(w.owners)
 	for k := range l.shards {
 		w.parts = append(w.parts, newPart(env, l, k, a.Compress))
@@ -129,14 +132,7 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Start:
 		w.start(ctx, head.View)
 	case *protos.View:
-		moved, leaving, ok := w.fleet.Follow()
-		if ok && moved {
-			w.owners = w.layout.owners(w.env.View())
-			w.order = inTurns(w.owners)
-		}
-		if ok {
-			w.fleet.Farewell(ctx, leaving)
-		}
+		w.view(ctx)
 	case *protos.Parameters:
 		if int(head.Shard) >= len(w.parts) {
 			actors.Fail(w.env, "parameters of shard %d of %d", head.Shard, len(w.parts))
@@ -145,6 +141,36 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 		w.take(ctx, w.parts[head.Shard], head, m)
 	default:
 		actors.Unexpected(w.env, m)
+	}
+}
+
+// view takes in a view: where shards are from now on.
+func (w *worker) view(ctx actor.Context) {
+	moved, leaving, ok := w.fleet.Follow()
+	if !ok {
+		return
+	}
+	if moved {
+		w.owners = w.layout.owners(w.env.View())
+		w.order = inTurns(w.owners)
+	}
+	if !w.safe {
+		w.fleet.Farewell(ctx, leaving)
+	} else if moved {
+		w.again(ctx)
+	}
+}
+
+// again sends what was not answered once more, in the same order, to the servers of the view.
+func (w *worker) again(ctx actor.Context) {
+	for _, k := range w.order {
+		p := w.parts[k]
+		for i := range p.sent {
+			w.send(ctx, p, &p.sent[i], p.sent[i].values.Retain())
+		}
+		if p.life == 0 || p.epoch < p.awaits {
+			w.pull(ctx, p)
+		}
 	}
 }
 
@@ -186,9 +212,18 @@ func (w *worker) wake(ctx actor.Context) {
 			w.behind++
 		}
 		p.awaits = w.parts[0].latest.epoch
-		ctx.Send(w.server(p), protos.NewMessage(&protos.Pull{Node: int32(w.env.Node()), Life: p.life,
-			Shard: uint32(p.index), Epoch: p.awaits, Pushes: p.pushes}))
+		w.pull(ctx, p)
 	}
+}
+
+// pull asks for the parameters of a shard: after a rest, or for the first ones.
+func (w *worker) pull(ctx actor.Context, p *part) {
+	head := &protos.Pull{Node: int32(w.env.Node()), Life: p.life, Shard: uint32(p.index), Epoch: p.awaits,
+		Pushes: p.pushes}
+	if w.safe {
+		head.View = w.env.View().Number
+	}
+	ctx.Send(w.server(p), protos.NewMessage(head))
 }
 
 // server is where messages about a shard go.
@@ -286,19 +321,34 @@ func (w *worker) push(ctx actor.Context, gradient *protos.Tensor, step uint64, s
 		if len(w.parts) > 1 {
 			values = gradient.View(p.low, p.high)
 		}
-		m, head := w.pushes.Get(p.code(values))
-		head.Node, head.Step, head.Samples = int32(w.env.Node()), step, uint32(samples)
-		head.Version, head.Life, head.Epoch = p.version, p.life, w.epoch
-		head.Shard, head.Rests = uint32(p.index), w.epochs && w.left <= 0
+		values = p.code(values)
 		p.pushes++
 		if p.clock++; p.late(w.ahead) {
 			w.behind++
 		}
-		ctx.Send(w.server(p), m)
+		sent := push{step: step, samples: uint32(samples), version: p.version, epoch: w.epoch,
+			rests: w.epochs && w.left <= 0, number: p.pushes}
+		if w.safe {
+			sent.values = values.Retain()
+			p.sent = append(p.sent, sent)
+		}
+		w.send(ctx, p, &sent, values)
 	}
 	if len(w.parts) > 1 {
 		gradient.Release()
 	}
+}
+
+// send sends a push, whose values it takes over.
+func (w *worker) send(ctx actor.Context, p *part, sent *push, values *protos.Tensor) {
+	m, head := w.pushes.Get(values)
+	head.Node, head.Step, head.Samples = int32(w.env.Node()), sent.step, sent.samples
+	head.Version, head.Life, head.Epoch = sent.version, p.life, sent.epoch
+	head.Shard, head.Rests = uint32(p.index), sent.rests
+	if w.safe {
+		head.Number, head.View = sent.number, w.env.View().Number
+	}
+	ctx.Send(w.server(p), m)
 }
 
 // begin takes over a reference to the parameters of a round.

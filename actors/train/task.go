@@ -167,6 +167,12 @@ type Sharded interface {
 	InShards(servers int) bool
 }
 
+// Survivor is an Architecture that may keep what each node holds at others, so that nothing is lost
+// with one that crashes.
+type Survivor interface {
+	Survives() bool
+}
+
 // Ranked is an Architecture whose nodes may have equal models, bit by bit, after as many updates.
 type Ranked interface {
 	EqualRanks() bool

@@ -57,3 +57,50 @@ func TestServersComeAndGoInRealTime(t *testing.T) {
 		t.Errorf("%s after %d steps and %v s, %+v", r.Outcome, r.Steps, r.Duration, r.Incidents)
 	}
 }
+
+// crashing has servers whose shards are copied crash, one for good, and links lose messages.
+const crashing = `
+name: crashing
+data: {set: synthetic-traffic, samples: 600}
+model: {kind: mlp, layers: [93, 24, 5]}
+train: {batch: 16, optimizer: {kind: momentum, rate: 0.05}}
+architecture:
+  kind: parameter-server
+  consistency: {kind: ssp, bound: 2}
+  servers: {shard: 2 kB, replicas: 1}
+nodes:
+  - {name: s, count: 3, role: server}
+  - {name: w, count: 3, role: worker, compute: {step: 5ms}}
+network: {default: {delay: {kind: uniform, range: 1ms..5ms}, loss: {kind: drop, probability: 2%}}}
+schedule:
+  - {at: 200ms, node: s2, do: restart, for: 300ms}
+  - {at: 900ms, node: s1, do: crash}
+  - {at: 1100ms, node: w1, do: restart, for: 100ms}
+detect: 20ms
+evaluate: {every: 100ms}
+stop: {time: 2s}
+`
+
+func TestServersWhoseShardsAreCopiedCrashAndTrainingGoesOnTheSameWhateverTheMachine(t *testing.T) {
+	for _, consistency := range []string{"asp", "bsp", "{kind: bounded-delay, bound: 2}"} {
+		set := []string{"architecture.consistency=" + consistency}
+		first := run(t, load(t, crashing, set...), driver.Options{Strict: true})
+		want := fmt.Sprint(digests(first))
+		for _, processors := range []int{1, 2} {
+			before := runtime.GOMAXPROCS(processors)
+			got := fmt.Sprint(digests(run(t, load(t, crashing, set...), driver.Options{})))
+			runtime.GOMAXPROCS(before)
+			equal(t, fmt.Sprintf("%s with %d processors", consistency, processors), want, got)
+		}
+		if r := first.Runs[0]; r.Outcome == record.Failed || r.BestAccuracy < 0.6 || r.Duration < 2 {
+			t.Errorf("%s: %s with an accuracy of %v, %+v", consistency, r.Outcome, r.BestAccuracy, r.Incidents)
+		}
+	}
+}
+
+func TestServersWhoseShardsAreCopiedCrashInRealTime(t *testing.T) {
+	r := run(t, load(t, crashing), driver.Options{Clock: driver.Real}).Runs[0]
+	if r.Outcome == record.Failed || r.Steps < 30 || r.Duration < 2 {
+		t.Errorf("%s after %d steps and %v s, %+v", r.Outcome, r.Steps, r.Duration, r.Incidents)
+	}
+}

@@ -329,6 +329,9 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		Policy: policy(p.Spec.Plan), Samples: p.epochSamples(task.Train.Len()), Holders: s.holders, Joint: joint,
 		Topologies: p.topologyChanges(), Result: &s.result,
 	}
+	if a, ok := p.Spec.Architecture.(train.Survivor); ok {
+		run.Survives = a.Survives()
+	}
 	run.Evaluate = func([]float32) train.Verdict { return train.Verdict{} }
 	if !p.blind {
 		evaluateWith(&run, task, threads, p.Spec.Plan.Evaluate.Early)

@@ -52,9 +52,11 @@ type Directory[S Shard] struct {
 
 // NewDirectory is that of a server, of a number of shards, none of which is here yet.
 func NewDirectory[S Shard](env actors.Env, s *Servers, number int) *Directory[S] {
-	return &Directory[S]{Fleet: NewFleet(env), env: env, servers: s, shards: make([]S, number),
+	d := &Directory[S]{Fleet: NewFleet(env), env: env, servers: s, shards: make([]S, number),
 		given: make([]bool, number), waiting: make([][]*protos.Message, number),
 		owners: s.Owners(env.View(), number)}
+	d.Fleet.Replicated = s.Replicas > 0
+	return d
 }
 
 // Len is the number of all shards.
@@ -125,6 +127,19 @@ func (d *Directory[S]) Deliver(ctx actor.Context, k int) {
 	for _, m := range waiting {
 		d.shards[k].Receive(ctx, m)
 		m.Release()
+	}
+}
+
+// Reset gives up the shards that are here, and what has waited for others. They belong to the
+// owners of the view from now on, and come by Put.
+func (d *Directory[S]) Reset() {
+	d.owners = d.servers.Owners(d.env.View(), len(d.shards))
+	clear(d.shards)
+	for k, waiting := range d.waiting {
+		for _, m := range waiting {
+			m.Release()
+		}
+		d.waiting[k] = nil
 	}
 }
 

@@ -15,6 +15,10 @@ import (
 // farewell when it has heard of that, and so does each server that left before, when it departs.
 // What a member sends to another keeps its order, so that nothing follows a farewell.
 type Fleet struct {
+	// Replicated says that other servers have copies of what a server holds: one that crashes ends
+	// the run only if it was the last.
+	Replicated bool
+
 	env              actors.Env
 	present, leaving []bool   // by node, in the view before
 	left             bool     // this node has
@@ -39,17 +43,17 @@ func NewFleet(env actors.Env) Fleet {
 }
 
 // Follow takes in the view. It reports whether the servers of the run have changed, and which of
-// them leave since this view; ok is false if one has crashed, which ends the run.
+// them leave since this view; ok is false if the run ends because one has crashed.
 func (f *Fleet) Follow() (moved bool, leaving []int, ok bool) {
 	view := f.env.View()
 	for i := range view.Members {
 		m := &view.Members[i]
 		server := m.Role == RoleServer
-		if server && f.present[i] && !m.Present && !m.Leaving {
+		if server && f.present[i] && !m.Present && !m.Leaving && !f.Replicated {
 			actors.Fail(f.env, "%s has gone without handing over its part of the parameters, which is lost", m.Name)
 			return false, nil, false
 		}
-		moved = moved || server && f.present[i] != m.Present
+		moved = moved || server && (f.present[i] != m.Present || f.Replicated && f.leaving[i] != m.Leaving)
 		if server && m.Leaving && !f.leaving[i] {
 			leaving = append(leaving, i)
 			f.owed[i] = view.Number
@@ -58,6 +62,10 @@ func (f *Fleet) Follow() (moved bool, leaving []int, ok bool) {
 			f.owed[i] = 0 // a new life, which knows of those who leave
 		}
 		f.present[i], f.leaving[i] = m.Present, m.Leaving
+	}
+	if f.Replicated && len(view.Role(RoleServer)) == 0 {
+		actors.Fail(f.env, "no server is there any more, and with the last one the parameters are lost")
+		return false, nil, false
 	}
 	if slices.Contains(leaving, f.env.Node()) {
 		f.left = true

@@ -20,7 +20,8 @@ const ConsistentHash = "consistent-hash"
 // hashes of virtual nodes, that does not hold its part yet: no server holds more than 1 + Slack
 // times the mean (M. Li et al., "Scaling Distributed Machine Learning with the Parameter Server",
 // OSDI 2014, section 4.3; V. Mirrokni, M. Thorup and M. Zadimoghaddam, "Consistent Hashing with
-// Bounded Loads", SODA 2018). When a server comes or goes hardly more shards move than must.
+// Bounded Loads", SODA 2018). When a server comes or goes hardly more shards move than must. The
+// next servers on the ring hold its replicas.
 type Servers struct {
 	Placement string `plan:"placement" words:"consistent-hash" doc:"how shards are given to servers"`
 	// VirtualNodes is how many points of the ring belong to each server.
@@ -30,6 +31,10 @@ type Servers struct {
 	Shard int64 `plan:"shard,omitzero" unit:"size" range:"4 B.." doc:"bytes of parameters of a shard; left out: 1 MB, or less, so that each server has about 16 shards"`
 	// Slack is by which share a server may hold more shards than the mean.
 	Slack float64 `plan:"slack" unit:"fraction" range:"0%..100%" doc:"by how much a server may hold more shards than the mean; more keeps shards in place when servers come and go, less balances them"`
+	// Replicas is how many other servers have a copy of each shard (R. van Renesse and F. B.
+	// Schneider, "Chain Replication for Supporting High Throughput and Availability", OSDI 2004; Li
+	// et al., section 4.4). A worker's push is answered when all of them have it.
+	Replicas int `plan:"replicas,omitzero" range:"1..16" doc:"other servers that hold a copy of each shard: so many may crash at a time and no answered push is lost; left out: a server that crashes ends the run"`
 }
 
 // SetDefaults sets 64 virtual nodes and a slack of 5 %.
@@ -43,19 +48,47 @@ func (s *Servers) Validate() error { return field.Check(*s) }
 // Owners are the positions of the servers that own a number of shards in a view; nil if no server
 // is there.
 func (s *Servers) Owners(v *actors.View, number int) []int {
-	servers := v.Role(RoleServer)
-	if len(servers) == 0 {
+	if len(v.Role(RoleServer)) == 0 {
 		return nil
 	}
 	owners := make([]int, number)
+	s.place(v, owners, func(int, []point, int) {})
+	return owners
+}
+
+// Chains are the positions of the servers that hold each of a number of shards in a view: its
+// owner, then those of its replicas, the next servers on the ring, as far as there are any. It is
+// nil if no server is there.
+func (s *Servers) Chains(v *actors.View, number int) [][]int {
+	servers := len(v.Role(RoleServer))
+	if servers == 0 {
+		return nil
+	}
+	owners, chains := make([]int, number), make([][]int, number)
+	s.place(v, owners, func(k int, ring []point, at int) {
+		chain := []int{owners[k]}
+		for i := at; len(chain) < min(1+s.Replicas, servers); i++ {
+			if next := ring[i%len(ring)].server; !slices.Contains(chain, next) {
+				chain = append(chain, next)
+			}
+		}
+		chains[k] = chain
+	})
+	return chains
+}
+
+// place finds the owners of shards, and tells for each where on the ring that is.
+func (s *Servers) place(v *actors.View, owners []int, placed func(shard int, ring []point, at int)) {
+	servers := v.Role(RoleServer)
 	if len(servers) == 1 {
 		for k := range owners {
 			owners[k] = servers[0]
+			placed(k, nil, 0)
 		}
-		return owners
+		return
 	}
 	ring := s.ring(v, servers)
-	most := int(math.Ceil((1+s.Slack)*float64(number)/float64(len(servers)) - 1e-9))
+	most := int(math.Ceil((1+s.Slack)*float64(len(owners))/float64(len(servers)) - 1e-9))
 	held := map[int]int{}
 	for k := range owners {
 		at := hashed("shard", k)
@@ -65,8 +98,8 @@ func (s *Servers) Owners(v *actors.View, number int) []int {
 		}
 		owners[k] = ring[i%len(ring)].server
 		held[owners[k]]++
+		placed(k, ring, i%len(ring))
 	}
-	return owners
 }
 
 // point is a virtual node.

@@ -11,6 +11,7 @@
 package table
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -91,6 +92,9 @@ func NewLayout(tables []*Table, s *shards.Servers, servers int) (*Layout, error)
 	l := &Layout{tables: tables}
 	if l.servers.SetDefaults(); s != nil {
 		l.servers = *s
+	}
+	if l.servers.Replicas > 0 {
+		return nil, errors.New("servers: {replicas} is for a model; shards of tables have none")
 	}
 	for i, t := range tables {
 		if err := t.Validate(); err != nil {

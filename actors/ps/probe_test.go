@@ -1,0 +1,247 @@
+package ps_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/consistency"
+	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/ps"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/optim"
+)
+
+// probe is a model whose gradients count. Value j belongs to worker j mod workers, whose samples
+// have that label: its gradient there is −1, and 0 elsewhere. With plain SGD of rate 1 from zero
+// each value is how many gradients of its worker have been applied to it, exactly.
+type probe struct {
+	nn.Model
+	workers int
+}
+
+func (p probe) Init(params []float32, _ *rand.Rand) { clear(params) }
+
+func (p probe) NewWorkspace(most int) nn.Workspace {
+	return probeSpace{p.Model.NewWorkspace(most), p.workers}
+}
+
+type probeSpace struct {
+	nn.Workspace
+	workers int
+}
+
+func (p probeSpace) Gradient(_, grad []float32, b nn.Batch) float64 {
+	label := b.Y[0]
+	if b.Rows != nil {
+		label = b.Y[b.Rows[0]]
+	}
+	clear(grad)
+	for j := int(label); j < len(grad); j += p.workers {
+		grad[j] = -1
+	}
+	return 0
+}
+
+// trial is a random run of probes.
+type trial struct {
+	arch             ps.Architecture
+	servers, workers int
+	config           link.Config
+	schedule         []world.NodeChange
+	lives            []uint64 // of each worker
+	end              time.Duration
+}
+
+func newTrial(seed uint64) *trial {
+	r := rand.New(rand.NewPCG(seed, 77))
+	pick := func(models ...consistency.Model) consistency.Model { return models[r.IntN(len(models))] }
+	t := &trial{servers: 3 + r.IntN(2), workers: 2 + r.IntN(3), end: 4000 * ms}
+	t.arch = replicated(ps.Architecture{Scale: ps.Sum, Consistency: pick(consistency.ASP{}, consistency.ASP{},
+		consistency.BSP{}, consistency.SSP{Rounds: 2}, consistency.DSSP{Low: 1, High: 3},
+		consistency.BoundedDelay{Tasks: 2})}, 1+r.IntN(2))
+	if _, bsp := t.arch.Consistency.(consistency.BSP); bsp && r.IntN(3) == 0 && t.workers > 2 {
+		t.arch.Backup = 1
+	}
+	if r.IntN(4) == 0 {
+		t.arch.EpochShare = 0.75
+	}
+	t.config = link.Config{Delay: link.Uniform{Min: ms / 10, Max: time.Duration(1+r.IntN(12)) * ms},
+		Reorder: r.IntN(3) == 0}
+	if r.IntN(2) == 0 {
+		t.config.Loss = link.Loss{Drop: true, Probability: 0.3 * r.Float64()}
+	}
+	if r.IntN(3) == 0 {
+		t.config.Repeat = 0.2
+	}
+	if r.IntN(3) == 0 {
+		from := time.Duration(100+r.IntN(300)) * ms
+		t.config.Outages = []link.Outage{{From: from, To: from + time.Duration(10+r.IntN(60))*ms}}
+		t.config.Loss.Drop = true
+	}
+	t.lives = make([]uint64, t.workers)
+	for i := range t.lives {
+		t.lives[i] = 1
+	}
+	// As many servers may crash at a time as there are replicas. Until there are that many again
+	// takes a while where links lose.
+	quiet := 0 * ms
+	for at := time.Duration(20+r.IntN(60)) * ms; at < 2500*ms; at += time.Duration(60+r.IntN(250)) * ms {
+		node := r.IntN(t.servers + t.workers)
+		do := []world.NodeEvent{world.Crash, world.Crash, world.Leave}[r.IntN(3)]
+		back := at + time.Duration(8+r.IntN(60))*ms
+		switch {
+		case node >= t.servers:
+			t.lives[node-t.servers]++
+		case at < quiet:
+			continue
+		default:
+			quiet = back + 1500*ms
+			if t.config.Loss.Probability == 0 {
+				quiet = back + 150*ms
+			}
+		}
+		t.schedule = append(t.schedule, world.NodeChange{At: at, Node: node, Do: do},
+			world.NodeChange{At: back, Node: node, Do: world.Join})
+	}
+	return t
+}
+
+// counter counts the steps of each node.
+type counter []int
+
+func (c counter) Observe(_ time.Duration, node int, event actors.Event) {
+	if event.Kind == actors.StepDone {
+		c[node]++
+	}
+}
+
+// task is that of the trial's probes, and names are its nodes.
+func (t *trial) task(tb testing.TB, seed uint64) (task *train.Task, names []string) {
+	tb.Helper()
+	model, err := nn.NewMLP([]int{5, 7, t.workers}, nn.ReLU)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	set := &datasets.Set{Name: "probes", Inputs: 5}
+	task = &train.Task{Model: probe{model, t.workers}, Batch: 2, Method: optim.SGD{Rate: optim.Constant(1)},
+		Seed: seed, Train: set, Test: set}
+	for i := range t.servers {
+		names = append(names, fmt.Sprint("server", i+1))
+	}
+	for i := range t.workers {
+		name := fmt.Sprint("worker", i+1)
+		names, task.Workers = append(names, name), append(task.Workers, name)
+		set.Classes = append(set.Classes, name)
+		var rows []int32
+		for range 24 {
+			rows = append(rows, int32(len(set.Y)))
+			set.Y, set.X = append(set.Y, int32(i)), append(set.X, make([]float32, 5)...)
+		}
+		task.Shards = append(task.Shards, rows)
+	}
+	if err := task.Validate(); err != nil {
+		tb.Fatal(err)
+	}
+	return task, names
+}
+
+// run returns what the probes have counted, and how many steps each worker has made.
+func (t *trial) run(tb testing.TB, seed uint64) (params []float32, steps []int, digest uint64, err error) {
+	tb.Helper()
+	task, names := t.task(tb, seed)
+	var result coordinator.Result
+	count := make(counter, len(names)+1)
+	d := &world.Deployment{Seed: seed, Observer: count, Schedule: t.schedule, Detect: 15 * ms, Reliable: true,
+		Strict: seed%2 == 0}
+	run := coordinator.Run{Policy: coordinator.Policy{Every: coordinator.Interval{Time: t.end}, Time: t.end},
+		Joint: true, Survives: true, Samples: task.Train.Len(), Result: &result,
+		Evaluate: func([]float32) train.Verdict { return train.Verdict{} }}
+	for i, name := range names {
+		role := ps.RoleWorker
+		if i < t.servers {
+			role, run.Holders = ps.RoleServer, append(run.Holders, i)
+		}
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: role,
+			Profile: world.Profile{Cores: 1, Speed: 1e12, Step: 4 * ms},
+			Kind:    t.arch.Kind(task, train.Place{Node: i, Name: name, Role: role})})
+	}
+	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
+		return coordinator.New(run, env, control)
+	}
+	network := link.New(seed, append(names, actors.Coordinator))
+	network.SetDefault(t.config)
+	w, err := sim.New(sim.Config{Deployment: d, Network: network})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	of, err := w.Run(context.Background())
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if len(result.Models) != 1 {
+		return nil, nil, 0, fmt.Errorf("%d models, incidents %v, waits %v", len(result.Models), result.Incidents,
+			of.Waits)
+	}
+	return result.Models[0].Params, count[t.servers:], of.Digest, nil
+}
+
+// check returns an error if a push that was answered is lost, or one is applied twice.
+func (t *trial) check(params []float32, steps []int) error {
+	ahead := uint64(t.arch.Consistency.Ahead())
+	for j, v := range params {
+		w := j % t.workers
+		made, applied := uint64(steps[w]), uint64(v)
+		if t.arch.Backup == 0 && applied+t.lives[w]*(1+ahead) < made {
+			return fmt.Errorf("value %d: worker %d made %d steps in %d lives, and %d were applied", j, w, made,
+				t.lives[w], applied)
+		}
+		if applied > made {
+			return fmt.Errorf("value %d: worker %d made %d steps, and %d were applied", j, w, made, applied)
+		}
+		if t.config.Loss.Probability < 0.1 && made < 20 {
+			return fmt.Errorf("worker %d made %d steps", w, made)
+		}
+	}
+	return nil
+}
+
+// Integers count what was applied: GRADWIRE_TRIALS says how many runs, and from which seed on.
+func TestNoAnsweredPushIsLostAndNoneIsAppliedTwice(t *testing.T) {
+	first, number := uint64(1), uint64(80)
+	if s := os.Getenv("GRADWIRE_TRIALS"); s != "" {
+		if _, err := fmt.Sscanf(s, "%d:%d", &first, &number); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for seed := first; seed < first+number; seed++ {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			c := newTrial(seed)
+			params, steps, digest, err := c.run(t, seed)
+			if err = errors.Join(err, c.check(params, steps)); err != nil {
+				t.Fatalf("%v\n%+v\n%d servers, %d workers\n%v\nlinks %+v", err, c.arch, c.servers, c.workers,
+					c.schedule, c.config)
+			}
+			if seed%25 > 0 {
+				return
+			}
+			if _, _, again, err := c.run(t, seed); err != nil || again != digest {
+				t.Errorf("digest %x, then %x: %v", digest, again, err)
+			}
+		})
+	}
+}

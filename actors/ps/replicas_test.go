@@ -1,0 +1,43 @@
+package ps_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/actors/consistency"
+	"github.com/gradwire/gradwire/actors/ps"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/nn/optim"
+)
+
+// replicated is an architecture whose small shards have replicas.
+func replicated(a ps.Architecture, replicas int) ps.Architecture {
+	a = sharded(a)
+	a.Servers.Replicas = replicas
+	return a
+}
+
+// With rounds, the model is made of each gradient once, whatever becomes of servers: one that is
+// lost or counts twice changes its bits.
+func TestServersThatCrashLoseNothingThatTheirReplicasHave(t *testing.T) {
+	momentum := optim.Momentum{Rate: optim.Constant(0.05), Momentum: 0.9}
+	for name, a := range map[string]ps.Architecture{
+		"bsp":      {Consistency: consistency.BSP{}, Scale: ps.Mean},
+		"one step": {Consistency: consistency.SSP{}, Scale: ps.Sum},
+		"epochs":   {Consistency: consistency.BSP{}, Scale: ps.Mean, EpochShare: 0.75},
+		"every":    {Consistency: consistency.BSP{}, Scale: ps.Mean, Every: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			still := &site{arch: sharded(a), method: momentum, servers: 1, workers: 3, delay: ms, steps: 120}
+			want := still.must(t).model()
+			for at := 5 * ms; at < 60*ms; at += 700 * time.Microsecond {
+				s := &site{arch: replicated(a, 1), method: momentum, servers: 3, workers: 3, delay: ms, steps: 120,
+					schedule: []world.NodeChange{{At: at, Node: 1, Do: world.Crash},
+						{At: at + 40*ms, Node: 1, Do: world.Join}, {At: at + 80*ms, Node: 0, Do: world.Crash}}}
+				sameBits(t, fmt.Sprint("model with a crash at ", at), s.must(t).model(), want)
+			}
+		})
+	}
+}
