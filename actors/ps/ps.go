@@ -92,7 +92,6 @@ var (
 	_ train.FreeRunner   = Architecture{}
 	_ train.Epochs       = Architecture{}
 	_ train.Teams        = Architecture{}
-	_ train.Survivor     = Architecture{}
 )
 
 // Default is asynchronous, counts every gradient in full, and pushes each.
@@ -117,15 +116,15 @@ func (a Architecture) Validate() error {
 		return field.Errorf(a, "Compress", "of gradients alone, with another feedback than ef21, where messages may "+
 			"overtake each other, as with consistency: bounded-delay")
 	}
-	if c := &a.Compress; a.Survives() && (c.Down != nil || c.Up != nil && c.Feedback == compress.EF21) {
+	if c := &a.Compress; a.replicated() && (c.Down != nil || c.Up != nil && c.Feedback == compress.EF21) {
 		return field.Errorf(a, "Compress", "of gradients alone, with another feedback than ef21, where shards have "+
 			"replicas")
 	}
 	return nil
 }
 
-// Survives reports whether shards have replicas, and outlive a server that crashes.
-func (a Architecture) Survives() bool { return a.Servers != nil && a.Servers.Replicas > 0 }
+// replicated reports whether shards have replicas.
+func (a Architecture) replicated() bool { return a.Servers != nil && a.Servers.Replicas > 0 }
 
 // model is the consistency.
 func (a Architecture) model() consistency.Model {
@@ -174,7 +173,7 @@ func (a Architecture) Fit(first, _ *actors.View) error {
 			servers++
 		}
 	}
-	if a.Survives() && a.Servers.Replicas >= servers {
+	if a.replicated() && a.Servers.Replicas >= servers {
 		return fmt.Errorf("servers: {replicas: %d} takes %d nodes of role %s, and the plan has %d", a.Servers.Replicas,
 			a.Servers.Replicas+1, RoleServer, servers)
 	}
@@ -188,7 +187,7 @@ func (a Architecture) Fit(first, _ *actors.View) error {
 func (a Architecture) Roles() []train.Role {
 	return []train.Role{
 		{Name: RoleServer, Doc: "holds the model, or some shards of it, and applies the workers' gradients",
-			Holds: true, Joint: true, Min: 1, ByName: true},
+			Holds: true, Joint: true, Copied: a.replicated(), Min: 1, ByName: true},
 		{Name: RoleWorker, Doc: "computes gradients on its shard", Trains: true, Min: 1},
 	}
 }
@@ -197,7 +196,7 @@ func (a Architecture) Roles() []train.Role {
 func (a Architecture) Kind(task *train.Task, place train.Place) actors.Kind {
 	if place.Role == RoleServer {
 		return func(env actors.Env) (actor.Actor, error) {
-			if a.Survives() && env.Lossy() {
+			if a.replicated() && env.Lossy() {
 				return nil, errors.New("servers: {replicas} takes delivery: reliable, since links of this plan lose " +
 					"messages")
 			}

@@ -73,7 +73,7 @@ func (s *site) run(tb testing.TB) (*outcome, error) {
 	out := &outcome{edges: map[string]int64{}}
 	run := coordinator.Run{
 		Policy: coordinator.Policy{Every: coordinator.Interval{Steps: 1 << 30}, Steps: s.steps},
-		Joint:  true, Survives: s.arch.Survives(), Samples: task.Train.Len(), Result: &out.Result,
+		Joint:  true, Survives: s.arch.Roles()[0].Copied, Samples: task.Train.Len(), Result: &out.Result,
 		Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 	}
 	for i, name := range names {

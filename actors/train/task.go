@@ -120,6 +120,9 @@ type Role struct {
 	// Joint says that the nodes that hold have one model among them, which any of them puts
 	// together.
 	Joint bool
+	// Copied says that others of the role have copies of what a node holds, and go on with them
+	// when it has crashed.
+	Copied bool
 	// Min and Max bound the number of nodes; a Max of 0 is no bound.
 	Min, Max int
 	// ByName says that more nodes than Min have the role only where a plan gives it to them.
@@ -165,12 +168,6 @@ type Bounded interface {
 type Sharded interface {
 	// InShards reports whether it is, on so many servers.
 	InShards(servers int) bool
-}
-
-// Survivor is an Architecture that may keep what each node holds at others, so that nothing is lost
-// with one that crashes.
-type Survivor interface {
-	Survives() bool
 }
 
 // Ranked is an Architecture whose nodes may have equal models, bit by bit, after as many updates.

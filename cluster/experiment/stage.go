@@ -310,11 +310,12 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	if s.Deployment.Topologies, err = p.graphs(task.Seed, s.Names[:len(p.Spec.Plan.Nodes)]); err != nil {
 		return nil, refusal.Input(err)
 	}
-	absent, joint, slow := p.Spec.Plan.Absent(), false, slowdowns(scheduled)
+	absent, slow := p.Spec.Plan.Absent(), slowdowns(scheduled)
+	joint, copied := false, false
 	for i := range p.Spec.Plan.Nodes {
 		node, role := &p.Spec.Plan.Nodes[i], p.Spec.Roles[i]
 		if role.Holds {
-			s.holders, joint = append(s.holders, i), role.Joint
+			s.holders, joint, copied = append(s.holders, i), role.Joint, role.Copied
 		}
 		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
 			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task.Model, task.Batch), Absent: absent[i],
@@ -326,11 +327,8 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		return nil, refusal.Input(err)
 	}
 	run := coordinator.Run{
-		Policy: policy(p.Spec.Plan), Samples: p.epochSamples(task.Train.Len()), Holders: s.holders, Joint: joint,
-		Topologies: p.topologyChanges(), Result: &s.result,
-	}
-	if a, ok := p.Spec.Architecture.(train.Survivor); ok {
-		run.Survives = a.Survives()
+		Policy: policy(p.Spec.Plan), Samples: p.epochSamples(task.Train.Len()), Holders: s.holders,
+		Joint: joint, Survives: copied, Topologies: p.topologyChanges(), Result: &s.result,
 	}
 	run.Evaluate = func([]float32) train.Verdict { return train.Verdict{} }
 	if !p.blind {

@@ -23,7 +23,8 @@ import (
 // the model of another one: all that is lost are its optimiser's state and its progress. A worker
 // without a model loses as little. A node that does not train, such as a server, begins again with
 // what it was given at first: nobody can stand in for it, and its run is degraded. So it is if the
-// last node that had a model is gone, whatever its role: there is nobody left to join from.
+// last node that had a model is gone, whatever its role: there is nobody left to join from. Where
+// others have copies of what a server holds, only the last one's end is a loss.
 type History struct {
 	deployment *world.Deployment
 	roles      []train.Role // by node
@@ -86,7 +87,8 @@ func (h *History) Gone(at time.Duration, process, why string, nodes []int) {
 	last := !h.modelsAt(at)
 	for _, node := range news {
 		a := h.away[node]
-		a.lost = !h.handed[node] && (!h.roles[node].Trains || h.roles[node].Holds && last)
+		role := h.roles[node]
+		a.lost = !h.handed[node] && (!role.Trains && !role.Copied || role.Holds && last)
 		h.away[node] = a
 	}
 }
@@ -113,6 +115,8 @@ func (h *History) Back(at time.Duration, nodes []int) {
 				source = "another node's model"
 			}
 			what = fmt.Sprintf("lost its model: %s; it began again from %s at %s", went, source, Seconds(at))
+		case role.Copied:
+			what, harm = fmt.Sprintf("others had copies of what it held: %s; it is back at %s", went, Seconds(at)), record.NoHarm
 		case a.lost:
 			what = fmt.Sprintf("lost what it alone knew: %s; it began again at %s", went, Seconds(at))
 		case role.Holds:

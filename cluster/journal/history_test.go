@@ -14,6 +14,7 @@ import (
 
 var (
 	server = train.Role{Name: "server", Holds: true}
+	copied = train.Role{Name: "server", Holds: true, Copied: true}
 	worker = train.Role{Name: "worker", Trains: true}
 	site   = train.Role{Name: "site"}
 	peer   = train.Role{Name: "peer", Trains: true, Holds: true}
@@ -81,6 +82,30 @@ var losses = map[string]struct {
 		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}) },
 		degraded: true,
 		told:     []record.Incident{harm(2, "a", "was gone from 2.0 s on with its process P (left)")},
+	},
+	"one of two servers with copies is back, and crashes for good": {
+		roles: []train.Role{copied, copied, worker},
+		happens: func(h *History) {
+			h.Gone(2*time.Second, "P", "killed", []int{0})
+			h.Back(3*time.Second, []int{0})
+			h.Gone(4*time.Second, "P", "killed", []int{0})
+		},
+		told: []record.Incident{
+			incident(2, "a", "others had copies of what it held: "+pKilled+"; it is back at 3.0 s"),
+			incident(4, "a", "was gone from 4.0 s on with its process P (killed)"),
+		},
+	},
+	"the last server with copies is gone": {
+		roles: []train.Role{copied, copied, worker},
+		happens: func(h *History) {
+			h.Gone(2*time.Second, "P", "killed", []int{0})
+			h.Gone(3*time.Second, "Q", "killed", []int{1})
+		},
+		degraded: true, fails: true,
+		told: []record.Incident{
+			incident(2, "a", "was gone from 2.0 s on with its process P (killed)"),
+			harm(3, "b", "was gone from 3.0 s on with its process Q (killed)"),
+		},
 	},
 	"site without a model is back": {
 		roles:    []train.Role{server, site, worker},
