@@ -15,7 +15,8 @@ import (
 func TestServersWhoseShardsAreCopiedAreKilledAndTrainingGoesOn(t *testing.T) {
 	lengthy(t)
 	site := settle(t, "a", "b", "c", "d", "e")
-	plan := strings.Replace(several("40s"), "kind: parameter-server", "kind: parameter-server, servers: {replicas: 1}", 1)
+	plan := strings.Replace(several("40s"), "kind: parameter-server", "kind: parameter-server, servers: {replicas: 1}",
+		1)
 	id := site.submitTo(site.addresses()["a"], plan, "copied", "--place=s1=c", "--place=s2=d", "--place=s3=e",
 		"--place=b=a", "--place=c=b")
 	for _, name := range []string{"e", "d"} {

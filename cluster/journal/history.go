@@ -116,7 +116,8 @@ func (h *History) Back(at time.Duration, nodes []int) {
 			}
 			what = fmt.Sprintf("lost its model: %s; it began again from %s at %s", went, source, Seconds(at))
 		case role.Copied:
-			what, harm = fmt.Sprintf("others had copies of what it held: %s; it is back at %s", went, Seconds(at)), record.NoHarm
+			what = fmt.Sprintf("others had copies of what it held: %s; it is back at %s", went, Seconds(at))
+			harm = record.NoHarm
 		case a.lost:
 			what = fmt.Sprintf("lost what it alone knew: %s; it began again at %s", went, Seconds(at))
 		case role.Holds:
