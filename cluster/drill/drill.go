@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
@@ -70,6 +71,18 @@ type Sums struct {
 // Broken are the invariants that did not hold.
 func (r *Report) Broken() []Verdict {
 	return slices.DeleteFunc(slices.Clone(r.Invariants), func(v Verdict) bool { return v.Broken == "" })
+}
+
+// Err names what broke, and the seed; nil if nothing did.
+func (r *Report) Err() error {
+	var names []string
+	for _, v := range r.Broken() {
+		names = append(names, v.Name+" ("+v.Broken+")")
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("broken: %s; seed %d", strings.Join(names, ", "), r.Seed)
 }
 
 // stages is how many runs a drill makes.

@@ -228,6 +228,9 @@ func TestADrillWritesItsReport(t *testing.T) {
 			t.Errorf("%q is not in\n%s", part, b.String())
 		}
 	}
+	if err := r.Err(); err == nil || err.Error() != "broken: digest-repeats (the digests are 1 and 2); seed 1" {
+		t.Error(err)
+	}
 	if broken := r.Broken(); len(broken) != 1 || broken[0].Name != "digest-repeats" {
 		t.Errorf("%+v", broken)
 	}
