@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/faults"
@@ -109,6 +110,9 @@ func Run(ctx context.Context, p *experiment.Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.Panicked != nil {
+		return nil, fmt.Errorf("broken: %s (%s); seed %d", NoPanic.Name, panicked(w.Panicked), own.Seed)
+	}
 	r := sum(w, &points[0], own.Seed)
 	if r.Dir = o.Out; r.Dir == "" {
 		r.Dir = filepath.Join("results", own.Name+time.Now().Format("-drill-20060102-150405"))
@@ -116,9 +120,15 @@ func Run(ctx context.Context, p *experiment.Plan, o Options) (*Report, error) {
 	return r, r.write(w)
 }
 
-// Make makes the runs of a drill of a point with a seed.
-func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uint64, o Options) (*Watch, error) {
-	w := &Watch{}
+// Make makes the runs of a drill of a point with a seed. A panic beneath their actors is no error;
+// see [NoPanic].
+func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uint64, o Options) (w *Watch, err error) {
+	w = &Watch{}
+	defer func() {
+		if reason := recover(); reason != nil {
+			w.Panicked, err = world.PanicError(reason), nil
+		}
+	}()
 	done := 0
 	horizon := time.Duration(p.Spec.Plan.Stop.Time)
 	tell := func(e record.Evaluation) {
@@ -131,7 +141,6 @@ func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uin
 		}
 		o.Progress(experiment.Progress{Done: done, Total: stages, Share: share / stages})
 	}
-	var err error
 	if w.Run, err = p.Try(ctx, shelf, seed, tell); err != nil {
 		return nil, err
 	}

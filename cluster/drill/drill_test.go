@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/shelf"
@@ -98,6 +101,9 @@ type violation struct {
 func violations(t *testing.T) map[string]violation {
 	const s, w1, w2 = 0, 1, 2
 	return map[string]violation{
+		"no-panic": {servedPlan, func(w *Watch) {
+			w.Calm.Failure = fmt.Errorf("node w1: %w", &world.Panic{Reason: "out of luck", Where: "here"})
+		}},
 		"digest-repeats": {servedPlan, func(w *Watch) { w.Again.Digest = "0" }},
 		"messages-conserved": {servedPlan, func(w *Watch) {
 			w.Run.Stage.Network.Edge(s, w1).Deliver(1, 0) // a message that nobody sent
@@ -169,6 +175,36 @@ func TestEachInvariantBreaksOnAPlantedViolation(t *testing.T) {
 	}
 }
 
+func TestAnInvariantThatCannotBeCheckedIsBroken(t *testing.T) {
+	var none []int
+	blind := Invariant{"blind", "", func(*Watch) (bool, string) { return none[len(none)+3] == 0, "" }}
+	v := Check(&Watch{}, blind)
+	if !v[0].Watched || !strings.Contains(v[0].Broken, "cannot be checked: panic: runtime error: index out of range") {
+		t.Errorf("%+v", v)
+	}
+}
+
+// fragile is an architecture whose actors cannot be placed.
+type fragile struct{ train.Architecture }
+
+func (fragile) Kind(*train.Task, train.Place) actors.Kind { panic("no place") }
+
+func TestAPanicBeneathTheActorsIsTheVerdict(t *testing.T) {
+	points, err := parse(t, servedPlan).Points(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points[0].Spec.Architecture = fragile{points[0].Spec.Architecture}
+	w, err := Make(t.Context(), &points[0], shelf.New("", 1, nil), 1, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := Check(w)
+	if len(v) != 1 || v[0].Name != "no-panic" || !strings.HasPrefix(v[0].Broken, "panic: no place, in drill.fragile") {
+		t.Errorf("%+v", v)
+	}
+}
+
 // TestCostsOfAPause compares with what follows from the plan: nobody is told of a pause, the node
 // makes its next step when it is over, and with local training what is lost is its length.
 func TestCostsOfAPause(t *testing.T) {
@@ -218,7 +254,7 @@ func TestADrillWritesItsReport(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	r.Invariants[0].Broken = "the digests are 1 and 2"
+	r.Invariants[1].Broken = "the digests are 1 and 2"
 	if err := r.Write(&b); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,9 @@ import (
 // undisturbed one.
 type Watch struct {
 	Run, Again, Calm *experiment.Trial
+	// Panicked is what there was a panic with beneath the actors of a run; nil if there was none.
+	// If there was, the runs may be nil.
+	Panicked error
 	// Recovered is when the last fault was over, as far as faults end, and noticed.
 	Recovered time.Duration
 }
@@ -70,8 +73,8 @@ var (
 
 // Invariants returns all of them, in the order in which they are told.
 func Invariants() []Invariant {
-	return []Invariant{DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone, VersionsMonotone, GoneAreSilent,
-		StalenessBound, Progress, ModelsFinite, RanksEqual, StepsCounted}
+	return []Invariant{NoPanic, DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone, VersionsMonotone,
+		GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual, StepsCounted}
 }
 
 // Verdict is what became of an invariant in a drill.
@@ -84,15 +87,17 @@ type Verdict struct {
 	Broken string `json:"broken,omitempty"`
 }
 
-// Check checks invariants on what was watched; without any, all.
+// Check checks invariants on what was watched; without any, all. Of runs with a panic beneath the
+// actors it returns the verdict on [NoPanic] alone.
 func Check(w *Watch, invariants ...Invariant) (verdicts []Verdict) {
 	if len(invariants) == 0 {
 		invariants = Invariants()
 	}
-	for _, i := range invariants {
-		v := Verdict{Name: i.Name, Doc: i.Doc}
-		v.Watched, v.Broken = i.Check(w)
-		verdicts = append(verdicts, v)
+	if w.Panicked != nil {
+		invariants = []Invariant{NoPanic}
+	}
+	for i := range invariants {
+		verdicts = append(verdicts, invariants[i].verdict(w))
 	}
 	return verdicts
 }
