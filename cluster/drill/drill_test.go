@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,6 +173,31 @@ func TestEachInvariantBreaksOnAPlantedViolation(t *testing.T) {
 	w.Run.Failure = errors.New("it failed")
 	if _, broken := Progress.Check(w); !strings.Contains(broken, "it failed") {
 		t.Errorf("a run that failed: %q", broken)
+	}
+}
+
+// until leaves of a run's steps those before an instant.
+func until(t *experiment.Trial, end time.Duration) {
+	t.Events = slices.DeleteFunc(t.Events, func(e experiment.Happened) bool {
+		return e.Kind == actors.StepDone && e.At >= end
+	})
+}
+
+// A run that makes no steps after its last fault breaks the invariant, unless the undisturbed one
+// stands still to its end as well: with steps of 100 ms, 8 waits of which fit into the last 5 s but
+// not 8 of a second.
+func TestAWaitThatTheEndOfARunCutsShortCountsAsOne(t *testing.T) {
+	w, _ := watch(t, servedPlan)
+	until(w.Run, w.Recovered)
+	if watched, broken := Progress.Check(w); !watched || broken == "" {
+		t.Error("no step after the last fault is not noticed")
+	}
+	until(w.Calm, w.Calm.End-time.Second)
+	if watched, broken := Progress.Check(w); watched || broken != "" {
+		t.Errorf("the undisturbed run makes no step in its last second either, and the run is watched: %q", broken)
+	}
+	if longest := longestStep(w.Calm); longest > 500*time.Millisecond {
+		t.Errorf("a step of the undisturbed run took %v", longest)
 	}
 }
 

@@ -310,15 +310,30 @@ func longestCharge(w *Watch) time.Duration {
 	return time.Duration(factor * float64(longestStep(w.Calm)))
 }
 
-// patience is how many times the longest time between two steps of the undisturbed run may pass
-// after the last fault before a step must come.
-const patience = 20
+// longestWait is the longest time from one step of a worker to its next, or to the end of the run:
+// a message that is lost several times in a row may have everybody wait to the end of a short run.
+func longestWait(t *experiment.Trial) time.Duration {
+	longest, last := longestStep(t), make([]time.Duration, len(t.Stage.Names))
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Kind == actors.StepDone {
+			last[e.Node] = e.At
+		}
+	}
+	for _, node := range t.Stage.Workers() {
+		longest = max(longest, t.End-last[node])
+	}
+	return longest
+}
+
+// patience is how many times the longest wait of the undisturbed run may pass after the last fault
+// before a step must come.
+const patience = 8
 
 func progress(w *Watch) (bool, string) {
 	if w.Run.Failure != nil {
 		return true, "the run could not go on: " + w.Run.Failure.Error()
 	}
-	after := w.Recovered + patience*longestStep(w.Calm)
+	after := w.Recovered + patience*longestWait(w.Calm)
 	if after >= w.Run.End {
 		return false, ""
 	}
