@@ -4,6 +4,6 @@
 // [Run] is the command gradwire drill. [Make] is the same for one point and seed, for programmes of
 // many; see package programme. Each [Invariant] is a value with a name; [Check] checks all of them.
 // They are NoPanic, DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone,
-// VersionsMonotone, GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual and
-// StepsCounted.
+// VersionsMonotone, GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual,
+// StepsCounted, AveragesBetween, SumsPreserved and UpdatesOnce.
 package drill

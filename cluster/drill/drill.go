@@ -87,7 +87,7 @@ func (r *Report) Err() error {
 }
 
 // stages is how many runs a drill makes.
-const stages = 3
+const stages = 4
 
 // Run makes the drill of a plan of one point, with the seed of the first repeat, and writes its
 // folder. A plan without faults, or with several points, is an input error. Nothing is written when
@@ -154,6 +154,15 @@ func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uin
 		return nil, err
 	}
 	if w.Calm, err = calm.Try(ctx, shelf, seed, tell); err != nil {
+		return nil, err
+	}
+	done = 3
+	task, err := p.Task(shelf, seed)
+	if err != nil {
+		return nil, err
+	}
+	count(task)
+	if w.Count, err = p.TryTask(ctx, task, tell); err != nil {
 		return nil, err
 	}
 	for _, f := range list(p, seed) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -40,6 +41,10 @@ var ranks = strings.NewReplacer("{name: s, role: server}, ", "", "name: served",
 	"parameter-server, consistency: {kind: ssp, bound: 2}", "all-reduce",
 	"do: pause, for: 1s", "do: restart, for: 2s").Replace(servedPlan)
 
+// neighbours is the same plan with d-psgd, and nobody goes.
+var neighbours = strings.NewReplacer("{name: s, role: server}, ", "", "name: served", "name: neighbours",
+	", role: worker", "", "parameter-server, consistency: {kind: ssp, bound: 2}", "d-psgd").Replace(servedPlan)
+
 func parse(t testing.TB, text string) *experiment.Plan {
 	t.Helper()
 	p, err := experiment.Parse("plan.yaml", []byte(text))
@@ -65,7 +70,7 @@ func watch(t testing.TB, text string) (*Watch, *experiment.Point) {
 
 func TestEveryInvariantHoldsAndIsWatched(t *testing.T) {
 	watched := map[string]bool{}
-	for _, text := range []string{servedPlan, ranks} {
+	for _, text := range []string{servedPlan, ranks, neighbours} {
 		w, _ := watch(t, text)
 		for _, v := range Check(w) {
 			if v.Broken != "" {
@@ -150,8 +155,26 @@ func violations(t *testing.T) map[string]violation {
 	}
 }
 
+// countingViolations are those in the run whose steps count.
+func countingViolations() map[string]violation {
+	return map[string]violation{
+		"averages-between": {ranks, func(w *Watch) { w.Count.Models[1].Params[40] = level - 2 }},
+		"sums-preserved": {neighbours, func(w *Watch) {
+			for _, m := range w.Count.Models {
+				for i, v := range m.Params {
+					m.Params[i] = level + (v-level)*0.8
+				}
+			}
+		}},
+		"updates-once": {servedPlan, func(w *Watch) {
+			w.Count.Models[0].Params[40] = level + float32(stepped(w.Count, w.Count.End)[40%3]) + 1
+		}},
+	}
+}
+
 func TestEachInvariantBreaksOnAPlantedViolation(t *testing.T) {
 	planted := violations(t)
+	maps.Copy(planted, countingViolations())
 	for _, i := range Invariants() {
 		p, known := planted[i.Name]
 		if !known {
@@ -228,6 +251,38 @@ func TestAPanicBeneathTheActorsIsTheVerdict(t *testing.T) {
 	v := Check(w)
 	if len(v) != 1 || v[0].Name != "no-panic" || !strings.HasPrefix(v[0].Broken, "panic: no place, in drill.fragile") {
 		t.Errorf("%+v", v)
+	}
+}
+
+// A counting run says exactly what happened: each parameter of a parameter server counts the steps
+// of its worker, but for one that may be under way, and each of a peer's those that it has a share
+// of, of which all peers together have 1.
+func TestACountingRunCounts(t *testing.T) {
+	w, _ := watch(t, servedPlan)
+	steps := stepped(w.Count, w.Count.End)
+	for i, v := range w.Count.Models[0].Params {
+		if missing := steps[i%3] + level - float64(v); missing < 0 || missing > 1 {
+			t.Fatalf("parameter %d is %v after %v steps", i, v, steps[i%3])
+		}
+	}
+	w, _ = watch(t, neighbours)
+	sum := 0.0
+	for _, m := range w.Count.Models {
+		for i := range 3 {
+			sum += float64(m.Params[i]) - level
+		}
+	}
+	all := stepped(w.Count, w.Count.End)
+	if total := all[0] + all[1] + all[2]; math.Abs(sum-total) > 3 || total < 200 {
+		t.Errorf("the peers have gained %v in %v steps", sum, total)
+	}
+	// A step is lost from now and then: what was taken in falls behind by more than is under way.
+	w, _ = watch(t, servedPlan)
+	for i := range w.Count.Models[0].Params {
+		w.Count.Models[0].Params[i] -= 4
+	}
+	if _, broken := UpdatesOnce.Check(w); broken == "" {
+		t.Error("gradients that were lost are not noticed")
 	}
 }
 

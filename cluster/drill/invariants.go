@@ -13,10 +13,11 @@ import (
 	"github.com/gradwire/gradwire/cluster/link"
 )
 
-// Watch is what invariants are checked on: a run with faults, the same once more, and the
-// undisturbed one.
+// Watch is what invariants are checked on: a run with faults, the same once more, the undisturbed
+// one, and the one with faults whose steps count: each adds 1 to every parameter that belongs to
+// its worker.
 type Watch struct {
-	Run, Again, Calm *experiment.Trial
+	Run, Again, Calm, Count *experiment.Trial
 	// Panicked is what there was a panic with beneath the actors of a run; nil if there was none.
 	// If there was, the runs may be nil.
 	Panicked error
@@ -69,12 +70,24 @@ var (
 		ranksEqual}
 	// StepsCounted watches the record.
 	StepsCounted = Invariant{"steps-counted", "the record counts the steps that happened, each once", stepsCounted}
+	// AveragesBetween watches a run in which each step adds 1.
+	AveragesBetween = Invariant{"averages-between",
+		"averaging makes no parameter less than the least nor more than the greatest that go into it",
+		averagesBetween}
+	// SumsPreserved watches it where nobody comes or goes and the sum of all models is kept: the
+	// averages are by a doubly stochastic matrix.
+	SumsPreserved = Invariant{"sums-preserved",
+		"averaging over all, over neighbours or over pairs keeps the sum of all models", sumsPreserved}
+	// UpdatesOnce watches it where gradients count in full.
+	UpdatesOnce = Invariant{"updates-once",
+		"a parameter server takes in each gradient once, and loses none of a worker that stays", updatesOnce}
 )
 
 // Invariants returns all of them, in the order in which they are told.
 func Invariants() []Invariant {
 	return []Invariant{NoPanic, DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone, VersionsMonotone,
-		GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual, StepsCounted}
+		GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual, StepsCounted,
+		AveragesBetween, SumsPreserved, UpdatesOnce}
 }
 
 // Verdict is what became of an invariant in a drill.

@@ -16,7 +16,7 @@ func noPanic(w *Watch) (bool, string) {
 	if w.Panicked != nil {
 		return true, panicked(w.Panicked)
 	}
-	for _, t := range []*experiment.Trial{w.Run, w.Again, w.Calm} {
+	for _, t := range []*experiment.Trial{w.Run, w.Again, w.Calm, w.Count} {
 		var p *world.Panic
 		if errors.As(t.Failure, &p) {
 			return true, panicked(p)

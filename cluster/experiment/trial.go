@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -55,7 +56,16 @@ var _ world.Observer = (*Trial)(nil)
 // error is that of ctx, or says why the run cannot begin.
 func (p *Point) Try(ctx context.Context, shelf *shelf.Shelf, seed uint64,
 	progress func(record.Evaluation)) (*Trial, error) {
-	s, err := p.stageFor(shelf, seed, true, runtime.NumCPU())
+	task, err := p.Task(shelf, seed)
+	if err != nil {
+		return nil, refusal.Input(p.about(err))
+	}
+	return p.TryTask(ctx, task, progress)
+}
+
+// TryTask is Try with a task in place of the point's own, of the same workers and shards.
+func (p *Point) TryTask(ctx context.Context, task *train.Task, progress func(record.Evaluation)) (*Trial, error) {
+	s, err := p.Stage(task, true, runtime.NumCPU())
 	if err == nil {
 		err = Virtual{}.Rehearse(ctx, s)
 	}

@@ -1,0 +1,224 @@
+package drill
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/adpsgd"
+	"github.com/gradwire/gradwire/actors/collective"
+	"github.com/gradwire/gradwire/actors/dpsgd"
+	"github.com/gradwire/gradwire/actors/gossip"
+	"github.com/gradwire/gradwire/actors/local"
+	"github.com/gradwire/gradwire/actors/ps"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/optim"
+)
+
+// level is what every parameter of a counting run begins at: a power of two far above 0, so that
+// what averaging loses is seen, and a float32 counts exactly on from it.
+const level = 1024
+
+// count has a task's steps count: each adds 1 to those parameters, every n-th, that belong to its
+// worker, one of n. Where it cannot be told whose samples a batch has, there is one class of
+// parameters for all.
+func count(t *train.Task) {
+	m := &counting{Model: t.Model, classes: len(t.Workers), owner: make([]int32, t.Train.Len())}
+	if t.Sparse == nil {
+		m.classes = 1
+	}
+	seen := 0
+	for rank, shard := range t.Shards {
+		for _, row := range shard {
+			m.owner[row] = int32(rank % m.classes)
+		}
+		seen += len(shard)
+	}
+	if seen > t.Train.Len() { // a sample may be in several shards
+		m.classes = 1
+		clear(m.owner)
+	}
+	t.Model, t.Method = m, optim.SGD{Rate: optim.Constant(1)}
+}
+
+// counting is a model of the same size and work as another, whose gradients count.
+type counting struct {
+	nn.Model
+	classes int
+	owner   []int32 // the class of each sample
+}
+
+func (c *counting) Init(params []float32, _ *rand.Rand) {
+	for i := range params {
+		params[i] = level
+	}
+}
+
+func (c *counting) NewWorkspace(batch int) nn.Workspace {
+	return &counter{c.Model.NewWorkspace(batch), c}
+}
+
+type counter struct {
+	nn.Workspace
+	of *counting
+}
+
+func (c *counter) Gradient(_, grad []float32, b nn.Batch) (loss float64) {
+	class := 0
+	if c.of.classes > 1 {
+		class = int(c.of.owner[b.Rows[0]])
+	}
+	clear(grad)
+	for i := class; i < len(grad); i += c.of.classes {
+		grad[i] = -1
+	}
+	return 1
+}
+
+// classes is how many classes of parameters the steps of a counting run count in.
+func classes(t *experiment.Trial) int { return t.Stage.Task.Model.(*counting).classes }
+
+// stepped are the steps of a counting run up to an instant, by their class.
+func stepped(t *experiment.Trial, until time.Duration) []float64 {
+	class := make([]int, len(t.Stage.Names))
+	n := classes(t)
+	for rank, node := range t.Stage.Workers() {
+		class[node] = rank % n
+	}
+	steps := make([]float64, n)
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Kind == actors.StepDone && e.At <= until {
+			steps[class[e.Node]]++
+		}
+	}
+	return steps
+}
+
+// rounding is what the sums of a counting run may be off by, relative to the level.
+const rounding = 1e-3
+
+// plain reports whether what an architecture averages travels as it is, each time.
+func plain(architecture train.Architecture) bool {
+	switch a := architecture.(type) {
+	case ps.Architecture:
+		return a.Compress.Up == nil && a.Compress.Down == nil
+	case collective.Architecture:
+		return a.Compress == nil && a.Moved == 0
+	case dpsgd.Architecture:
+		return a.Choco.Compress == nil && a.Moved == 0
+	case adpsgd.Architecture:
+		return a.Compress == nil
+	case gossip.Architecture:
+		return a.Compress == nil && a.Rule == nil
+	case local.Architecture:
+		return true
+	}
+	return false
+}
+
+func averagesBetween(w *Watch) (bool, string) {
+	t := w.Count
+	if t.Failure != nil {
+		return true, "the run in which steps count could not go on: " + t.Failure.Error()
+	}
+	if !plain(t.Stage.Point.Spec.Architecture) || len(t.Models) == 0 {
+		return false, ""
+	}
+	steps := 0.0
+	for _, n := range stepped(t, t.End) {
+		steps += n
+	}
+	const off = rounding * level
+	for _, m := range t.Models {
+		for i, v := range m.Params {
+			if v := float64(v); !(v >= level-off && v <= level+steps+off) {
+				return true, fmt.Sprintf("parameter %d of node %s is %v, after %v steps from %v on", i,
+					t.Stage.Names[m.Node], v, steps, level)
+			}
+		}
+	}
+	return true, ""
+}
+
+func sumsPreserved(w *Watch) (bool, string) {
+	t := w.Count
+	spec := t.Stage.Point.Spec
+	if comesOrGoes(t) || t.Failure != nil || len(t.Models) != len(t.Stage.Workers()) || !plain(spec.Architecture) {
+		return false, ""
+	}
+	switch spec.Architecture.(type) {
+	case collective.Architecture, dpsgd.Architecture, adpsgd.Architecture, local.Architecture:
+	default:
+		return false, "" // the sum of all models is none of theirs
+	}
+	n := classes(t)
+	sum, low, high := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i, m := range t.Models {
+		for class := range n {
+			v := float64(m.Params[class]) - level
+			if sum[class] += v; i == 0 {
+				low[class], high[class] = v, v
+			}
+			low[class], high[class] = min(low[class], v), max(high[class], v)
+		}
+	}
+	gained, spread, steps := 0.0, 0.0, 0.0
+	for class, n := range stepped(t, t.Judged) {
+		gained, steps = gained+sum[class], steps+n
+		spread += high[class] - low[class]
+	}
+	// The models are of one instant, at which nodes are at different steps: some have averaged
+	// what others are about to.
+	pending := float64(len(t.Models)) * (2 + spread/2)
+	if _, alone := spec.Architecture.(local.Architecture); alone {
+		pending = float64(len(t.Models))
+	}
+	if math.Abs(gained-steps) > pending+float64(len(t.Models))*rounding*level {
+		return true, fmt.Sprintf("all models together have gained %.1f in %v steps, with %.1f under way at most",
+			gained, steps, pending)
+	}
+	return true, ""
+}
+
+func updatesOnce(w *Watch) (bool, string) {
+	t := w.Count
+	a, is := t.Stage.Point.Spec.Architecture.(ps.Architecture)
+	if !is || t.Failure != nil || len(t.Models) == 0 || a.Compress.Up != nil || a.Scale != ps.Sum ||
+		a.StalenessRate != ps.None || a.Backup > 0 {
+		return false, ""
+	}
+	n := classes(t)
+	all, before := stepped(t, t.End), stepped(t, t.Judged-longestCharge(w))
+	lives := make([]float64, n)
+	for rank, node := range t.Stage.Workers() {
+		lives[rank%n]++
+		for _, c := range t.Stage.Deployment.Schedule {
+			if c.Node == node && c.Ends() {
+				lives[rank%n]++
+			}
+		}
+	}
+	_, each, _ := a.RoundsAhead()
+	pending := float64(each)
+	if a.Consistency != nil {
+		pending *= 2 + float64(a.Consistency.Ahead())
+	}
+	for _, m := range t.Models {
+		for i, v := range m.Params {
+			class := i % n
+			taken := float64(v) - level
+			if taken > all[class] {
+				return true, fmt.Sprintf("parameter %d has taken in %v gradients of %v steps", i, taken, all[class])
+			}
+			if taken < before[class]-lives[class]*pending {
+				return true, fmt.Sprintf("parameter %d has taken in %v gradients of %v steps, and at most %v are "+
+					"under way or were lost with their worker", i, taken, before[class], lives[class]*pending)
+			}
+		}
+	}
+	return true, ""
+}
