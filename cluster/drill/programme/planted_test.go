@@ -20,31 +20,68 @@ import (
 
 // plant is a mistake in a file of the module: a piece of text in place of another. Some of them
 // were real ones, which the programme has found.
-type plant struct{ name, file, right, wrong string }
+type plant struct {
+	name, file, right, wrong string
+	imports                  string // that the wrong text needs besides; empty for none
+}
 
 var plants = []plant{
-	{"staleness off by one", "actors/consistency/clocks.go", "bound: m.Bound(), ahead: m.Ahead()",
-		"bound: m.Bound() + 1, ahead: m.Ahead()"},
-	{"copies of messages that were given up are taken", "cluster/door/sessions.go", "if f.mute && c.letter.taken {",
-		"if false {"},
-	{"a missing message is acknowledged", "actors/session/receiver.go", "a := Ack{Next: r.next}",
-		"a := Ack{Next: r.next + Number(min(len(r.early), 1))}"},
-	{"a message is handed over before one that is missing", "actors/session/receiver.go",
-		"if len(r.early) == 0 || !r.early[0].here {", "if len(r.early) == 0 {"},
-	{"waits grow by what was waited for in vain", "actors/session/sender.go",
-		"s.wait.extend(min(trip, 2*max(s.wait.smoothed, s.idle)))", "s.wait.measure(trip)"},
-	{"a pause ends the one that lasts longer", "cluster/sim/membership.go", "n.resumes = max(n.resumes, r.now+d)",
-		"n.resumes = r.now + d"},
-	{"a node that is away gets its results", "cluster/sim/membership.go", "	n.life++\n", ""},
-	{"a repeat at the first instant is none", "cluster/link/edge.go", "e.arrive(max(departure+delay, 1), delay)",
-		"e.arrive(departure+delay, delay)"},
-	{"what nobody takes is not counted", "cluster/link/edge.go",
-		"func (e *Edge) Discard(size int) {\n\te.underway--\n\te.stats.Dropped++\n",
-		"func (e *Edge) Discard(size int) {\n\te.underway--\n"},
-	{"a step counts twice", "cluster/record/collector.go", "\tn.steps++\n", "\tn.steps += 2\n"},
-	{"random streams depend on what ran before", "actors/random.go",
-		"func Source(seed uint64, owner, purpose string) *rand.PCG {\n\th := fnv.New64a()\n",
-		"var calls byte\n\nfunc Source(seed uint64, owner, purpose string) *rand.PCG {\n\th := fnv.New64a()\n" +
+	{name: "staleness off by one", file: "actors/consistency/clocks.go",
+		right: "bound: m.Bound(), ahead: m.Ahead()",
+		wrong: "bound: m.Bound() + 1, ahead: m.Ahead()"},
+	{name: "copies of messages that were given up are taken", file: "cluster/door/sessions.go",
+		right: "if f.mute && c.letter.taken {",
+		wrong: "if false {"},
+	{name: "a missing message is acknowledged", file: "actors/session/receiver.go",
+		right: "a := Ack{Next: r.next}",
+		wrong: "a := Ack{Next: r.next + Number(min(len(r.early), 1))}"},
+	{name: "a message is handed over before one that is missing", file: "actors/session/receiver.go",
+		right: "if len(r.early) == 0 || !r.early[0].here {",
+		wrong: "if len(r.early) == 0 {"},
+	{name: "waits grow by what was waited for in vain", file: "actors/session/sender.go",
+		right: "s.wait.extend(min(trip, 2*max(s.wait.smoothed, s.idle)))",
+		wrong: "s.wait.measure(trip)"},
+	{name: "a pause ends the one that lasts longer", file: "cluster/sim/membership.go",
+		right: "n.resumes = max(n.resumes, r.now+d)",
+		wrong: "n.resumes = r.now + d"},
+	{name: "a node that is away gets its results", file: "cluster/sim/membership.go",
+		right: "	n.life++\n",
+		wrong: ""},
+	{name: "a repeat at the first instant is none", file: "cluster/link/edge.go",
+		right: "e.arrive(max(departure+delay, 1), delay)",
+		wrong: "e.arrive(departure+delay, delay)"},
+	{name: "what nobody takes is not counted", file: "cluster/link/edge.go",
+		right: "func (e *Edge) Discard(size int) {\n\te.underway--\n\te.stats.Dropped++\n",
+		wrong: "func (e *Edge) Discard(size int) {\n\te.underway--\n"},
+	{name: "a rank misses its own piece of the sum", file: "actors/collective/ring.go",
+		right: "turn == s.n-1, turn < s.n-1",
+		wrong: "turn == s.n, turn < s.n-1"},
+	{name: "the weight of a lost neighbour is not returned", file: "actors/dpsgd/peer.go",
+		right: "self, others := float32(1), 0\n\tfor i := range p.pairs {\n",
+		wrong: "self, others := float32(1), 0\n\tfor i := range p.pairs {\n" +
+			"\t\tif !p.pairs[i].counts(p.replica.Steps) {\n\t\t\tself -= p.pairs[i].weight\n\t\t}\n"},
+	{name: "averaging by pairs is not atomic", file: "actors/adpsgd/peer.go",
+		right: "case p.partner == int(head.Node) && head.Exchange == p.exchange:",
+		wrong: "case p.partner == int(head.Node) && head.Exchange == p.exchange:\n" +
+			"\t\tif p.gradient != nil {\n\t\t\tp.finish()\n\t\t}"},
+	{name: "a mean of two models is none", file: "actors/gossip/peer.go",
+		right: "float32(1-weight), p.replica.Params.Data",
+		wrong: "float32(1.01-weight), p.replica.Params.Data"},
+	{name: "a session hands every copy of a message over", file: "cluster/door/sessions.go",
+		right: "\t\tc.letter.taken, c.letter.Edge = true, p.Edge\n\t}\n",
+		wrong: "\t\tc.letter.taken, c.letter.Edge = true, p.Edge\n" +
+			"\t\tpayload(c.letter.Message).(*protos.Message).Retain(1)\n" +
+			"\t} else {\n\t\tf.sessions.courier.Hand(&c.letter.Parcel)\n\t}\n",
+		imports: "github.com/gradwire/gradwire/protos"},
+	{name: "a gradient of a round is forgotten", file: "actors/ps/round.go",
+		right: "\t\tr.gradients[node] = nil\n",
+		wrong: "\t\tr.gradients[node] = nil\n\t\tif node == len(r.gradients)-1 {\n\t\t\tcontinue\n\t\t}\n"},
+	{name: "a step counts twice", file: "cluster/record/collector.go",
+		right: "\tn.steps++\n",
+		wrong: "\tn.steps += 2\n"},
+	{name: "random streams depend on what ran before", file: "actors/random.go",
+		right: "func Source(seed uint64, owner, purpose string) *rand.PCG {\n\th := fnv.New64a()\n",
+		wrong: "var calls byte\n\nfunc Source(seed uint64, owner, purpose string) *rand.PCG {\n\th := fnv.New64a()\n" +
 			"\tcalls++\n\t_, _ = h.Write([]byte{calls})\n"},
 }
 
@@ -116,10 +153,14 @@ func TestProgrammeCatchesPlantedMistakes(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			write(strings.Replace(string(text), p.right, p.wrong, 1))
+			wrong := strings.Replace(string(text), p.right, p.wrong, 1)
+			if p.imports != "" {
+				wrong = strings.Replace(wrong, "import (\n", "import (\n\t\""+p.imports+"\"\n", 1)
+			}
+			write(wrong)
 			defer write(string(text))
 			program := filepath.Join(dir, "gradwire.test")
-			_, err = command(t, dir, "go", "build", "-buildvcs=false", "-o", program, "./cmd/gradwire")
+			_, err = command(t, dir, "go", "build", "-buildvcs=false", "-trimpath", "-o", program, "./cmd/gradwire")
 			if err != nil {
 				t.Fatal(err)
 			}
