@@ -5,5 +5,6 @@
 // many; see package programme. Each [Invariant] is a value with a name; [Check] checks all of them.
 // They are NoPanic, DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone,
 // VersionsMonotone, GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual,
-// StepsCounted, AveragesBetween, SumsPreserved and UpdatesOnce.
+// StepsCounted, ResumeRepeats, AveragesBetween, SumsPreserved, UpdatesOnce and
+// NothingLeft.
 package drill

@@ -87,7 +87,7 @@ func (r *Report) Err() error {
 }
 
 // stages is how many runs a drill makes.
-const stages = 4
+const stages = 5
 
 // Run makes the drill of a plan of one point, with the seed of the first repeat, and writes its
 // folder. A plan without faults, or with several points, is an input error. Nothing is written when
@@ -120,15 +120,30 @@ func Run(ctx context.Context, p *experiment.Plan, o Options) (*Report, error) {
 	return r, r.write(w)
 }
 
+// eighths are the parts of a run between which it is saved.
+const eighths = 8
+
 // Make makes the runs of a drill of a point with a seed. A panic beneath their actors is no error;
 // see [NoPanic].
 func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uint64, o Options) (w *Watch, err error) {
 	w = &Watch{}
-	defer func() {
-		if reason := recover(); reason != nil {
-			w.Panicked, err = world.PanicError(reason), nil
-		}
-	}()
+	w.Left = left(ctx, func(ctx context.Context) {
+		defer func() {
+			if reason := recover(); reason != nil {
+				w.Panicked, err = world.PanicError(reason), nil
+			}
+		}()
+		err = w.make(ctx, p, shelf, seed, o)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// make makes the runs.
+func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uint64,
+	o Options) (err error) {
 	done := 0
 	horizon := time.Duration(p.Spec.Plan.Stop.Time)
 	tell := func(e record.Evaluation) {
@@ -142,35 +157,42 @@ func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uin
 		o.Progress(experiment.Progress{Done: done, Total: stages, Share: share / stages})
 	}
 	if w.Run, err = p.Try(ctx, shelf, seed, tell); err != nil {
-		return nil, err
+		return err
 	}
 	done, horizon = 1, w.Run.End
 	if w.Again, err = p.Try(ctx, shelf, seed, tell); err != nil {
-		return nil, err
+		return err
 	}
 	done = 2
 	calm, err := p.Undisturbed(o.Catalog, seed, w.Run.End)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if w.Calm, err = calm.Try(ctx, shelf, seed, tell); err != nil {
-		return nil, err
+		return err
 	}
 	done = 3
 	task, err := p.Task(shelf, seed)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	count(task)
 	if w.Count, err = p.TryTask(ctx, task, tell); err != nil {
-		return nil, err
+		return err
+	}
+	done = 4
+	w.SavedAt = max(w.Run.End/eighths*time.Duration(1+seed%(eighths-1)), 1)
+	if w.Run.Failure == nil {
+		if w.Resumed, w.Unresumed = p.Resume(ctx, shelf, seed, w.SavedAt, tell); ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
 	for _, f := range list(p, seed) {
 		if f.What != plan.Slow { // under which training goes on
 			w.Recovered = max(w.Recovered, over(&f, p))
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // list are the faults of a run of a point.

@@ -111,6 +111,7 @@ func violations(t *testing.T) map[string]violation {
 			w.Calm.Failure = fmt.Errorf("node w1: %w", &world.Panic{Reason: "out of luck", Where: "here"})
 		}},
 		"digest-repeats": {servedPlan, func(w *Watch) { w.Again.Digest = "0" }},
+		"resume-repeats": {servedPlan, func(w *Watch) { w.Resumed.Digest = "0" }},
 		"messages-conserved": {servedPlan, func(w *Watch) {
 			w.Run.Stage.Network.Edge(s, w1).Deliver(1, 0) // a message that nobody sent
 		}},
@@ -159,6 +160,7 @@ func violations(t *testing.T) map[string]violation {
 func countingViolations() map[string]violation {
 	return map[string]violation{
 		"averages-between": {ranks, func(w *Watch) { w.Count.Models[1].Params[40] = level - 2 }},
+		"nothing-left":     {servedPlan, func(w *Watch) { w.Left = "1 goroutines" }},
 		"sums-preserved": {neighbours, func(w *Watch) {
 			for _, m := range w.Count.Models {
 				for i, v := range m.Params {
@@ -283,6 +285,40 @@ func TestACountingRunCounts(t *testing.T) {
 	}
 	if _, broken := UpdatesOnce.Check(w); broken == "" {
 		t.Error("gradients that were lost are not noticed")
+	}
+}
+
+// A run is saved while the end of a pause is to come of a node that has crashed in it.
+func TestARunGoesOnWhereANodeHasCrashedInAPause(t *testing.T) {
+	w, _ := watch(t, strings.NewReplacer("{at: 2s, node: w2, do: pause, for: 1s}, {at: 4s, cut: w1, for: 500ms}",
+		"{at: 1s, node: w2, do: pause, for: 8s}, {at: 2s, node: w2, do: restart, for: 5s}").Replace(servedPlan))
+	if w.SavedAt < 2*time.Second || w.SavedAt > 7*time.Second {
+		t.Fatalf("saved at %v", w.SavedAt)
+	}
+	if watched, broken := ResumeRepeats.Check(w); !watched || broken != "" {
+		t.Error(watched, broken)
+	}
+}
+
+func TestAGoroutineThatIsLeftIsNoticed(t *testing.T) {
+	stop, ended := make(chan struct{}), make(chan struct{})
+	what := left(t.Context(), func(context.Context) {
+		go func() {
+			defer close(ended)
+			<-stop
+		}()
+	})
+	if !strings.Contains(what, "1 goroutines, in") || !strings.Contains(what, "TestAGoroutineThatIsLeft") {
+		t.Errorf("told is %q", what)
+	}
+	close(stop)
+	<-ended
+	if what := left(t.Context(), func(context.Context) {
+		done := make(chan struct{})
+		go close(done)
+		<-done
+	}); what != "" {
+		t.Errorf("one that has ended is told as %q", what)
 	}
 }
 

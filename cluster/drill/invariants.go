@@ -18,6 +18,13 @@ import (
 // its worker.
 type Watch struct {
 	Run, Again, Calm, Count *experiment.Trial
+	// Resumed is the run once more in two worlds, the second of which goes on where the first was
+	// saved, at SavedAt; nil if it ended before. Unresumed says why it could not be.
+	Resumed   *experiment.Trial
+	SavedAt   time.Duration
+	Unresumed error
+	// Left says which goroutines the runs have left; empty if none.
+	Left string
 	// Panicked is what there was a panic with beneath the actors of a run; nil if there was none.
 	// If there was, the runs may be nil.
 	Panicked error
@@ -70,6 +77,10 @@ var (
 		ranksEqual}
 	// StepsCounted watches the record.
 	StepsCounted = Invariant{"steps-counted", "the record counts the steps that happened, each once", stepsCounted}
+	// ResumeRepeats watches a run that is saved at an instant.
+	ResumeRepeats = Invariant{"resume-repeats",
+		"a run that is saved and goes on in another world has the messages and models of one that is not, bit by bit",
+		resumeRepeats}
 	// AveragesBetween watches a run in which each step adds 1.
 	AveragesBetween = Invariant{"averages-between",
 		"averaging makes no parameter less than the least nor more than the greatest that go into it",
@@ -87,7 +98,7 @@ var (
 func Invariants() []Invariant {
 	return []Invariant{NoPanic, DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone, VersionsMonotone,
 		GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual, StepsCounted,
-		AveragesBetween, SumsPreserved, UpdatesOnce}
+		ResumeRepeats, AveragesBetween, SumsPreserved, UpdatesOnce, NothingLeft}
 }
 
 // Verdict is what became of an invariant in a drill.
@@ -118,6 +129,18 @@ func Check(w *Watch, invariants ...Invariant) (verdicts []Verdict) {
 func digestRepeats(w *Watch) (bool, string) {
 	if w.Run.Digest != w.Again.Digest {
 		return true, fmt.Sprintf("the digests are %s and %s", w.Run.Digest, w.Again.Digest)
+	}
+	return true, ""
+}
+
+func resumeRepeats(w *Watch) (bool, string) {
+	switch {
+	case w.Unresumed != nil:
+		return true, w.Unresumed.Error()
+	case w.Resumed == nil:
+		return false, ""
+	case w.Resumed.Digest != w.Run.Digest:
+		return true, fmt.Sprintf("the digests are %s and, saved at %v, %s", w.Run.Digest, w.SavedAt, w.Resumed.Digest)
 	}
 	return true, ""
 }
