@@ -150,38 +150,54 @@ func sumsPreserved(w *Watch) (bool, string) {
 	if comesOrGoes(t) || t.Failure != nil || len(t.Models) != len(t.Stage.Workers()) || !plain(spec.Architecture) {
 		return false, ""
 	}
+	together, alone := false, false
 	switch spec.Architecture.(type) {
-	case collective.Architecture, dpsgd.Architecture, adpsgd.Architecture, local.Architecture:
+	case collective.Architecture:
+		together = true // gradients weigh as much as their batches, which may be of other sizes
+	case local.Architecture:
+		alone = true
+	case dpsgd.Architecture, adpsgd.Architecture:
 	default:
 		return false, "" // the sum of all models is none of theirs
 	}
-	n := classes(t)
-	sum, low, high := make([]float64, n), make([]float64, n), make([]float64, n)
-	for i, m := range t.Models {
-		for class := range n {
-			v := float64(m.Params[class]) - level
-			if sum[class] += v; i == 0 {
-				low[class], high[class] = v, v
-			}
-			low[class], high[class] = min(low[class], v), max(high[class], v)
+	steps := stepped(t, t.Judged)
+	masses := make([]mass, len(steps))
+	for class := range masses {
+		into := &masses[class]
+		if together {
+			into = &masses[0]
+		}
+		into.steps += steps[class]
+		gained, spread := gain(t, class)
+		if into.gained += gained; !alone {
+			into.spread += spread
 		}
 	}
-	gained, spread, steps := 0.0, 0.0, 0.0
-	for class, n := range stepped(t, t.Judged) {
-		gained, steps = gained+sum[class], steps+n
-		spread += high[class] - low[class]
-	}
-	// The models are of one instant, at which nodes are at different steps: some have averaged
-	// what others are about to.
-	pending := float64(len(t.Models)) * (2 + spread/2)
-	if _, alone := spec.Architecture.(local.Architecture); alone {
-		pending = float64(len(t.Models))
-	}
-	if math.Abs(gained-steps) > pending+float64(len(t.Models))*rounding*level {
-		return true, fmt.Sprintf("all models together have gained %.1f in %v steps, with %.1f under way at most",
-			gained, steps, pending)
+	n := float64(len(t.Models))
+	for i := range masses {
+		s := &masses[i]
+		// The models are of one instant, at which nodes are at different steps: some have averaged
+		// what others are about to.
+		pending := n * (2 + s.spread/2)
+		if math.Abs(s.gained-s.steps) > pending+n*rounding*level {
+			return true, fmt.Sprintf("all models together have gained %.1f in %v steps of some, with %.1f under way "+
+				"at most", s.gained, s.steps, pending)
+		}
 	}
 	return true, ""
+}
+
+// mass is what the models of a counting run hold of some steps, and how far they differ.
+type mass struct{ gained, spread, steps float64 }
+
+// gain is what all models have gained of a class, and how far one is from another.
+func gain(t *experiment.Trial, class int) (gained, spread float64) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, m := range t.Models {
+		v := float64(m.Params[class]) - level
+		gained, low, high = gained+v, min(low, v), max(high, v)
+	}
+	return gained, high - low
 }
 
 func updatesOnce(w *Watch) (bool, string) {

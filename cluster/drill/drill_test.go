@@ -278,6 +278,14 @@ func TestACountingRunCounts(t *testing.T) {
 	if total := all[0] + all[1] + all[2]; math.Abs(sum-total) > 3 || total < 200 {
 		t.Errorf("the peers have gained %v in %v steps", sum, total)
 	}
+	for _, m := range w.Count.Models { // some count for more than others, though not all together
+		for i, v := range m.Params {
+			m.Params[i] = v + []float32{12, -6, -6}[i%3]
+		}
+	}
+	if _, broken := SumsPreserved.Check(w); broken == "" {
+		t.Error("a peer that counts for more than others is not noticed")
+	}
 	// A step is lost from now and then: what was taken in falls behind by more than is under way.
 	w, _ = watch(t, servedPlan)
 	for i := range w.Count.Models[0].Params {

@@ -60,6 +60,8 @@ var plants = []plant{
 		right: "self, others := float32(1), 0\n\tfor i := range p.pairs {\n",
 		wrong: "self, others := float32(1), 0\n\tfor i := range p.pairs {\n" +
 			"\t\tif !p.pairs[i].counts(p.replica.Steps) {\n\t\t\tself -= p.pairs[i].weight\n\t\t}\n"},
+	{name: "neighbours weigh each other by their own degrees", file: "actors/peer/mixing.go",
+		right: "1+max(degree(view, i), degree(view, j))", wrong: "1+degree(view, i)"},
 	{name: "averaging by pairs is not atomic", file: "actors/adpsgd/peer.go",
 		right: "case p.partner == int(head.Node) && head.Exchange == p.exchange:",
 		wrong: "case p.partner == int(head.Node) && head.Exchange == p.exchange:\n" +

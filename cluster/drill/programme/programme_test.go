@@ -19,7 +19,7 @@ import (
 // TestProgramme is gradwire drill --seeds: no invariant breaks in plans drawn at random, and each
 // is watched in some.
 func TestProgramme(t *testing.T) {
-	seeds := uint64(150)
+	seeds := uint64(100)
 	if !simtest.Brief() {
 		seeds = 20_000
 	}
