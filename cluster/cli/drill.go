@@ -24,14 +24,15 @@ func drillCommand(c *catalog.Catalog, con *console) *cobra.Command {
 was noticed, when the nodes that it struck served again, when the accuracy was back at that of before,
 and the samples, updates and bytes by which the run differs from the undisturbed one, until the next
 fault. Faults are those of the plan's faults:, drawn by its seed, and of its schedule:. The run with
-faults is made twice. Check the invariants that 'gradwire list invariants' lists.
+faults is made twice, once in two parts, the second of which goes on where the first was saved, and
+once with steps that only count. Check the invariants that 'gradwire list invariants' lists.
 
 A plan with a sweep is drilled at one point: choose it with --set. The folder has drill.json and a
 plot. Ctrl-C stops cleanly, and leaves nothing behind.
 
 With --seeds and without PLAN, drill plans that are drawn at random, one for each seed: all kinds of
-architectures, over links that lose, repeat and reorder messages, with nodes that crash, pause, slow
-down and are cut off. A plan in which an invariant breaks is shrunk, and printed with the command that
+architectures, over links that lose, repeat and reorder messages, with nodes that crash, leave, join,
+are preempted, pause, slow down and are cut off. A plan in which an invariant breaks is shrunk, and printed with the command that
 repeats it.
 
 The exit code is 0 if every invariant held, 1 if one broke or the drill was interrupted, 2 for bad
