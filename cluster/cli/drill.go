@@ -32,8 +32,8 @@ plot. Ctrl-C stops cleanly, and leaves nothing behind.
 
 With --seeds and without PLAN, drill plans that are drawn at random, one for each seed: all kinds of
 architectures, over links that lose, repeat and reorder messages, with nodes that crash, leave, join,
-are preempted, pause, slow down and are cut off. A plan in which an invariant breaks is shrunk, and printed with the command that
-repeats it.
+are preempted, pause, slow down and are cut off. A plan in which an invariant breaks is shrunk, and
+printed with the command that repeats it.
 
 The exit code is 0 if every invariant held, 1 if one broke or the drill was interrupted, 2 for bad
 input.`,

@@ -7,12 +7,6 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
-	"github.com/gradwire/gradwire/actors/adpsgd"
-	"github.com/gradwire/gradwire/actors/collective"
-	"github.com/gradwire/gradwire/actors/dpsgd"
-	"github.com/gradwire/gradwire/actors/gossip"
-	"github.com/gradwire/gradwire/actors/local"
-	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/nn"
@@ -101,23 +95,12 @@ func stepped(t *experiment.Trial, until time.Duration) []float64 {
 // rounding is what the sums of a counting run may be off by, relative to the level.
 const rounding = 1e-3
 
-// plain reports whether what an architecture averages travels as it is, each time.
-func plain(architecture train.Architecture) bool {
-	switch a := architecture.(type) {
-	case ps.Architecture:
-		return a.Compress.Up == nil && a.Compress.Down == nil
-	case collective.Architecture:
-		return a.Compress == nil && a.Moved == 0
-	case dpsgd.Architecture:
-		return a.Choco.Compress == nil && a.Moved == 0
-	case adpsgd.Architecture:
-		return a.Compress == nil
-	case gossip.Architecture:
-		return a.Compress == nil && a.Rule == nil
-	case local.Architecture:
-		return true
+// conserved is what the architecture of a run says that it keeps.
+func conserved(t *experiment.Trial) train.Conserved {
+	if a, ok := t.Stage.Point.Spec.Architecture.(train.Conserving); ok {
+		return a.Conserves()
 	}
-	return false
+	return train.Conserved{}
 }
 
 func averagesBetween(w *Watch) (bool, string) {
@@ -125,7 +108,7 @@ func averagesBetween(w *Watch) (bool, string) {
 	if t.Failure != nil {
 		return true, "the run in which steps count could not go on: " + t.Failure.Error()
 	}
-	if !plain(t.Stage.Point.Spec.Architecture) || len(t.Models) == 0 {
+	if !conserved(t).Between || len(t.Models) == 0 {
 		return false, ""
 	}
 	steps := 0.0
@@ -146,30 +129,20 @@ func averagesBetween(w *Watch) (bool, string) {
 
 func sumsPreserved(w *Watch) (bool, string) {
 	t := w.Count
-	spec := t.Stage.Point.Spec
-	if comesOrGoes(t) || t.Failure != nil || len(t.Models) != len(t.Stage.Workers()) || !plain(spec.Architecture) {
+	keeps := conserved(t)
+	if !keeps.Sum || comesOrGoes(t) || t.Failure != nil || len(t.Models) != len(t.Stage.Workers()) {
 		return false, ""
-	}
-	together, alone := false, false
-	switch spec.Architecture.(type) {
-	case collective.Architecture:
-		together = true // gradients weigh as much as their batches, which may be of other sizes
-	case local.Architecture:
-		alone = true
-	case dpsgd.Architecture, adpsgd.Architecture:
-	default:
-		return false, "" // the sum of all models is none of theirs
 	}
 	steps := stepped(t, t.Judged)
 	masses := make([]mass, len(steps))
 	for class := range masses {
 		into := &masses[class]
-		if together {
+		if keeps.Weighted {
 			into = &masses[0]
 		}
 		into.steps += steps[class]
 		gained, spread := gain(t, class)
-		if into.gained += gained; !alone {
+		if into.gained += gained; !keeps.Alone {
 			into.spread += spread
 		}
 	}
@@ -202,9 +175,8 @@ func gain(t *experiment.Trial, class int) (gained, spread float64) {
 
 func updatesOnce(w *Watch) (bool, string) {
 	t := w.Count
-	a, is := t.Stage.Point.Spec.Architecture.(ps.Architecture)
-	if !is || t.Failure != nil || len(t.Models) == 0 || a.Compress.Up != nil || a.Scale != ps.Sum ||
-		a.StalenessRate != ps.None || a.Backup > 0 {
+	keeps := conserved(t)
+	if !keeps.Once || t.Failure != nil || len(t.Models) == 0 {
 		return false, ""
 	}
 	n := classes(t)
@@ -218,11 +190,7 @@ func updatesOnce(w *Watch) (bool, string) {
 			}
 		}
 	}
-	_, each, _ := a.RoundsAhead()
-	pending := float64(each)
-	if a.Consistency != nil {
-		pending *= 2 + float64(a.Consistency.Ahead())
-	}
+	pending := float64(keeps.Pending)
 	for _, m := range t.Models {
 		for i, v := range m.Params {
 			class := i % n
