@@ -156,7 +156,8 @@ func (d drawer) schedule(c *Case) {
 	for range d.IntN(4) {
 		node := 1 + d.IntN(c.Nodes-1)
 		length := 20 + d.IntN(150)
-		do := d.one("restart", "restart", "pause", "slow, factor: 4", "preempt, notice: 25ms", "crash", "leave")
+		do := d.one("restart", "restart", "pause", "pause", "pause", "slow, factor: 4", "preempt, notice: 25ms",
+			"crash", "leave")
 		if node <= c.Servers {
 			do = d.one("pause", "slow, factor: 4")
 		}
