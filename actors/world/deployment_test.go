@@ -93,6 +93,11 @@ func TestOtherPanicsShowWhereTheyHappened(t *testing.T) {
 		if !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), "deployment_test.go") {
 			t.Errorf("want %q and where: %v", want, err)
 		}
+		var p *world.Panic
+		if !errors.As(err, &p) || !strings.HasPrefix(p.Where, "world_test.TestOtherPanics") ||
+			!strings.Contains(p.Where, ", deployment_test.go:") {
+			t.Errorf("%q is said to have happened in %+v", want, p)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -25,15 +24,16 @@ func drillCommand(c *catalog.Catalog, con *console) *cobra.Command {
 was noticed, when the nodes that it struck served again, when the accuracy was back at that of before,
 and the samples, updates and bytes by which the run differs from the undisturbed one, until the next
 fault. Faults are those of the plan's faults:, drawn by its seed, and of its schedule:. The run with
-faults is made twice. Check the invariants that 'gradwire list invariants' lists.
+faults is made twice, once in two parts, the second of which goes on where the first was saved, and
+once with steps that only count. Check the invariants that 'gradwire list invariants' lists.
 
 A plan with a sweep is drilled at one point: choose it with --set. The folder has drill.json and a
 plot. Ctrl-C stops cleanly, and leaves nothing behind.
 
 With --seeds and without PLAN, drill plans that are drawn at random, one for each seed: all kinds of
-architectures, over links that lose, repeat and reorder messages, with nodes that crash, pause, slow
-down and are cut off. A plan in which an invariant breaks is shrunk, and printed with the command that
-repeats it.
+architectures, over links that lose, repeat and reorder messages, with nodes that crash, leave, join,
+are preempted, pause, slow down and are cut off. A plan in which an invariant breaks is shrunk, and
+printed with the command that repeats it.
 
 The exit code is 0 if every invariant held, 1 if one broke or the drill was interrupted, 2 for bad
 input.`,
@@ -42,12 +42,7 @@ input.`,
   gradwire drill PLAN --set faults.crash.mtbf=30s
   gradwire drill --seeds 1000
   gradwire drill --seeds 1000000 --time 2m`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if many.Seeds > 0 {
-				return cobra.NoArgs(cmd, args)
-			}
-			return onePlan(cmd, args)
-		},
+		Args: drillArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if many.Seeds > 0 {
 				return drillSeeds(cmd, con, many)
@@ -70,6 +65,25 @@ input.`,
 	return cmd
 }
 
+// drillArgs wants a plan, or --seeds with at least one, and no flag that goes with the other.
+func drillArgs(cmd *cobra.Command, args []string) error {
+	flags, others, why := cmd.Flags(), []string{"from", "time"}, "goes with --seeds, which is not given"
+	wanted := onePlan
+	if seeds := flags.Lookup("seeds"); seeds.Changed {
+		if seeds.Value.String() == "0" {
+			return usage(cmd, errors.New("--seeds 0: at least 1 is accepted"))
+		}
+		others, why = []string{"set", "seed", "out", "data"}, "goes with PLAN, in place of which --seeds is given"
+		wanted = exactly(0, "no plan with --seeds")
+	}
+	for _, name := range others {
+		if flags.Changed(name) {
+			return usage(cmd, fmt.Errorf("--%s %s", name, why))
+		}
+	}
+	return wanted(cmd, args)
+}
+
 // drillPlan drills one plan.
 func drillPlan(cmd *cobra.Command, con *console, p *driver.Plan, o drill.Options) error {
 	show := display.New(con.notes())
@@ -88,13 +102,13 @@ func drillPlan(cmd *cobra.Command, con *console, p *driver.Plan, o drill.Options
 	if err := con.print(r, func(out io.Writer) error { return r.Write(display.Screen(out)) }); err != nil {
 		return err
 	}
-	return broken(r)
+	return r.Err()
 }
 
 // drillSeeds drills random plans.
 func drillSeeds(cmd *cobra.Command, con *console, o programme.Options) error {
 	show := display.New(con.notes())
-	o.Progress = show.Progress
+	o.Progress = show.Plans
 	r, err := programme.Run(cmd.Context(), o)
 	show.Close()
 	interrupted := errors.Is(err, context.Canceled)
@@ -108,18 +122,6 @@ func drillSeeds(cmd *cobra.Command, con *console, o programme.Options) error {
 		return err
 	}
 	return fmt.Errorf("interrupted after %d plans", r.Seeds)
-}
-
-// broken is the error of a drill in which invariants broke.
-func broken(r *drill.Report) error {
-	var names []string
-	for _, v := range r.Broken() {
-		names = append(names, v.Name+" ("+v.Broken+")")
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return fmt.Errorf("broken: %s; seed %d", strings.Join(names, ", "), r.Seed)
 }
 
 // invariantsCommand lists what a drill checks.

@@ -67,4 +67,7 @@ func TestDrillOfSeedsTellsHowManyPlansWatchedEachInvariant(t *testing.T) {
 	if !strings.Contains(out, "digest-repeats      5") || !strings.Contains(out, "5 plans, from seed 7") {
 		t.Error(out)
 	}
+	if !strings.Contains(errs, "5 of 5 plans") {
+		t.Errorf("the progress is told as %s", errs)
+	}
 }

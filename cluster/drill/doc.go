@@ -3,6 +3,8 @@
 //
 // [Run] is the command gradwire drill. [Make] is the same for one point and seed, for programmes of
 // many; see package programme. Each [Invariant] is a value with a name; [Check] checks all of them.
-// They are DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone, VersionsMonotone,
-// GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual and StepsCounted.
+// They are NoPanic, DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone,
+// VersionsMonotone, GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual,
+// StepsCounted, ResumeRepeats, AveragesBetween, SumsPreserved, UpdatesOnce and
+// NothingLeft.
 package drill

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/faults"
@@ -72,8 +74,20 @@ func (r *Report) Broken() []Verdict {
 	return slices.DeleteFunc(slices.Clone(r.Invariants), func(v Verdict) bool { return v.Broken == "" })
 }
 
+// Err names what broke, and the seed; nil if nothing did.
+func (r *Report) Err() error {
+	var names []string
+	for _, v := range r.Broken() {
+		names = append(names, v.Name+" ("+v.Broken+")")
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return fmt.Errorf("broken: %s; seed %d", strings.Join(names, ", "), r.Seed)
+}
+
 // stages is how many runs a drill makes.
-const stages = 3
+const stages = 5
 
 // Run makes the drill of a plan of one point, with the seed of the first repeat, and writes its
 // folder. A plan without faults, or with several points, is an input error. Nothing is written when
@@ -96,6 +110,9 @@ func Run(ctx context.Context, p *experiment.Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if w.Panicked != nil {
+		return nil, fmt.Errorf("broken: %s (%s); seed %d", NoPanic.Name, panicked(w.Panicked), own.Seed)
+	}
 	r := sum(w, &points[0], own.Seed)
 	if r.Dir = o.Out; r.Dir == "" {
 		r.Dir = filepath.Join("results", own.Name+time.Now().Format("-drill-20060102-150405"))
@@ -103,9 +120,30 @@ func Run(ctx context.Context, p *experiment.Plan, o Options) (*Report, error) {
 	return r, r.write(w)
 }
 
-// Make makes the runs of a drill of a point with a seed.
-func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uint64, o Options) (*Watch, error) {
-	w := &Watch{}
+// eighths are the parts of a run between which it is saved.
+const eighths = 8
+
+// Make makes the runs of a drill of a point with a seed. A panic beneath their actors is no error;
+// see [NoPanic].
+func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uint64, o Options) (w *Watch, err error) {
+	w = &Watch{}
+	w.Left = left(ctx, func(ctx context.Context) {
+		defer func() {
+			if reason := recover(); reason != nil {
+				w.Panicked, err = world.PanicError(reason), nil
+			}
+		}()
+		err = w.make(ctx, p, shelf, seed, o)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// make makes the runs.
+func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uint64,
+	o Options) (err error) {
 	done := 0
 	horizon := time.Duration(p.Spec.Plan.Stop.Time)
 	tell := func(e record.Evaluation) {
@@ -118,28 +156,43 @@ func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uin
 		}
 		o.Progress(experiment.Progress{Done: done, Total: stages, Share: share / stages})
 	}
-	var err error
 	if w.Run, err = p.Try(ctx, shelf, seed, tell); err != nil {
-		return nil, err
+		return err
 	}
 	done, horizon = 1, w.Run.End
 	if w.Again, err = p.Try(ctx, shelf, seed, tell); err != nil {
-		return nil, err
+		return err
 	}
 	done = 2
 	calm, err := p.Undisturbed(o.Catalog, seed, w.Run.End)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if w.Calm, err = calm.Try(ctx, shelf, seed, tell); err != nil {
-		return nil, err
+		return err
+	}
+	done = 3
+	task, err := p.Task(shelf, seed)
+	if err != nil {
+		return err
+	}
+	count(task)
+	if w.Count, err = p.TryTask(ctx, task, tell); err != nil {
+		return err
+	}
+	done = 4
+	w.SavedAt = max(w.Run.End/eighths*time.Duration(1+seed%(eighths-1)), 1)
+	if w.Run.Failure == nil {
+		if w.Resumed, w.Unresumed = p.Resume(ctx, shelf, seed, w.SavedAt, tell); ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
 	for _, f := range list(p, seed) {
 		if f.What != plan.Slow { // under which training goes on
 			w.Recovered = max(w.Recovered, over(&f, p))
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // list are the faults of a run of a point.

@@ -4,14 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/shelf"
@@ -35,6 +40,10 @@ schedule: [{at: 2s, node: w2, do: pause, for: 1s}, {at: 4s, cut: w1, for: 500ms}
 var ranks = strings.NewReplacer("{name: s, role: server}, ", "", "name: served", "name: ranks",
 	"parameter-server, consistency: {kind: ssp, bound: 2}", "all-reduce",
 	"do: pause, for: 1s", "do: restart, for: 2s").Replace(servedPlan)
+
+// neighbours is the same plan with d-psgd, and nobody goes.
+var neighbours = strings.NewReplacer("{name: s, role: server}, ", "", "name: served", "name: neighbours",
+	", role: worker", "", "parameter-server, consistency: {kind: ssp, bound: 2}", "d-psgd").Replace(servedPlan)
 
 func parse(t testing.TB, text string) *experiment.Plan {
 	t.Helper()
@@ -61,7 +70,7 @@ func watch(t testing.TB, text string) (*Watch, *experiment.Point) {
 
 func TestEveryInvariantHoldsAndIsWatched(t *testing.T) {
 	watched := map[string]bool{}
-	for _, text := range []string{servedPlan, ranks} {
+	for _, text := range []string{servedPlan, ranks, neighbours} {
 		w, _ := watch(t, text)
 		for _, v := range Check(w) {
 			if v.Broken != "" {
@@ -98,7 +107,11 @@ type violation struct {
 func violations(t *testing.T) map[string]violation {
 	const s, w1, w2 = 0, 1, 2
 	return map[string]violation{
+		"no-panic": {servedPlan, func(w *Watch) {
+			w.Calm.Failure = fmt.Errorf("node w1: %w", &world.Panic{Reason: "out of luck", Where: "here"})
+		}},
 		"digest-repeats": {servedPlan, func(w *Watch) { w.Again.Digest = "0" }},
+		"resume-repeats": {servedPlan, func(w *Watch) { w.Resumed.Digest = "0" }},
 		"messages-conserved": {servedPlan, func(w *Watch) {
 			w.Run.Stage.Network.Edge(s, w1).Deliver(1, 0) // a message that nobody sent
 		}},
@@ -143,8 +156,27 @@ func violations(t *testing.T) map[string]violation {
 	}
 }
 
+// countingViolations are those in the run whose steps count.
+func countingViolations() map[string]violation {
+	return map[string]violation{
+		"averages-between": {ranks, func(w *Watch) { w.Count.Models[1].Params[40] = level - 2 }},
+		"nothing-left":     {servedPlan, func(w *Watch) { w.Left = "1 goroutines" }},
+		"sums-preserved": {neighbours, func(w *Watch) {
+			for _, m := range w.Count.Models {
+				for i, v := range m.Params {
+					m.Params[i] = level + (v-level)*0.8
+				}
+			}
+		}},
+		"updates-once": {servedPlan, func(w *Watch) {
+			w.Count.Models[0].Params[40] = level + float32(stepped(w.Count, w.Count.End)[40%3]) + 1
+		}},
+	}
+}
+
 func TestEachInvariantBreaksOnAPlantedViolation(t *testing.T) {
 	planted := violations(t)
+	maps.Copy(planted, countingViolations())
 	for _, i := range Invariants() {
 		p, known := planted[i.Name]
 		if !known {
@@ -166,6 +198,135 @@ func TestEachInvariantBreaksOnAPlantedViolation(t *testing.T) {
 	w.Run.Failure = errors.New("it failed")
 	if _, broken := Progress.Check(w); !strings.Contains(broken, "it failed") {
 		t.Errorf("a run that failed: %q", broken)
+	}
+}
+
+// until leaves of a run's steps those before an instant.
+func until(t *experiment.Trial, end time.Duration) {
+	t.Events = slices.DeleteFunc(t.Events, func(e experiment.Happened) bool {
+		return e.Kind == actors.StepDone && e.At >= end
+	})
+}
+
+// A run that makes no steps after its last fault breaks the invariant, unless the undisturbed one
+// stands still to its end as well: with steps of 100 ms, 8 waits of which fit into the last 5 s but
+// not 8 of a second.
+func TestAWaitThatTheEndOfARunCutsShortCountsAsOne(t *testing.T) {
+	w, _ := watch(t, servedPlan)
+	until(w.Run, w.Recovered)
+	if watched, broken := Progress.Check(w); !watched || broken == "" {
+		t.Error("no step after the last fault is not noticed")
+	}
+	until(w.Calm, w.Calm.End-time.Second)
+	if watched, broken := Progress.Check(w); watched || broken != "" {
+		t.Errorf("the undisturbed run makes no step in its last second either, and the run is watched: %q", broken)
+	}
+	if longest := longestStep(w.Calm); longest > 500*time.Millisecond {
+		t.Errorf("a step of the undisturbed run took %v", longest)
+	}
+}
+
+func TestAnInvariantThatCannotBeCheckedIsBroken(t *testing.T) {
+	var none []int
+	blind := Invariant{"blind", "", func(*Watch) (bool, string) { return none[len(none)+3] == 0, "" }}
+	v := Check(&Watch{}, blind)
+	if !v[0].Watched || !strings.Contains(v[0].Broken, "cannot be checked: panic: runtime error: index out of range") {
+		t.Errorf("%+v", v)
+	}
+}
+
+// fragile is an architecture whose actors cannot be placed.
+type fragile struct{ train.Architecture }
+
+func (fragile) Kind(*train.Task, train.Place) actors.Kind { panic("no place") }
+
+func TestAPanicBeneathTheActorsIsTheVerdict(t *testing.T) {
+	points, err := parse(t, servedPlan).Points(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points[0].Spec.Architecture = fragile{points[0].Spec.Architecture}
+	w, err := Make(t.Context(), &points[0], shelf.New("", 1, nil), 1, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := Check(w)
+	if len(v) != 1 || v[0].Name != "no-panic" || !strings.HasPrefix(v[0].Broken, "panic: no place, in drill.fragile") {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A counting run says exactly what happened: each parameter of a parameter server counts the steps
+// of its worker, but for one that may be under way, and each of a peer's those that it has a share
+// of, of which all peers together have 1.
+func TestACountingRunCounts(t *testing.T) {
+	w, _ := watch(t, servedPlan)
+	steps := stepped(w.Count, w.Count.End)
+	for i, v := range w.Count.Models[0].Params {
+		if missing := steps[i%3] + level - float64(v); missing < 0 || missing > 1 {
+			t.Fatalf("parameter %d is %v after %v steps", i, v, steps[i%3])
+		}
+	}
+	w, _ = watch(t, neighbours)
+	sum := 0.0
+	for _, m := range w.Count.Models {
+		for i := range 3 {
+			sum += float64(m.Params[i]) - level
+		}
+	}
+	all := stepped(w.Count, w.Count.End)
+	if total := all[0] + all[1] + all[2]; math.Abs(sum-total) > 3 || total < 200 {
+		t.Errorf("the peers have gained %v in %v steps", sum, total)
+	}
+	for _, m := range w.Count.Models { // some count for more than others, though not all together
+		for i, v := range m.Params {
+			m.Params[i] = v + []float32{12, -6, -6}[i%3]
+		}
+	}
+	if _, broken := SumsPreserved.Check(w); broken == "" {
+		t.Error("a peer that counts for more than others is not noticed")
+	}
+	// A step is lost from now and then: what was taken in falls behind by more than is under way.
+	w, _ = watch(t, servedPlan)
+	for i := range w.Count.Models[0].Params {
+		w.Count.Models[0].Params[i] -= 4
+	}
+	if _, broken := UpdatesOnce.Check(w); broken == "" {
+		t.Error("gradients that were lost are not noticed")
+	}
+}
+
+// A run is saved while the end of a pause is to come of a node that has crashed in it.
+func TestARunGoesOnWhereANodeHasCrashedInAPause(t *testing.T) {
+	w, _ := watch(t, strings.NewReplacer("{at: 2s, node: w2, do: pause, for: 1s}, {at: 4s, cut: w1, for: 500ms}",
+		"{at: 1s, node: w2, do: pause, for: 8s}, {at: 2s, node: w2, do: restart, for: 5s}").Replace(servedPlan))
+	if w.SavedAt < 2*time.Second || w.SavedAt > 7*time.Second {
+		t.Fatalf("saved at %v", w.SavedAt)
+	}
+	if watched, broken := ResumeRepeats.Check(w); !watched || broken != "" {
+		t.Error(watched, broken)
+	}
+}
+
+func TestAGoroutineThatIsLeftIsNoticed(t *testing.T) {
+	stop, ended := make(chan struct{}), make(chan struct{})
+	what := left(t.Context(), func(context.Context) {
+		go func() {
+			defer close(ended)
+			<-stop
+		}()
+	})
+	if !strings.Contains(what, "1 goroutines, in") || !strings.Contains(what, "TestAGoroutineThatIsLeft") {
+		t.Errorf("told is %q", what)
+	}
+	close(stop)
+	<-ended
+	if what := left(t.Context(), func(context.Context) {
+		done := make(chan struct{})
+		go close(done)
+		<-done
+	}); what != "" {
+		t.Errorf("one that has ended is told as %q", what)
 	}
 }
 
@@ -218,7 +379,7 @@ func TestADrillWritesItsReport(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	r.Invariants[0].Broken = "the digests are 1 and 2"
+	r.Invariants[1].Broken = "the digests are 1 and 2"
 	if err := r.Write(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -227,6 +388,9 @@ func TestADrillWritesItsReport(t *testing.T) {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("%q is not in\n%s", part, b.String())
 		}
+	}
+	if err := r.Err(); err == nil || err.Error() != "broken: digest-repeats (the digests are 1 and 2); seed 1" {
+		t.Error(err)
 	}
 	if broken := r.Broken(); len(broken) != 1 || broken[0].Name != "digest-repeats" {
 		t.Errorf("%+v", broken)

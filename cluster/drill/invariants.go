@@ -13,10 +13,21 @@ import (
 	"github.com/gradwire/gradwire/cluster/link"
 )
 
-// Watch is what invariants are checked on: a run with faults, the same once more, and the
-// undisturbed one.
+// Watch is what invariants are checked on: a run with faults, the same once more, the undisturbed
+// one, and the one with faults whose steps count: each adds 1 to every parameter that belongs to
+// its worker.
 type Watch struct {
-	Run, Again, Calm *experiment.Trial
+	Run, Again, Calm, Count *experiment.Trial
+	// Resumed is the run once more in two worlds, the second of which goes on where the first was
+	// saved, at SavedAt; nil if it ended before. Unresumed says why it could not be.
+	Resumed   *experiment.Trial
+	SavedAt   time.Duration
+	Unresumed error
+	// Left says which goroutines the runs have left; empty if none.
+	Left string
+	// Panicked is what there was a panic with beneath the actors of a run; nil if there was none.
+	// If there was, the runs may be nil.
+	Panicked error
 	// Recovered is when the last fault was over, as far as faults end, and noticed.
 	Recovered time.Duration
 }
@@ -66,12 +77,28 @@ var (
 		ranksEqual}
 	// StepsCounted watches the record.
 	StepsCounted = Invariant{"steps-counted", "the record counts the steps that happened, each once", stepsCounted}
+	// ResumeRepeats watches a run that is saved at an instant.
+	ResumeRepeats = Invariant{"resume-repeats",
+		"a run that is saved and goes on in another world has the messages and models of one that is not, bit by bit",
+		resumeRepeats}
+	// AveragesBetween watches a run in which each step adds 1.
+	AveragesBetween = Invariant{"averages-between",
+		"averaging makes no parameter less than the least nor more than the greatest that go into it",
+		averagesBetween}
+	// SumsPreserved watches it where nobody comes or goes and the sum of all models is kept: the
+	// averages are by a doubly stochastic matrix.
+	SumsPreserved = Invariant{"sums-preserved",
+		"averaging over all, over neighbours or over pairs keeps the sum of all models", sumsPreserved}
+	// UpdatesOnce watches it where gradients count in full.
+	UpdatesOnce = Invariant{"updates-once",
+		"a parameter server takes in each gradient once, and loses none of a worker that stays", updatesOnce}
 )
 
 // Invariants returns all of them, in the order in which they are told.
 func Invariants() []Invariant {
-	return []Invariant{DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone, VersionsMonotone, GoneAreSilent,
-		StalenessBound, Progress, ModelsFinite, RanksEqual, StepsCounted}
+	return []Invariant{NoPanic, DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone, VersionsMonotone,
+		GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual, StepsCounted,
+		ResumeRepeats, AveragesBetween, SumsPreserved, UpdatesOnce, NothingLeft}
 }
 
 // Verdict is what became of an invariant in a drill.
@@ -84,15 +111,17 @@ type Verdict struct {
 	Broken string `json:"broken,omitempty"`
 }
 
-// Check checks invariants on what was watched; without any, all.
+// Check checks invariants on what was watched; without any, all. Of runs with a panic beneath the
+// actors it returns the verdict on [NoPanic] alone.
 func Check(w *Watch, invariants ...Invariant) (verdicts []Verdict) {
 	if len(invariants) == 0 {
 		invariants = Invariants()
 	}
-	for _, i := range invariants {
-		v := Verdict{Name: i.Name, Doc: i.Doc}
-		v.Watched, v.Broken = i.Check(w)
-		verdicts = append(verdicts, v)
+	if w.Panicked != nil {
+		invariants = []Invariant{NoPanic}
+	}
+	for i := range invariants {
+		verdicts = append(verdicts, invariants[i].verdict(w))
 	}
 	return verdicts
 }
@@ -100,6 +129,18 @@ func Check(w *Watch, invariants ...Invariant) (verdicts []Verdict) {
 func digestRepeats(w *Watch) (bool, string) {
 	if w.Run.Digest != w.Again.Digest {
 		return true, fmt.Sprintf("the digests are %s and %s", w.Run.Digest, w.Again.Digest)
+	}
+	return true, ""
+}
+
+func resumeRepeats(w *Watch) (bool, string) {
+	switch {
+	case w.Unresumed != nil:
+		return true, w.Unresumed.Error()
+	case w.Resumed == nil:
+		return false, ""
+	case w.Resumed.Digest != w.Run.Digest:
+		return true, fmt.Sprintf("the digests are %s and, saved at %v, %s", w.Run.Digest, w.SavedAt, w.Resumed.Digest)
 	}
 	return true, ""
 }
@@ -305,15 +346,30 @@ func longestCharge(w *Watch) time.Duration {
 	return time.Duration(factor * float64(longestStep(w.Calm)))
 }
 
-// patience is how many times the longest time between two steps of the undisturbed run may pass
-// after the last fault before a step must come.
-const patience = 20
+// longestWait is the longest time from one step of a worker to its next, or to the end of the run:
+// a message that is lost several times in a row may have everybody wait to the end of a short run.
+func longestWait(t *experiment.Trial) time.Duration {
+	longest, last := longestStep(t), make([]time.Duration, len(t.Stage.Names))
+	for i := range t.Events {
+		if e := &t.Events[i]; e.Kind == actors.StepDone {
+			last[e.Node] = e.At
+		}
+	}
+	for _, node := range t.Stage.Workers() {
+		longest = max(longest, t.End-last[node])
+	}
+	return longest
+}
+
+// patience is how many times the longest wait of the undisturbed run may pass after the last fault
+// before a step must come.
+const patience = 8
 
 func progress(w *Watch) (bool, string) {
 	if w.Run.Failure != nil {
 		return true, "the run could not go on: " + w.Run.Failure.Error()
 	}
-	after := w.Recovered + patience*longestStep(w.Calm)
+	after := w.Recovered + patience*longestWait(w.Calm)
 	if after >= w.Run.End {
 		return false, ""
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -55,7 +56,28 @@ var _ world.Observer = (*Trial)(nil)
 // error is that of ctx, or says why the run cannot begin.
 func (p *Point) Try(ctx context.Context, shelf *shelf.Shelf, seed uint64,
 	progress func(record.Evaluation)) (*Trial, error) {
-	s, err := p.stageFor(shelf, seed, true, runtime.NumCPU())
+	task, err := p.Task(shelf, seed)
+	if err != nil {
+		return nil, refusal.Input(p.about(err))
+	}
+	return p.TryTask(ctx, task, progress)
+}
+
+// TryTask is Try with a task in place of the point's own, of the same workers and shards.
+func (p *Point) TryTask(ctx context.Context, task *train.Task, progress func(record.Evaluation)) (*Trial, error) {
+	t, err := p.trial(ctx, task, progress)
+	if err != nil {
+		return nil, err
+	}
+	t.Stage.Deployment.Observer = t
+	t.Stage.count()
+	t.Outcome, t.Failure = Virtual{}.Play(ctx, t.Stage)
+	return t, t.finish(ctx)
+}
+
+// trial makes one that has not happened yet. Its collector alone observes it.
+func (p *Point) trial(ctx context.Context, task *train.Task, progress func(record.Evaluation)) (*Trial, error) {
+	s, err := p.Stage(task, true, runtime.NumCPU())
 	if err == nil {
 		err = Virtual{}.Rehearse(ctx, s)
 	}
@@ -63,13 +85,15 @@ func (p *Point) Try(ctx context.Context, shelf *shelf.Shelf, seed uint64,
 		return nil, refusal.Input(p.about(err))
 	}
 	s.observe(record.Config{OnEvaluation: progress})
-	t := &Trial{Stage: s}
-	s.Deployment.Observer = t
-	s.count()
-	t.Outcome, t.Failure = Virtual{}.Play(ctx, s)
+	return &Trial{Stage: s}, nil
+}
+
+// finish takes in what has become of the run.
+func (t *Trial) finish(ctx context.Context) (err error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
+	s := t.Stage
 	t.End = cmp.Or(t.Outcome.Halted, t.Outcome.End)
 	t.Models, t.Judged, t.Incidents = s.result.Models, s.result.End, s.result.Incidents
 	if t.Outcome.Digest != nil {
@@ -77,5 +101,5 @@ func (p *Point) Try(ctx context.Context, shelf *shelf.Shelf, seed uint64,
 	}
 	t.Counted, t.Lost = s.tally.Close(t.End)
 	t.Data, err = s.Collector.Close(0)
-	return t, err
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/sim"
 )
 
 // Clock is the name of a venue's time in records.
@@ -126,8 +127,13 @@ func (v Virtual) Play(ctx context.Context, s *Stage) (Outcome, error) {
 		return Outcome{}, err
 	}
 	r, err := w.Run(ctx)
+	return outcome(&r), err
+}
+
+// outcome is what a virtual world reports.
+func outcome(r *sim.Result) Outcome {
 	return Outcome{End: r.Now, Halted: r.Halted, Waits: r.Waits, Digest: &r.Digest, DeadLetters: r.DeadLetters,
-		Underway: r.Underway, Stalled: r.Stalled}, err
+		Underway: r.Underway, Stalled: r.Stalled}
 }
 
 // Live makes a world in real time of what is on the stage.

@@ -34,7 +34,6 @@ func ReadPlan(root *syntax.Node) (*Plan, error) {
 	}
 	c.names(p)
 	c.network(p)
-	c.spans(p)
 	c.evaluate(p)
 	c.stop()
 	c.schedule(p)

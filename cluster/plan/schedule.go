@@ -147,6 +147,7 @@ func (p *Plan) Absent() []bool {
 
 func (c *check) schedule(p *Plan) {
 	before := len(c.errs)
+	c.spans(p)
 	topologies := map[unit.Duration]*syntax.Node{}
 	for _, change := range p.Schedule {
 		n := change.Source

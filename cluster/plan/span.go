@@ -2,16 +2,65 @@ package plan
 
 import (
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-// spans checks that what the schedule begins is over before virtual time is.
+// lastInstant is the end of virtual time.
+const lastInstant = unit.Duration(link.Horizon)
+
+// spans checks that what the schedule begins is over before virtual time is, and what faults begin,
+// however late they come.
 func (c *check) spans(p *Plan) {
-	const end = unit.Duration(link.Horizon)
 	for _, change := range p.Schedule {
-		if change.At <= end && change.For > end-change.At {
-			c.errorf(change.Source.At("for"),
-				"%v from %v on ends later than a run can; accepted is an end up to %v", change.For, change.At, end)
+		if change.At <= lastInstant {
+			c.span(change.Source, change.At, span{"notice", change.Notice}, span{"for", change.For})
 		}
+	}
+	f := p.Faults
+	if f == nil {
+		return
+	}
+	if p.Horizon() > lastInstant {
+		c.errorf(f.Source, "faults that begin up to %v would come later than a run can be; give until: of up to %v",
+			p.Horizon(), lastInstant)
+		return
+	}
+	last := func(key string, spans ...span) { c.span(f.Source.At(key), p.Horizon(), spans...) }
+	if k := f.Crash; k != nil {
+		last("crash", span{"back", k.Back})
+	}
+	if k := f.Preempt; k != nil {
+		last("preempt", span{"notice", k.Notice}, span{"back", k.Back})
+	}
+	if k := f.Pause; k != nil {
+		last("pause", span{"for", k.For})
+	}
+	if k := f.Slow; k != nil {
+		last("slow", span{"for", k.For})
+	}
+	if k := f.Cut; k != nil {
+		last("cut", span{"for", k.For})
+	}
+	if k := f.Swizzle; k != nil {
+		last("swizzle", span{"for", k.For})
+	}
+}
+
+// span is a key with a length of time.
+type span struct {
+	key    string
+	length unit.Duration
+}
+
+// span checks that what an entry has one after the other from an instant on ends in virtual time.
+func (c *check) span(n *syntax.Node, from unit.Duration, spans ...span) {
+	for _, s := range spans {
+		if s.length > lastInstant-from {
+			c.errorf(n.At(s.key), "%v from %v on ends later than a run can; accepted is an end up to %v", s.length,
+				from, lastInstant)
+			return
+		}
+		from += s.length
 	}
 }

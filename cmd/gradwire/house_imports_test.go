@@ -127,7 +127,7 @@ var table = map[string]string{
 	"cluster/record/goodput": "",
 	"cluster/drill": "cluster/experiment cluster/faults cluster/plan cluster/catalog cluster/record " +
 		"cluster/record/goodput cluster/link cluster/refusal cluster/report/figure cluster/report/text " +
-		"cluster/shelf actors actors/world actors/train",
+		"cluster/shelf actors actors/world actors/train nn nn/optim",
 	"cluster/drill/programme": "cluster/drill cluster/experiment cluster/catalog cluster/shelf",
 
 	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors cluster/refusal " +

@@ -60,12 +60,18 @@ func Screen(out io.Writer) io.Writer {
 }
 
 // Progress shows how far the runs of a plan are, or a note.
-func (d *Display) Progress(p driver.Progress) {
+func (d *Display) Progress(p driver.Progress) { d.count("runs", p) }
+
+// Plans shows how many of several plans are done.
+func (d *Display) Plans(p driver.Progress) { d.count("plans", p) }
+
+// count shows how many are done of what is counted, or a note.
+func (d *Display) count(what string, p driver.Progress) {
 	if p.Note != "" {
 		d.Note(p.Note)
 		return
 	}
-	text := fmt.Sprintf("%d of %d runs", p.Done, p.Total)
+	text := fmt.Sprintf("%d of %d %s", p.Done, p.Total, what)
 	d.Show(text, text, p.Share, p.Done == p.Total)
 }
 

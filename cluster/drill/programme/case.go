@@ -18,9 +18,9 @@ type Case struct {
 	Milliseconds int
 	// Architecture, Optimizer, Topology and Delay are sections in flow style.
 	Architecture, Optimizer, Topology, Delay string
-	// Links are further keys of the default link, Schedule the entries of the schedule and Faults
-	// the keys of the faults.
-	Links, Schedule, Faults []string
+	// Settings are further keys of the architecture, Links those of the default link, Schedule the
+	// entries of the schedule and Faults the keys of the faults.
+	Settings, Links, Schedule, Faults []string
 }
 
 // kind is a kind of architecture.
@@ -71,6 +71,11 @@ func New(seed uint64) Case {
 	if strings.Contains(c.Architecture, "butterfly") {
 		c.Nodes = 4
 	}
+	// In a star nodes have other numbers of neighbours. Its hub may go, and a lead that is bounded
+	// needs the others connected.
+	if strings.HasPrefix(c.Architecture, "kind: d-psgd") && !strings.Contains(c.Architecture, "lead") && d.chance(3) {
+		c.Topology = "star"
+	}
 	d.links(&c)
 	d.schedule(&c)
 	d.faults(&c)
@@ -94,8 +99,7 @@ func (d drawer) server(c *Case) string {
 		servers[i] = fmt.Sprintf("n%d", i+1)
 	}
 	model := d.one(consistencies...)
-	keys := []string{"kind: parameter-server", "consistency: " + model,
-		"roles: {server: [" + strings.Join(servers, ", ") + "]}"}
+	var keys []string
 	if d.chance(3) {
 		keys = append(keys, "every: 3")
 	}
@@ -119,7 +123,8 @@ func (d drawer) server(c *Case) string {
 	if d.chance(4) {
 		keys = append(keys, "staleness-rate: inverse")
 	}
-	return strings.Join(keys, ", ")
+	c.Settings = keys
+	return "kind: parameter-server, consistency: " + model + ", roles: {server: [" + strings.Join(servers, ", ") + "]}"
 }
 
 // links draws what links do to messages.
@@ -143,19 +148,33 @@ func (d drawer) links(c *Case) {
 	}
 }
 
-// schedule draws what happens to nodes: never to the last one, so that somebody trains, and to
-// servers only what they survive.
+// schedule draws what happens to nodes, one thing after the other: never to the last one, so that
+// somebody trains, and to servers only what they survive. One in three of those that crash or leave
+// are not back.
 func (d drawer) schedule(c *Case) {
-	at := 50
+	at, gone := 50, map[int]bool{}
 	for range d.IntN(4) {
 		node := 1 + d.IntN(c.Nodes-1)
 		length := 20 + d.IntN(150)
-		do := d.one("restart", "pause", "slow, factor: 4")
-		if node <= c.Servers && do == "restart" {
-			do = "pause"
+		do := d.one("restart", "restart", "pause", "pause", "pause", "slow, factor: 4", "preempt, notice: 25ms",
+			"crash", "leave")
+		if node <= c.Servers {
+			do = d.one("pause", "slow, factor: 4")
 		}
-		c.Schedule = append(c.Schedule, fmt.Sprintf("{at: %dms, node: n%d, do: %s, for: %dms}", at, node, do, length))
-		at += length + 30 + d.IntN(200)
+		if gone[node] {
+			continue
+		}
+		entry := fmt.Sprintf("{at: %dms, node: n%d, do: %s", at, node, do)
+		ends := do == "crash" || do == "leave"
+		gone[node] = (ends || strings.HasPrefix(do, "preempt")) && d.chance(3)
+		if !ends && !gone[node] {
+			entry += fmt.Sprintf(", for: %dms", length)
+		}
+		if entry, at = entry+"}", at+length; ends && !gone[node] {
+			entry += fmt.Sprintf(", {at: %dms, node: n%d, do: join}", at, node)
+		}
+		c.Schedule = append(c.Schedule, entry)
+		at += 30 + d.IntN(200)
 	}
 	if d.chance(3) {
 		c.Schedule = append(c.Schedule, fmt.Sprintf("{at: %dms, cut: [n1, n%d], for: %dms}", at, c.Nodes,
@@ -192,7 +211,8 @@ func (c *Case) YAML() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "name: case-%d\nseed: %d\n", c.Seed, c.Seed)
 	b.WriteString("data: {set: synthetic-traffic, samples: 400}\nmodel: {kind: mlp, layers: [93, 5]}\n")
-	fmt.Fprintf(&b, "train: {batch: 8, optimizer: %s}\narchitecture: {%s}\nnodes:\n", c.Optimizer, c.Architecture)
+	fmt.Fprintf(&b, "train: {batch: 8, optimizer: %s}\narchitecture: {%s}\nnodes:\n", c.Optimizer,
+		strings.Join(append([]string{c.Architecture}, c.Settings...), ", "))
 	for i := range c.Nodes {
 		fmt.Fprintf(&b, "  - {name: n%d, compute: {step: %dms}}\n", i+1, 8+3*i)
 	}
@@ -211,11 +231,22 @@ func (c *Case) YAML() string {
 	return b.String()
 }
 
+// spare reports whether the last node can be left out: nothing names it, and the architecture takes
+// any number of them.
+func (c *Case) spare() bool {
+	last := fmt.Sprintf("n%d", c.Nodes)
+	named := func(entry string) bool { return strings.Contains(entry, last) }
+	return c.Nodes > max(c.Servers+2, 3) && !slices.ContainsFunc(c.Schedule, named) &&
+		!slices.ContainsFunc(c.Faults, named) && !strings.Contains(c.Architecture, "butterfly") &&
+		!strings.Contains(c.Architecture, "ad-psgd")
+}
+
 // Smaller are the cases that leave out a part of this one, larger parts first.
 func (c *Case) Smaller() (cases []Case) {
 	change := func(do func(s *Case)) {
 		s := *c
 		s.Links, s.Schedule, s.Faults = slices.Clone(c.Links), slices.Clone(c.Schedule), slices.Clone(c.Faults)
+		s.Settings = slices.Clone(c.Settings)
 		do(&s)
 		cases = append(cases, s)
 	}
@@ -230,6 +261,10 @@ func (c *Case) Smaller() (cases []Case) {
 	without(func(s *Case) *[]string { return &s.Faults })
 	without(func(s *Case) *[]string { return &s.Schedule })
 	without(func(s *Case) *[]string { return &s.Links })
+	without(func(s *Case) *[]string { return &s.Settings })
+	if c.spare() {
+		change(func(s *Case) { s.Nodes-- })
+	}
 	if c.Milliseconds > 300 {
 		change(func(s *Case) { s.Milliseconds = max(c.Milliseconds/2, 300) })
 	}

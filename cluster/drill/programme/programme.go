@@ -1,7 +1,7 @@
 // Package programme drills plans that are drawn at random, one for each seed: all architectures,
-// over links that lose, repeat and reorder messages, with nodes that crash, pause, slow down and
-// are cut off. Of a plan in which an invariant breaks it finds a smaller one in which that breaks
-// too.
+// over links that lose, repeat and reorder messages, with nodes that crash, leave, join, are
+// preempted, pause, slow down and are cut off. Of a plan in which an invariant breaks it finds a
+// smaller one in which that breaks too.
 package programme
 
 import (

@@ -3,20 +3,23 @@ package programme_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/drill"
 	"github.com/gradwire/gradwire/cluster/drill/programme"
 	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
 // TestProgramme is gradwire drill --seeds: no invariant breaks in plans drawn at random, and each
 // is watched in some.
 func TestProgramme(t *testing.T) {
-	seeds := uint64(150)
+	seeds := uint64(100)
 	if !simtest.Brief() {
 		seeds = 20_000
 	}
@@ -78,6 +81,50 @@ func TestABrokenInvariantIsShrunk(t *testing.T) {
 	for _, f := range r.Failures {
 		if strings.Count(f.Plan, "do: ") != 1 || strings.Contains(f.Plan, "faults") ||
 			strings.Contains(f.Plan, "loss") {
+			t.Errorf("seed %d is left at\n%s", f.Seed, f.Plan)
+		}
+	}
+}
+
+// brittle is a delay whose processes panic from an instant on.
+type brittle struct {
+	link.Exponential `plan:",inline"`
+}
+
+func (b brittle) Start(random *rand.Rand, previous link.Process) link.Process {
+	return tearing{b.Exponential.Start(random, previous)}
+}
+
+type tearing struct{ link.Process }
+
+func (t tearing) Next(departure time.Duration) time.Duration {
+	if departure > 200*time.Millisecond {
+		panic("the link is torn")
+	}
+	return t.Process.Next(departure)
+}
+
+// A panic within or beneath an actor ends no programme: it breaks an invariant of the plan, which
+// is shrunk as any other.
+func TestAPanicBreaksNoPanic(t *testing.T) {
+	c := catalog.Default()
+	var torn catalog.Kinds[link.Delay]
+	torn.Declare("exponential", brittle{}, "as it is called")
+	for i, k := range c.Delays.All() {
+		if k.Name == "exponential" {
+			c.Delays.All()[i] = torn.All()[0]
+		}
+	}
+	r, err := programme.Run(t.Context(), programme.Options{Catalog: c, From: 1, Seeds: 25})
+	if err != nil || r.Seeds != 25 || len(r.Failures) < 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, f := range r.Failures {
+		if f.Invariant != "no-panic" || !strings.HasPrefix(f.How, "panic: the link is torn, in ") ||
+			!strings.Contains(f.How, "programme_test.go:") {
+			t.Errorf("seed %d: %s: %s", f.Seed, f.Invariant, f.How)
+		}
+		if strings.Contains(f.Plan, "schedule") || strings.Contains(f.Plan, "faults") {
 			t.Errorf("seed %d is left at\n%s", f.Seed, f.Plan)
 		}
 	}

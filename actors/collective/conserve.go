@@ -1,0 +1,11 @@
+package collective
+
+import "github.com/gradwire/gradwire/actors/train"
+
+var _ train.Conserving = Architecture{}
+
+// Conserves is both, where each round exchanges what there is as it is.
+func (a Architecture) Conserves() train.Conserved {
+	plain := !a.compresses() && a.Moved == 0
+	return train.Conserved{Between: plain, Sum: plain, Weighted: true}
+}

@@ -1,0 +1,10 @@
+package local
+
+import "github.com/gradwire/gradwire/actors/train"
+
+var _ train.Conserving = Architecture{}
+
+// Conserves is all: nothing is exchanged.
+func (Architecture) Conserves() train.Conserved {
+	return train.Conserved{Between: true, Sum: true, Alone: true}
+}

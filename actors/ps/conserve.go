@@ -1,0 +1,15 @@
+package ps
+
+import "github.com/gradwire/gradwire/actors/train"
+
+var _ train.Conserving = Architecture{}
+
+// Conserves is each gradient, where these count in full: but for those that a worker has not pushed
+// yet or the server has not answered.
+func (a Architecture) Conserves() train.Conserved {
+	return train.Conserved{
+		Between: a.Compress.Up == nil && a.Compress.Down == nil,
+		Once:    a.Compress.Up == nil && a.Scale == Sum && a.StalenessRate == None && a.Backup == 0,
+		Pending: (2 + min(a.model().Ahead(), 1<<20)) * uint64(max(a.Every, 1)),
+	}
+}
