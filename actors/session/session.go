@@ -41,22 +41,37 @@ type Ack struct {
 	Seen uint64
 }
 
-// Header is what a message of a pair of nodes carries for their sessions, one each way.
+// Life counts the lives of a node, modulo 2¹⁶. Those of one node that are compared lie less than
+// 2¹⁵ apart.
+type Life uint16
+
+// Before reports whether a life was earlier than another.
+func (l Life) Before(m Life) bool { return int16(l-m) < 0 }
+
+// Header is what a message of a pair of nodes carries for their sessions, one each way. A session
+// is that of one life of either node.
 type Header struct {
-	// Session is the message's own, and Number its place there. Session is 0 for a message that is
-	// in none.
-	Session uint32
-	Number  Number
+	// Node is the position of the node that the message comes from, below MaxNode.
+	Node int32
+	// From is the life of that node, and To the life of the other one as far as it is known there.
+	From, To Life
+	// Number is the message's place in its session.
+	Number Number
 	// Asks says that the sender keeps the message until it is acknowledged.
 	Asks bool
-	// Answers is the session in the other direction that Ack tells of; 0 if it tells of none.
-	Answers uint32
-	Ack     Ack
+	// Answers says that Ack tells of the session in the other direction.
+	Answers bool
+	// Alone says that the acknowledgement is all there is: there is no Number.
+	Alone bool
+	Ack   Ack
 }
 
-// HeaderSize is the number of bytes of an encoded Header: those of its fields, of which Asks takes
-// the upper bit of Session.
-const HeaderSize = 4 + 4 + 4 + 4 + 8
+// MaxNode bounds the position of a node that a Header can name.
+const MaxNode = 1 << 29
+
+// HeaderSize is the number of bytes of an encoded Header: Node, of which the three booleans take
+// the upper bits, From and To, Number, and Ack.
+const HeaderSize = 4 + 2 + 2 + 4 + 4 + 8
 
 // Bounds of the wait for an acknowledgement.
 const (

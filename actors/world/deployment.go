@@ -31,8 +31,7 @@ type Deployment struct {
 	Bounded bool
 	// Lossy says that links may lose messages for good; see [actors.Env].
 	Lossy bool
-	// Reliable says that sessions have each message handled once and in order, whatever links do,
-	// where all nodes live in one process.
+	// Reliable says that sessions have each message handled once and in order, whatever links do.
 	Reliable bool
 	// Observer is told of every event.
 	Observer Observer `image:"-"`

@@ -104,11 +104,6 @@ func (l *Links) Drop() bool {
 	return l.base.Loss.Drop || slices.ContainsFunc(l.entries, func(e entry) bool { return e.config.Loss.Drop })
 }
 
-// Disturbed reports whether an edge may lose messages for good, repeat or reorder them.
-func (l *Links) Disturbed() bool {
-	return l.base.Disturbs() || slices.ContainsFunc(l.entries, func(e entry) bool { return e.config.Disturbs() })
-}
-
 // class finds the lists that are about a pair. Nodes beyond the plan's are in none.
 func (l *Links) class(from, to int32) (c class, found bool) {
 	if int(max(from, to)) >= len(l.called) {

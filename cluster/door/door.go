@@ -62,6 +62,8 @@ type Parcel struct {
 	Message any
 	// Packet is what becomes that message where it is received, if the door encodes.
 	Packet *wire.Packet
+	// Frame is what has come from another process, in its session; nil otherwise.
+	Frame *wire.Frame
 	// Target is the id of the actor that it is for.
 	Target string
 	// Kind is the way that it goes. The door decides it, and nobody behind it asks again.
@@ -112,6 +114,7 @@ func (d *Door) Pass(
 		}
 	}
 	if p.Emulated() && d.sessions != nil && d.sessions.wants(&p) {
+		frame.InSession = d.sessions.isAbroad(destination)
 		if err := d.encode(&frame, &p); err != nil {
 			return p, d.unsendable(source, destination, target, err)
 		}
@@ -282,6 +285,9 @@ func (p *Parcel) Second() Parcel {
 	q := *p
 	q.Arrival, q.Again, p.Again = p.Again, 0, 0
 	if q.InSession() {
+		if q.Packet != nil {
+			q.Packet, q.evidence = p.Packet.Copy(), nil
+		}
 		return q
 	}
 	q.evidence = nil
@@ -324,9 +330,12 @@ func (p *Parcel) Discard() error {
 }
 
 func (p *Parcel) release() {
-	if p.Packet != nil {
+	switch {
+	case p.Packet != nil:
 		p.Packet.Release()
-	} else {
+	case p.Frame != nil:
+		p.Frame.Release()
+	default:
 		Release(p.Message)
 	}
 }

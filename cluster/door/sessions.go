@@ -26,13 +26,17 @@ type Courier interface {
 // a while they travel alone.
 //
 // A message stays with its session until the first copy arrives, which is all that the receiver
-// needs of it: the others carry only their size.
+// needs of it: the others carry only their size. It is different where the receiver lives in
+// another process: see [Sessions.Reach].
 type Sessions struct {
 	network *link.Network
 	courier Courier
-	flows   map[way]*Flow
-	old     []*Flow // those of nodes that have left, until all is acknowledged
-	number  uint32  // of the latest one
+	flows   map[way]*Flow // those of which this process has the sender
+	old     []*Flow       // those of nodes that have left, until all is acknowledged
+
+	abroad Abroad // nil where all nodes live here
+	lives  []session.Life
+	in     map[inbound]*Flow // those from nodes that live elsewhere
 }
 
 // way is from one node to another.
@@ -40,11 +44,14 @@ type way struct{ from, to int32 }
 
 func (w way) back() way { return way{w.to, w.from} }
 
-// Flow is the session from one life of a node to one of another.
+// Flow is the session from one life of a node to one of another, or the half of it that is here.
 type Flow struct {
 	way
 	sessions *Sessions
-	number   uint32
+	abroad   bool         // one of the nodes lives in another process
+	fromLife session.Life // kept only then, as is toLife
+	toLife   session.Life
+	strange  bool // the source must be told which life the destination has
 	sender   session.Sender[*letter]
 	receiver session.Receiver[*letter]
 	loses    bool          // the edge may lose, or might before
@@ -105,12 +112,15 @@ func (s *Sessions) wants(p *Parcel) bool {
 	if p.Edge.Disturbs() {
 		return true
 	}
-	if len(s.flows) == 0 {
+	if len(s.flows) == 0 && len(s.in) == 0 {
 		return false
 	}
 	w := way{p.Edge.Source(), p.Edge.Destination()}
 	if s.flows[w] != nil {
 		return true
+	}
+	if s.isAbroad(w.to) {
+		return s.in[inbound{w.back(), s.lives[w.to]}] != nil
 	}
 	c := &copied{sessions: s}
 	if s.answer(w, c); c.answers != nil {
@@ -132,8 +142,10 @@ func (s *Sessions) take(now time.Duration, p Parcel) {
 }
 
 func (s *Sessions) begin(w way) *Flow {
-	s.number++
-	f := &Flow{way: w, sessions: s, number: s.number, tells: session.Never, woken: session.Never}
+	f := &Flow{way: w, sessions: s, tells: session.Never, woken: session.Never}
+	if s.isAbroad(w.to) {
+		f.abroad, f.loses, f.fromLife, f.toLife = true, true, s.lives[w.from], s.lives[w.to]
+	}
 	s.flows[w] = f
 	return f
 }
@@ -141,15 +153,19 @@ func (s *Sessions) begin(w way) *Flow {
 // answer has a copy that goes one way acknowledge the session of the other.
 func (s *Sessions) answer(w way, c *copied) {
 	if f := s.flows[w.back()]; f != nil && f.loses {
-		c.answers, c.header.Answers, c.header.Ack = f, f.number, f.receiver.Ack()
+		c.answers, c.header.Ack = f, f.receiver.Ack()
 		f.tells = session.Never
 	}
 }
 
 // trip is the round trip on an idle network.
 func (f *Flow) trip(now time.Duration) time.Duration {
-	n := f.sessions.network
-	return n.Delay(f.from, f.to, now) + n.Delay(f.to, f.from, now)
+	s := f.sessions
+	d := s.network.Delay(f.from, f.to, now) + s.network.Delay(f.to, f.from, now)
+	if f.abroad {
+		d += s.abroad.Trip(f.from) + s.abroad.Trip(f.to)
+	}
+	return d
 }
 
 // pump sends what is due.
@@ -162,10 +178,14 @@ func (f *Flow) pump(now time.Duration) {
 		f.loses = f.loses || e.Loses()
 		f.ask(now, e, l)
 		c := &copied{sessions: f.sessions, flow: f, letter: l}
-		c.header = session.Header{Session: f.number, Number: n, Asks: f.loses}
-		f.sessions.answer(f.way, c)
-		f.sessions.send(now, &Parcel{Edge: e, Target: l.Target, Kind: l.Kind, Size: l.Size + session.HeaderSize,
-			copied: c})
+		c.header = session.Header{Number: n, Asks: f.loses}
+		p := &Parcel{Edge: e, Target: l.Target, Kind: l.Kind, Size: l.Size + session.HeaderSize, copied: c}
+		if f.abroad {
+			f.pack(p, l)
+		} else {
+			f.sessions.answer(f.way, c)
+		}
+		f.sessions.send(now, p)
 	}
 	f.arm()
 }
@@ -186,9 +206,7 @@ func (f *Flow) ask(now time.Duration, e *link.Edge, l *letter) {
 
 // send puts a copy on its edge.
 func (s *Sessions) send(now time.Duration, p *Parcel) {
-	if l := p.copied.letter; l != nil {
-		l.copies++
-	}
+	p.copied.launch()
 	t := p.Edge.Send(now, p.Size)
 	p.Sent, p.Ticket = now, t.Ticket
 	if p.Ticket != 0 {
@@ -202,10 +220,21 @@ func (s *Sessions) send(now time.Duration, p *Parcel) {
 	}
 }
 
+// launch takes note that a copy is under way to a receiver here.
+func (c *copied) launch() {
+	if c.letter != nil && !c.flow.abroad {
+		c.letter.copies++
+	}
+}
+
 // depart takes in what became of a copy.
 func (s *Sessions) depart(p *Parcel, t link.Transit) {
 	c := p.copied
 	p.Arrival, p.Lost, p.Ticket, p.Again = t.Arrival, t.Lost, 0, t.Again
+	if p.Lost && p.Packet != nil {
+		p.release()
+		_ = p.evidence.check() // nobody sees what was written
+	}
 	if c.letter == nil {
 		return
 	}
@@ -218,9 +247,9 @@ func (s *Sessions) depart(p *Parcel, t link.Transit) {
 		f.sender.Settle(c.header.Number)
 	}
 	if p.Again > 0 {
-		c.letter.copies++
+		c.launch()
 	}
-	if p.Lost {
+	if p.Lost && !f.abroad {
 		f.land(c.letter)
 	}
 	f.arm()
@@ -286,7 +315,12 @@ func (f *Flow) receive(now time.Duration, p *Parcel) {
 	if f.mute {
 		drop(f.receiver.Drop())
 	}
-	if f.receiver.Owes() && !f.mute && f.tells == session.Never {
+	f.owe(now)
+}
+
+// owe has what is owed told after a while.
+func (f *Flow) owe(now time.Duration) {
+	if (f.receiver.Owes() || f.strange) && !f.mute && f.tells == session.Never {
 		f.tells = session.Sum(now, session.AckDelay(f.trip(now)))
 		f.arm()
 	}
@@ -331,12 +365,17 @@ func (s *Sessions) Wake(now time.Duration, f *Flow, at time.Duration) {
 // tell has an acknowledgement travel alone.
 func (s *Sessions) tell(now time.Duration, f *Flow) {
 	f.tells = session.Never
-	if !f.receiver.Owes() {
+	if !f.receiver.Owes() && !f.strange {
 		return
 	}
+	f.strange = false
 	c := &copied{sessions: s, answers: f, alone: true}
-	c.header.Answers, c.header.Ack = f.number, f.receiver.Ack()
-	s.send(now, &Parcel{Edge: s.network.Edge(f.to, f.from), Kind: wire.User, Size: ackSize, copied: c})
+	c.header.Ack = f.receiver.Ack()
+	p := &Parcel{Edge: s.network.Edge(f.to, f.from), Kind: wire.User, Size: ackSize, copied: c}
+	if f.abroad {
+		f.packAck(p)
+	}
+	s.send(now, p)
 }
 
 // ackSize is the number of bytes of an acknowledgement alone: a frame's prefix, and the header.
@@ -356,6 +395,12 @@ func (s *Sessions) End(node int32, left bool) {
 			}
 		case w.to:
 			delete(s.flows, w)
+			f.end()
+		}
+	}
+	for k, f := range s.in {
+		if k.to == node {
+			delete(s.in, k)
 			f.end()
 		}
 	}

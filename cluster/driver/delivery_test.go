@@ -144,3 +144,28 @@ func TestSessionsDeliverInRealTime(t *testing.T) {
 		equal(t, "models of "+architecture, bits(t, want), bits(t, got))
 	}
 }
+
+// So it is where nodes live in several processes, which also survive that a node comes and goes.
+func TestSessionsDeliverOnACluster(t *testing.T) {
+	c, client := gathered(t, "a", "b", "c")
+	set := func(architecture, link string, more ...string) []string {
+		return append(more, "architecture="+architecture, "network={default: {delay: 1ms"+link+"}}")
+	}
+	const disturbed = ", reorder: true, repeat: 20%, loss: {probability: 10%, kind: drop}, " +
+		"outages: [{from: 30ms, for: 100ms}]"
+	for _, architecture := range []string{"{kind: all-reduce}",
+		"{kind: parameter-server, consistency: bsp, roles: {server: added}}"} {
+		want := run(t, load(t, sound, set(architecture, "")...), driver.Options{})
+		summary, dir := c.result(client, sound, set(architecture, disturbed)...)
+		if got := summary.Runs[0]; got.Clock != "cluster" {
+			t.Errorf("%s: %+v", architecture, got)
+		}
+		equal(t, "models of "+architecture, bits(t, want), bits(t, &driver.Report{Dir: dir}))
+		summary, _ = c.result(client, sound, set(architecture, disturbed, "detect=10ms",
+			"schedule=[{at: 30ms, node: w2, do: crash}, {at: 60ms, node: w2, do: join}, "+
+				"{at: 90ms, node: w2, do: leave}, {at: 120ms, node: w2, do: join}]")...)
+		if got := summary.Runs[0]; got.Epochs < 6 {
+			t.Errorf("%s with a node that comes and goes: %+v", architecture, got)
+		}
+	}
+}

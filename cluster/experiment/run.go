@@ -135,8 +135,10 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 		return nil, err
 	}
 	traits := at.Venue.Traits()
-	if err := checkPlace(points, traits); err != nil {
-		return nil, err
+	if traits.Here {
+		if err := affordable(points, memory()); err != nil {
+			return nil, err
+		}
 	}
 	first := points[0].Spec.Plan
 	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}

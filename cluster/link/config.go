@@ -89,9 +89,6 @@ func (c *Config) Loses() bool {
 	return c.Loss.Drop && (c.Loss.possible() || len(c.Outages) > 0 || c.Intermittent != (Intermittent{}))
 }
 
-// Disturbs reports whether messages may be lost for good, come twice or overtake each other.
-func (c *Config) Disturbs() bool { return c.Loses() || c.Reorder || c.Repeat > 0 }
-
 // within accepts least ≤ d ≤ MaxDelay for the field of that name of v.
 func within(v any, name string, d, least time.Duration) error {
 	if d < least || d > MaxDelay {

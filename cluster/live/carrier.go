@@ -39,16 +39,20 @@ var ErrGone = errors.New("the node's process is gone")
 
 // leave hands a parcel that is due over to the carrier. It counts as delivered when the carrier has
 // taken it: what becomes of it then, this world does not hear.
+//
+// Of a message in a session copies that are refused do not count: it is sent again.
 func (w *World) leave(to *node, p *door.Parcel, now time.Duration) (failed error) {
-	if p.Emulated() {
+	failure := w.config.Carrier.Send(int(to.index), p.Packet)
+	if p.Emulated() && (failure == nil || !p.InSession()) {
 		w.sent.Add(1)
 	}
-	failure := w.config.Carrier.Send(int(to.index), p.Packet)
 	if failure == nil {
 		w.Locked(func() { failed = p.Arrive(now) })
 		return failed
 	}
-	w.lost.Add(1)
+	if !p.InSession() {
+		w.lost.Add(1)
+	}
 	w.Locked(func() { failed = p.Discard() })
 	if !errors.Is(failure, ErrGone) {
 		failed = failure
@@ -132,8 +136,17 @@ func (w *World) downlink(to *node, f *wire.Frame) (due time.Duration, limited bo
 	return edge.Receive(w.clock.Now()-f.Late, wire.Size(f)), true
 }
 
-// enter hands a frame of another process to the actor that it is for.
+// enter hands a frame of another process to the actor that it is for, or to its session.
 func (n *node) enter(f *wire.Frame) {
+	if f.InSession && !n.over() {
+		n.world.admit(n, f)
+		return
+	}
+	n.accept(f)
+}
+
+// accept hands a frame of another process to the actor that it is for.
+func (n *node) accept(f *wire.Frame) {
 	l := n.life.Load()
 	switch {
 	case n.over():

@@ -154,6 +154,7 @@ func (r realm) Remove(node int, left bool) {
 		n.next = nil
 		if w.sessions != nil {
 			w.sessions.End(n.index, left)
+			w.beginSessions(n)
 		}
 	})
 	old.system.Root.Stop(old.pid)

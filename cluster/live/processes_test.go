@@ -259,7 +259,7 @@ func (c *cluster) place() (err error) {
 			Every: 1, Reduce: collective.Gradients}
 		task.Method = still(s.Values)
 	}
-	d, names := &world.Deployment{Bounded: true}, []string(nil)
+	d, names := &world.Deployment{Bounded: true, Reliable: true}, []string(nil)
 	for i := range s.Processes {
 		role := ps.RoleWorker
 		if s.Architecture == parameterServer && i == 0 {

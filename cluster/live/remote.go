@@ -166,7 +166,7 @@ func (r *remote) deliver(p *door.Parcel, late time.Duration) {
 		w.late.messages.add(late)
 	}
 	now := w.clock.Now()
-	if p.Answers() && !w.takeIn(p) {
+	if p.Answers() && !to.away && !w.takeIn(p) {
 		return
 	}
 	p.Packet.SetLate(now - p.Arrival)

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gradwire/gradwire/actors/session"
 	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/wire"
 )
 
 // courier is the world as the sessions of its nodes see it. Its methods are called under
@@ -65,8 +67,30 @@ func (w *World) takeIn(p *door.Parcel) (handOver bool) {
 	return handOver
 }
 
+// admit has the sessions take in a frame of one of theirs from another process, and hands over the
+// messages whose turn it is then.
+func (w *World) admit(n *node, f *wire.Frame) {
+	if w.sessions == nil {
+		f.Release()
+		return
+	}
+	var next []handed
+	w.Locked(func() {
+		w.sessions.Admit(w.pass(n.index, n.index), n.index, f)
+		next, w.next = w.next, nil
+	})
+	for _, h := range next {
+		w.hand(h)
+	}
+}
+
 // hand hands over a message whose edge has counted it.
 func (w *World) hand(h handed) {
+	if f := h.parcel.Frame; f != nil {
+		f.Late = w.clock.Now() - h.parcel.Arrival
+		h.to.accept(f)
+		return
+	}
 	to, p, now := h.to, h.parcel, w.clock.Now()
 	err := p.Verify()
 	switch {
@@ -83,4 +107,46 @@ func (w *World) hand(h handed) {
 	if err != nil {
 		w.fail(fmt.Errorf("%s/%s at %v: %w", to.name(), p.Target, now, err))
 	}
+}
+
+// abroad is the world as its sessions with nodes of other processes see it.
+type abroad struct{ *World }
+
+var _ door.Abroad = abroad{}
+
+func (a abroad) Away(node int32) bool { return a.nodes[node].away }
+func (a abroad) ID(node int32) string { return a.nodes[node].ID }
+
+func (a abroad) Trip(node int32) time.Duration {
+	if !a.nodes[node].away || a.config.RoundTrip == nil {
+		return 0
+	}
+	return a.config.RoundTrip(int(node))
+}
+
+// reachOut has the sessions reach the nodes of other processes.
+func (w *World) reachOut() {
+	w.sessions.Reach(abroad{w}, len(w.nodes))
+	for _, n := range w.nodes {
+		if !n.away {
+			w.beginSessions(n)
+		}
+	}
+}
+
+// beginSessions says which life of a node its sessions are of, in a world of several. It is above
+// those of the node in worlds that are gone, in each of which it has ended once for each time that
+// the schedule says so, and once more at most.
+func (w *World) beginSessions(n *node) {
+	if !w.partial {
+		return
+	}
+	most := 2
+	for i := range w.config.Deployment.Schedule {
+		if c := &w.config.Deployment.Schedule[i]; c.Node == int(n.index) && c.Ends() {
+			most++
+		}
+	}
+	before := w.config.Lives
+	w.sessions.Begin(n.index, session.Life(before*most+n.life.Load().number-before))
 }

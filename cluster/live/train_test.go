@@ -37,6 +37,8 @@ type training struct {
 	architecture train.Architecture
 	roles        []string
 	delay        link.Delay
+	edge         link.Config // but for its delay
+	reliable     bool        // sessions deliver what links disturb
 	strict       bool
 	// lead makes the coordinator.
 	lead     func(env actors.Env, control world.Control) (actor.Actor, error)
@@ -53,7 +55,8 @@ func (r *training) config() live.Config {
 	set := &datasets.Set{Name: "random", Inputs: 6, Classes: make([]string, 3)}
 	task := &train.Task{Model: model, Train: set, Test: set, Batch: 8, Method: optim.SGD{Rate: optim.Constant(0.1)},
 		Seed: 3}
-	d := &world.Deployment{Seed: 3, Strict: r.strict, Coordinate: r.lead, Observer: r.observer, Bounded: true}
+	d := &world.Deployment{Seed: 3, Strict: r.strict, Coordinate: r.lead, Observer: r.observer, Bounded: true,
+		Reliable: r.reliable}
 	var names []string
 	for i, role := range r.roles {
 		names = append(names, fmt.Sprintf("n%d", i))
@@ -78,7 +81,9 @@ func (r *training) config() live.Config {
 		})
 	}
 	network := link.New(3, append(names, actors.Coordinator))
-	network.SetDefault(link.Config{Delay: r.delay})
+	edge := r.edge
+	edge.Delay = r.delay
+	network.SetDefault(edge)
 	return live.Config{Deployment: d, Network: network, Threads: 2}
 }
 

@@ -205,11 +205,14 @@ func New(config Config) (*World, error) {
 	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, d)
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
 	w.door.Encodes = true
-	if d.Reliable && !partial {
+	if d.Reliable {
 		w.sessions = w.door.KeepSessions(courier{w})
 	}
 	for i := range w.names {
 		w.addNode(int32(i))
+	}
+	if d.Reliable && partial {
+		w.reachOut()
 	}
 	return w, nil
 }

@@ -191,7 +191,7 @@ type complaint struct {
 }
 
 // judgeConnections takes a process out of the run that another one does not hear, or that has
-// missed messages of another one because their connection had broken: it has to begin again.
+// missed messages of another one that had given it up for a time: it has to begin again.
 func (w *watchdog) judgeConnections() {
 	lives := w.party()
 	lives[w.of.process.config.Name] = 0

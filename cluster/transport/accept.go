@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/transport/lane"
 )
 
 // serve takes calls until the node closes.
@@ -144,7 +145,7 @@ func (p *peer) accept(s *socket, in *bufio.Reader, about Peer, hello *greeting, 
 	}
 	welcome := p.node.greeting(p)
 	if hello.incarnation > p.about.Incarnation {
-		welcome.received = 0
+		welcome.taken, welcome.refused = lane.Counts{}, 0
 	}
 	if s.shared != nil {
 		welcome.memory = hello.memory

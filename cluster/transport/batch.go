@@ -1,6 +1,9 @@
 package transport
 
-import "github.com/gradwire/gradwire/cluster/wire"
+import (
+	"github.com/gradwire/gradwire/cluster/transport/lane"
+	"github.com/gradwire/gradwire/cluster/wire"
+)
 
 // How many bytes are written between two looks at the urgent queue.
 const (
@@ -21,12 +24,23 @@ type batch struct {
 	beat   [recordHeader + beatSize]byte
 	header [recordHeader]byte
 	last   [recordHeader]byte
-	done   []*wire.Packet // written with this batch to their end
-	open   *wire.Packet   // a large one, of which more follows
+	ends   finished     // what this batch brings to its end
+	open   *wire.Packet // a large one, of which more follows
 
 	// Of the open packet: the tensor, and in it the byte, that goes next, and how many bytes of
 	// values are left.
 	at, offset, left int
+}
+
+// finished is what has been written to its end.
+type finished struct {
+	frames lane.Counts
+	bytes  [wire.Classes]int
+}
+
+func (f *finished) add(in int, p *wire.Packet) {
+	f.frames[in]++
+	f.bytes[p.Class] += p.Size()
 }
 
 func (b *batch) add(part []byte) {
@@ -40,7 +54,7 @@ func (b *batch) full() bool { return b.size >= b.chunk || len(b.parts) >= maxPar
 func (b *batch) whole(p *wire.Packet) {
 	putRecord(p.Head, urgentRecord, len(p.Head)-recordHeader)
 	b.add(p.Head)
-	b.done = append(b.done, p)
+	b.ends.add(lane.Urgent, p)
 }
 
 // fits reports whether a bulk packet can begin in this batch: one of several chunks
@@ -49,10 +63,12 @@ func (b *batch) fits(p *wire.Packet) bool {
 	return b.size == 0 || b.size+p.Size() <= b.chunk && len(b.parts)+1+len(p.Tensors) <= maxParts
 }
 
-// begin adds the head of a bulk packet and as many values as there is room for.
-func (b *batch) begin(p *wire.Packet) {
+// begin adds the head of a bulk packet and as many values as there is room for. With it goes how
+// many bulk frames of the peer were taken.
+func (b *batch) begin(p *wire.Packet, taken uint64) {
 	n := min(p.Values, max(0, b.chunk-len(p.Head)))
 	putRecord(p.Head, bulkRecord, len(p.Head)-recordHeader+n)
+	putRide(p.Head, uint32(taken))
 	b.add(p.Head)
 	b.open, b.at, b.offset, b.left = p, 0, 0, p.Values
 	b.values(n)
@@ -81,18 +97,15 @@ func (b *batch) values(n int) {
 		}
 	}
 	if b.left == 0 {
-		b.done, b.open = append(b.done, b.open), nil
+		b.ends.add(lane.Bulk, b.open)
+		b.open = nil
 	}
 }
 
-// written gives up what has been written, and returns how many bytes of each class that was.
-func (b *batch) written() (bytes [wire.Classes]int) {
-	for i, p := range b.done {
-		bytes[p.Class] += p.Size()
-		p.Release()
-		b.done[i] = nil
-	}
+// written forgets what has been written, and returns what that has brought to its end.
+func (b *batch) written() (ends finished) {
+	ends, b.ends = b.ends, finished{}
 	clear(b.parts)
-	b.done, b.parts, b.size = b.done[:0], b.parts[:0], 0
-	return bytes
+	b.parts, b.size = b.parts[:0], 0
+	return ends
 }

@@ -76,15 +76,18 @@ func (p *peer) call(broken bool) (over bool) {
 	defer p.mu.Unlock()
 	p.calling = nil
 	if err == nil && !p.settled() && p.accepting == 0 {
-		if about.Incarnation >= p.about.Incarnation {
+		switch {
+		case about.Incarnation < p.about.Incarnation:
+			err = errors.New("an earlier incarnation answers")
+		case hello.known != p.about.Incarnation || hello.taken != p.got:
+			err = errors.New("another connection came and went meanwhile")
+		default:
 			p.meet(about, &welcome, false)
 			err = p.install(s, in, true)
 			if err == nil {
 				p.dialing = false
 				return true
 			}
-		} else {
-			err = errors.New("an earlier incarnation answers")
 		}
 	}
 	if s != nil {
@@ -102,7 +105,7 @@ func (p *peer) call(broken bool) (over bool) {
 // settled reports whether calling is over, and takes note if it is.
 func (p *peer) settled() bool {
 	over := p.conn != nil || p.removed || p.state == Down || p.node.stop.Err() != nil || p.node.closing.Load() &&
-		p.waiting() == 0
+		!p.unsent()
 	if over {
 		p.dialing = false
 	}
@@ -112,8 +115,8 @@ func (p *peer) settled() bool {
 // greeting is what this node says to a peer.
 func (n *Node) greeting(p *peer) greeting {
 	return greeting{
-		incarnation: n.config.Incarnation, serial: p.serial, received: p.before.handled,
-		name: n.config.Name, target: p.name, address: n.config.Advertise,
+		incarnation: n.config.Incarnation, serial: p.serial, known: p.about.Incarnation, taken: p.got,
+		refused: p.refusals, name: n.config.Name, target: p.name, address: n.config.Advertise,
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/cluster/transport/lane"
 )
 
 // socket is a connection of TCP, with TLS on top or without, or the memory in its place.
@@ -87,7 +87,6 @@ const readAhead = 16 << 10
 type conn struct {
 	peer     *peer
 	from     Peer
-	serial   uint64
 	socket   *socket
 	mine     bool // called by this side
 	medium   medium
@@ -103,17 +102,22 @@ type conn struct {
 	reason   error // set before closed is closed
 	done     chan struct{}
 
-	// Guarded by the peer's lock. Of the frames whose writing has begun, begun in all, the
-	// peer is known to have handled acked; acked <= begun.
-	begun, acked                       uint64
+	// Guarded by the peer's lock.
 	beatDue, farewellDue, farewellSent bool
 	last                               beat      // the last one that has arrived
 	lastAt                             time.Time // when
 	seen                               int64     // bytes received at the keeper's last look
 
 	bytesOut atomic.Int64
+	before   uint64 // frames of the peer's incarnation that were handled on other connections
 	handled  atomic.Uint64
-	busy     atomic.Bool // the handler is at work
+	took     [lane.Lanes]atomic.Uint64 // of the peer's incarnation
+	refusals uint64                    // frames of this connection that were refused; of the reader
+	// The bytes received when the peer was told last, under the peer's lock; those when the reader
+	// looked last, and how many frames it has taken since it had that told.
+	toldBytes, looked int64
+	owed              int
+	busy              atomic.Bool // the handler is at work
 }
 
 // newConn begins to use a socket, which stays the caller's if there is an error.
@@ -170,13 +174,13 @@ func (c *conn) run(in *bufio.Reader) {
 	case <-c.handover:
 	}
 	// From here on the token is held for good.
-	freed := c.batch.written()
+	ends := c.batch.written()
+	ends.frames = lane.Counts{} // that they were written says nothing any longer
 	if p := c.batch.open; p != nil {
-		freed[p.Class] += p.Size()
-		p.Release()
+		ends.bytes[p.Class] += p.Size()
 	}
 	c.medium.release()
-	c.peer.ended(c, freed)
+	c.peer.ended(c, ends)
 	close(c.done)
 }
 
@@ -184,13 +188,17 @@ func (c *conn) run(in *bufio.Reader) {
 func (c *conn) receive(in *bufio.Reader) error {
 	p := c.peer
 	s := &stream{in: in, tensors: p.node.config.Tensors, posted: p.node.config.Posted,
-		limit: p.node.config.Limits.Frame}
+		rode: func(taken uint32) error { return p.rode(c, taken) }, limit: p.node.config.Limits.Frame}
 	defer s.close()
 	for {
 		a, err := s.read()
 		if err != nil {
 			if errors.Is(err, ErrBad) {
 				p.bad.Add(1)
+			}
+			if a.kind == urgentRecord || a.kind == bulkRecord {
+				c.took[laneOf(a.kind)].Add(1)
+				c.refusals++
 			}
 			return err
 		}
@@ -202,12 +210,19 @@ func (c *conn) receive(in *bufio.Reader) error {
 		case farewellRecord:
 			return c.farewell()
 		default:
-			c.busy.Store(true)
-			p.node.config.Receive(c.from, a.frame)
-			c.handled.Add(1)
-			c.busy.Store(false)
+			c.take(a)
 		}
 	}
+}
+
+// take has a frame handled that has been read to its end.
+func (c *conn) take(a arrival) {
+	c.took[laneOf(a.kind)].Add(1)
+	c.busy.Store(true)
+	c.peer.node.config.Receive(c.from, a.frame)
+	c.handled.Add(1)
+	c.busy.Store(false)
+	c.owe()
 }
 
 // farewell answers a peer that has sent its last frame: with a last heartbeat, which
@@ -254,9 +269,9 @@ func (p *peer) pump(c *conn) {
 			c.handover <- struct{}{}
 			return
 		}
-		freed := c.finish()
+		ends := c.finish()
 		p.mu.Lock()
-		p.free(freed)
+		p.free(ends)
 	}
 	p.mu.Unlock()
 	c.handover <- struct{}{}
@@ -279,17 +294,23 @@ func (c *conn) fill() bool {
 		h := c.nextBeat()
 		h.put(b.beat[recordHeader:])
 		b.add(b.beat[:])
+		c.toldBytes = c.socket.counted.bytes.Load()
 	}
 	for p.urgent.Len() > 0 && !b.full() {
-		c.begun++
-		b.whole(p.take(&p.urgent))
+		packet := p.take(&p.urgent)
+		p.kept[lane.Urgent].Push(packet)
+		b.whole(packet)
 	}
 	if b.open != nil && !b.full() {
 		b.goOn()
 	}
-	for b.open == nil && p.bulk.Len() > 0 && !b.full() && b.fits(p.bulk.Front()) {
-		c.begun++
-		b.begin(p.take(&p.bulk))
+	most := maxKept * p.node.config.Limits.QueueBytes
+	for b.open == nil && p.bulk.Len() > 0 && !b.full() && b.fits(p.bulk.Front()) &&
+		p.kept[lane.Bulk].Fits(p.bulk.Front(), most) {
+		packet := p.take(&p.bulk)
+		p.kept[lane.Bulk].Push(packet)
+		b.begin(packet, c.took[lane.Bulk].Load())
+		c.toldBytes = c.socket.counted.bytes.Load()
 	}
 	if c.farewellDue && b.open == nil && p.waiting() == 0 {
 		c.farewellSent = true
@@ -338,8 +359,8 @@ func (c *conn) seal() error {
 	return nil
 }
 
-// finish gives back what a batch that is written has held, and tells how much that was.
-func (c *conn) finish() [wire.Classes]int {
+// finish gives back what a batch that is written has held, and tells what came to its end.
+func (c *conn) finish() finished {
 	c.rest = nil
 	if c.cipher != nil {
 		c.socket.sealed.put(c.cipher)
@@ -386,9 +407,9 @@ func (c *conn) drain() error {
 // token back, and reports false.
 func (c *conn) next() (bool, error) {
 	p := c.peer
-	freed := c.finish()
+	ends := c.finish()
 	p.mu.Lock()
-	p.free(freed)
+	p.free(ends)
 	if !c.fill() {
 		c.token <- struct{}{}
 		p.mu.Unlock()

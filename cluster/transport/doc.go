@@ -18,6 +18,9 @@
 //     only.
 //   - A message that the queue has taken is handled at most once, in the queue's order. It counts
 //     as delivered when its receiver says so, otherwise as lost. PeerStats adds up at any time.
+//   - A message is kept until its receiver has read all of it. Connections may break at any byte:
+//     the next one to the same incarnation begins with the first message that was not read. What
+//     the receiver has read, it says in what it sends anyway, and by itself after each MiB.
 //   - Two processes of one machine and one user share memory (Linux): a ring of bytes for each
 //     direction. It is not encrypted, also where TLS has proved who the other is. The caller offers
 //     it on a Unix socket, to who is of its user and says the secret that its greeting told. Where
@@ -41,10 +44,11 @@
 //
 // # What does not hold
 //
-// Messages under way when a connection breaks are lost and counted, not repeated: actors that need
-// them repeat them. A node of the cluster is trusted as its certificate says. It may send any frame
-// to any actor, and fill the receiver's pool up to its bound with tensors of as many lengths as it
-// likes. Strangers who open 64 connections at a time keep other callers out while they do, but do
-// not disturb existing connections. Programs of the same user that may trace a process can read and
-// change what it shares; a process that shares memory can keep the other's goroutine waiting.
+// Messages for a peer that goes down or restarts are lost and counted. A message crosses on one
+// connection or not at all: one that takes longer than connections last never arrives. A node of
+// the cluster is trusted as its certificate says. It may send any frame to any actor, and fill the
+// receiver's pool up to its bound with tensors of as many lengths as it likes. Strangers who open
+// 64 connections at a time keep other callers out while they do, but do not disturb existing
+// connections. Programs of the same user that may trace a process can read and change what it
+// shares; a process that shares memory can keep the other's goroutine waiting.
 package transport

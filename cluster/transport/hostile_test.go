@@ -16,6 +16,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
 )
 
 // dial returns a bare connection on which nothing has been said.
@@ -95,8 +96,8 @@ func TestCallerOfAnotherNameThanItsCertificateIsRefused(t *testing.T) {
 
 // hello writes a greeting independently of the code under test.
 func hello(name, target string, incarnation, attempt uint64) []byte {
-	body := append([]byte("GWcn"), 3)
-	for _, v := range []uint64{incarnation, attempt, 0, 0} {
+	body := append([]byte("GWcn"), 4)
+	for _, v := range []uint64{incarnation, attempt, 0, 0, 0, 0, 0} {
 		body = binary.LittleEndian.AppendUint64(body, v)
 	}
 	for _, s := range []string{name, target, "", "", ""} {
@@ -121,16 +122,30 @@ func TestBadFramesEndTheConnectionAndAreCounted(t *testing.T) {
 	record := func(kind byte, length uint32, body ...byte) []byte {
 		return append(binary.LittleEndian.AppendUint32([]byte{kind, 0, 0, 0}, length), body...)
 	}
+	beat := func(counts ...byte) []byte {
+		body := make([]byte, 24)
+		for i, n := range counts {
+			body[8*i] = n
+		}
+		return body
+	}
+	frame, err := wire.AppendHead(nil, chunk(0))
+	if err != nil {
+		t.Fatal(err)
+	}
 	b := start(t, "b", 1, nil)
 	for i, bytes := range [][]byte{
 		record(0, 0), record(99, 1, 1), {6, 1, 0, 0, 1, 0, 0, 0},
-		record(6, 4, 1, 2, 3, 4),                      // values of no frame
-		record(6, 1<<31),                              // longer than any frame
-		record(4, 1<<30),                              // longer than any head
-		record(5, 20, make([]byte, 20)...),            // no prefix
-		record(1, 10, make([]byte, 10)...),            // a second greeting
-		record(7, 32, append(make([]byte, 24), 9)...), // cut below
-		append(record(7, 32), append(make([]byte, 24), 9, 0, 0, 0, 0, 0, 0, 0)...), // nine handled, none sent
+		record(6, 4, 1, 2, 3, 4),                                  // values of no frame
+		record(6, 1<<31),                                          // longer than any frame
+		record(4, 1<<30),                                          // longer than any head
+		record(5, 20, make([]byte, 20)...),                        // no prefix
+		record(1, 10, make([]byte, 10)...),                        // a second greeting
+		record(7, 48, append(make([]byte, 24), 9)...),             // cut below
+		record(7, 48, append(make([]byte, 24), beat(9)...)...),    // nine handled, none sent
+		record(7, 48, append(make([]byte, 24), beat(0, 9)...)...), // nine urgent ones taken
+		record(7, 48, append(make([]byte, 24), beat(0, 0, 9)...)...),
+		append([]byte{5, 9, 0, 0, byte(len(frame)), 0, 0, 0}, frame...), // the same with a good frame
 		append(record(5, 1<<29), "GW\x01\x01\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"...),
 	} {
 		before := b.stats("z").BadFrames
@@ -146,6 +161,9 @@ func TestBadFramesEndTheConnectionAndAreCounted(t *testing.T) {
 		}
 		ends(t, c)
 		until(t, "it is counted", func() bool { return b.stats("z").BadFrames == before+1 })
+	}
+	if b.handled.Load() > 0 {
+		t.Error("a bad frame was handled")
 	}
 	works(t, start(t, "a", 1, nil), b)
 }

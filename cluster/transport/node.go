@@ -149,8 +149,8 @@ type Config struct {
 //
 // A message is handled by its receiver at most once, and in the order of sending within
 // its class: urgent are system messages and control messages without tensors, bulk all others.
-// What a connection had under way when it broke is lost, what waited for it is sent on the
-// next one to the same incarnation. Every message that Send took is
+// What a connection had under way when it broke, and the peer has not read, is sent again on the
+// next one to the same incarnation, and so is what waited. Every message that Send took is
 // counted as delivered, when the peer says that it was handled, or as lost.
 type Node struct {
 	config   Config
@@ -475,7 +475,7 @@ func (n *Node) quiet() bool {
 			p.pump(c)
 			continue
 		}
-		quiet = quiet && (!p.dialing || p.waiting() == 0)
+		quiet = quiet && (!p.dialing || !p.unsent())
 		p.mu.Unlock()
 	}
 	return quiet

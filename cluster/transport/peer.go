@@ -11,6 +11,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/queue"
+	"github.com/gradwire/gradwire/cluster/transport/lane"
 	"github.com/gradwire/gradwire/cluster/wire"
 )
 
@@ -74,25 +75,29 @@ type peer struct {
 	accepting int                // calls of the peer that are being decided
 	attempt   uint64             // the peer's latest call
 	serial    uint64             // counts connections
-	before    ended              // the connection before this one
 	heard     time.Time
 
-	// sent = delivered + conn.acked + lost + what waits or is not acknowledged
+	// Of this incarnation of the peer: what it may not have, how many frames it is known to have
+	// handled or refused, and how many it has refused; and of its own, as of the end of the last
+	// connection, how many were taken, and how many of these refused.
+	kept           [lane.Lanes]lane.Kept
+	acked, refused uint64
+	got            lane.Counts
+	refusals       uint64
+
+	// sent = delivered + lost + what waits, or is begun and not acked
 	sent, delivered, lost uint64
 	received, connections uint64
 	trip                  time.Duration
 }
 
-// ended is what is remembered of a connection.
-type ended struct {
-	serial  uint64
-	acked   uint64 // frames that the peer was known to have handled
-	open    uint64 // frames beyond these, which count as lost
-	handled uint64 // frames that this side has handled
-}
-
 // waiting is how many frames wait in the queues.
 func (p *peer) waiting() int { return p.urgent.Len() + p.bulk.Len() }
+
+// unsent reports whether frames wait for a connection.
+func (p *peer) unsent() bool {
+	return p.waiting() > 0 || p.kept[lane.Urgent].Len()+p.kept[lane.Bulk].Len() > 0
+}
 
 // send queues a packet and writes it, if nobody writes yet. It waits for room as long as the
 // limits say, if it is patient. The packet stays with the caller if there is an error.
@@ -187,10 +192,15 @@ func (p *peer) take(q *queue.Ring[*wire.Packet]) *wire.Packet {
 	return packet
 }
 
-// free makes room for others.
-func (p *peer) free(bytes [wire.Classes]int) {
-	for i, n := range bytes {
+// free makes room for others: something has been written.
+func (p *peer) free(ends finished) {
+	for i, n := range ends.bytes {
 		p.held[i] -= n
+	}
+	for i, n := range ends.frames {
+		if k := &p.kept[i]; n > 0 {
+			k.Wrote(n)
+		}
 	}
 	p.wake()
 }
@@ -203,7 +213,7 @@ func (p *peer) wake() {
 	}
 }
 
-// drop loses what waits.
+// drop loses what waits, and what was under way if there is no connection any longer.
 func (p *peer) drop() {
 	for _, q := range []*queue.Ring[*wire.Packet]{&p.urgent, &p.bulk} {
 		for ; q.Len() > 0; p.lost++ {
@@ -211,6 +221,9 @@ func (p *peer) drop() {
 			p.held[packet.Class] -= packet.Size()
 			packet.Release()
 		}
+	}
+	if p.conn == nil {
+		p.loseKept()
 	}
 	p.wake()
 }
@@ -236,8 +249,9 @@ func (p *peer) down(reason error) {
 }
 
 // meet takes note of what a peer has said of itself. What waited for an earlier
-// incarnation is lost. There is no connection. Where the peer says that it can be called
-// counts where Connect has not told, or told of an earlier incarnation.
+// incarnation is lost; to the same one goes what it has not taken. There is no connection. Where
+// the peer says that it can be called counts where Connect has not told, or told of an earlier
+// incarnation.
 func (p *peer) meet(about Peer, g *greeting, called bool) {
 	if g.address != "" && (p.address == "" || called && about.Incarnation > p.about.Incarnation &&
 		p.about.Incarnation != 0) {
@@ -246,13 +260,14 @@ func (p *peer) meet(about Peer, g *greeting, called bool) {
 	if p.about.Incarnation != 0 && about.Incarnation > p.about.Incarnation {
 		p.drop()
 		p.turn(Down, ErrRestarted)
-		p.before, p.attempt = ended{}, 0
+		p.kept, p.acked, p.refused = [lane.Lanes]lane.Kept{}, 0, 0
+		p.got, p.refusals, p.attempt = lane.Counts{}, 0, 0
 	}
 	p.about = about
-	if b := &p.before; g.serial == b.serial && g.received > b.acked {
-		arrived := min(g.received-b.acked, b.open)
-		p.delivered, p.lost = p.delivered+arrived, p.lost-arrived
-		b.acked, b.open = b.acked+arrived, b.open-arrived
+	if g.known == p.node.config.Incarnation {
+		p.resume(g.taken, g.refused)
+	} else {
+		p.restart(lane.Counts{}, 0)
 	}
 	p.serial = max(p.serial, g.serial) + 1
 }
@@ -263,7 +278,10 @@ func (p *peer) install(s *socket, in *bufio.Reader, mine bool) error {
 	if err != nil {
 		return err
 	}
-	c.from, c.serial = p.about, p.serial
+	c.from, c.before = p.about, p.got.Sum()
+	for i, n := range p.got {
+		c.took[i].Store(n)
+	}
 	c.farewellDue = p.node.closing.Load()
 	p.conn, p.heard = c, time.Now()
 	p.connections++
@@ -273,17 +291,17 @@ func (p *peer) install(s *socket, in *bufio.Reader, mine bool) error {
 }
 
 // ended takes note of the end of the connection, once all its goroutines have ended.
-func (p *peer) ended(c *conn, freed [wire.Classes]int) {
+func (p *peer) ended(c *conn, ends finished) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free(freed)
+	p.free(ends)
 	p.conn = nil
-	p.before = ended{serial: c.serial, acked: c.acked, open: c.begun - c.acked, handled: c.handled.Load()}
-	p.delivered += c.acked
+	p.got, p.refusals = c.taken(), p.refusals+c.refusals
 	p.received += c.handled.Load()
-	p.lost += c.begun - c.acked
 	switch {
-	case p.state == Down, p.node.closing.Load(), p.accepting > 0:
+	case p.state == Down, p.node.closing.Load():
+		p.loseKept()
+	case p.accepting > 0:
 	case errors.Is(c.reason, ErrLeft):
 		p.down(ErrLeft)
 	default:
@@ -293,7 +311,7 @@ func (p *peer) ended(c *conn, freed [wire.Classes]int) {
 
 // nextBeat is the heartbeat that is sent now.
 func (c *conn) nextBeat() beat {
-	b := beat{sent: int64(time.Since(c.peer.node.began)), received: c.handled.Load()}
+	b := beat{sent: int64(time.Since(c.peer.node.began)), handled: c.before + c.handled.Load(), taken: c.taken()}
 	if c.last.sent != 0 {
 		b.echo, b.held = c.last.sent, int64(time.Since(c.lastAt))
 	}
@@ -304,13 +322,18 @@ func (c *conn) nextBeat() beat {
 func (p *peer) hear(c *conn, b beat) error {
 	now := time.Now()
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if b.received < c.acked || b.received > c.begun {
-		p.bad.Add(1)
-		return bad("heartbeat says that %d frames were handled, %d were before and %d sent", b.received, c.acked,
-			c.begun)
+	err := p.acknowledge(b.taken)
+	if err == nil && (b.handled < p.acked || b.handled > b.taken.Sum()) {
+		err = bad("heartbeat says that %d frames were handled, %d were before and %d taken", b.handled, p.acked,
+			b.taken.Sum())
 	}
-	c.acked, c.last, c.lastAt = b.received, b, now
+	if err != nil {
+		p.bad.Add(1)
+		p.mu.Unlock()
+		return err
+	}
+	p.delivered += b.handled - p.acked
+	p.acked, c.last, c.lastAt = b.handled, b, now
 	if trip := now.Sub(p.node.began) - time.Duration(b.echo) - time.Duration(b.held); b.echo > 0 && b.held >= 0 &&
 		trip > 0 && trip < now.Sub(p.node.began) {
 		if p.trip == 0 {
@@ -318,5 +341,6 @@ func (p *peer) hear(c *conn, b beat) error {
 		}
 		p.trip += (trip - p.trip) / 8
 	}
+	p.goOn(c)
 	return nil
 }

@@ -6,11 +6,14 @@ import (
 	"fmt"
 
 	"github.com/gradwire/gradwire/cluster/naming"
+	"github.com/gradwire/gradwire/cluster/transport/lane"
 	"github.com/gradwire/gradwire/cluster/wire"
 )
 
 // A connection carries records: a byte that says what it is, three that are zero, the
-// length of the body (uint32), and the body. All numbers are little-endian.
+// length of the body (uint32), and the body. All numbers are little-endian. In the record with
+// which a bulk frame begins the three bytes are the lower ones of how many such frames of the other
+// side were taken.
 //
 // A frame without tensors is one record. The values of the tensors of a large
 // frame are spread over several, between which whole urgent frames and
@@ -26,7 +29,7 @@ const (
 	farewellRecord = 8 // the sender has sent its last frame
 
 	recordHeader = wire.Headroom
-	beatSize     = 32
+	beatSize     = 48
 	// maxGreeting bounds the body of what is read before a peer is trusted.
 	maxGreeting = 1 << 10
 )
@@ -43,10 +46,14 @@ func putRecord(b []byte, kind byte, length int) {
 	binary.LittleEndian.PutUint32(b[4:], uint32(length))
 }
 
+// putRide and ride are what goes with the first record of a bulk frame.
+func putRide(b []byte, taken uint32) { b[1], b[2], b[3] = byte(taken), byte(taken>>8), byte(taken>>16) }
+func ride(b []byte) uint32           { return uint32(b[1]) | uint32(b[2])<<8 | uint32(b[3])<<16 }
+
 // record reads a header. The length is within the limits of its kind.
 func record(b []byte) (kind byte, length int, err error) {
 	kind, length = b[0], int(binary.LittleEndian.Uint32(b[4:]))
-	if b[1] != 0 || b[2] != 0 || b[3] != 0 {
+	if kind != bulkRecord && ride(b) != 0 {
 		return 0, 0, bad("reserved bytes of a record are not zero")
 	}
 	low, high := 0, 0
@@ -73,44 +80,50 @@ func record(b []byte) (kind byte, length int, err error) {
 
 // beat is what a heartbeat says. Instants are nanoseconds on the clock of their node.
 type beat struct {
-	sent     int64  // when this one was sent
-	echo     int64  // when the last one that has arrived had been sent; 0 before the first
-	held     int64  // for how long that one has been held
-	received uint64 // how many frames of this connection have been handled
+	sent    int64       // when this one was sent
+	echo    int64       // when the last one that has arrived had been sent; 0 before the first
+	held    int64       // for how long that one has been held
+	handled uint64      // how many frames of the peer's incarnation have been handled
+	taken   lane.Counts // how many have been read
 }
 
 func (h *beat) put(b []byte) {
-	for i, v := range [...]uint64{uint64(h.sent), uint64(h.echo), uint64(h.held), h.received} {
+	for i, v := range [...]uint64{uint64(h.sent), uint64(h.echo), uint64(h.held), h.handled,
+		h.taken[lane.Urgent], h.taken[lane.Bulk]} {
 		binary.LittleEndian.PutUint64(b[8*i:], v)
 	}
 }
 
 func getBeat(b []byte) beat {
 	v := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	return beat{sent: int64(v(0)), echo: int64(v(1)), held: int64(v(2)), received: v(3)}
+	return beat{sent: int64(v(0)), echo: int64(v(1)), held: int64(v(2)), handled: v(3),
+		taken: lane.Counts{lane.Urgent: v(4), lane.Bulk: v(5)}}
 }
 
 // greeting is what a hello and a welcome say.
 type greeting struct {
-	incarnation uint64 // of who sends it
-	attempt     uint64 // counts the calls of a process
-	serial      uint64 // counts the connections of a pair: the last one known
-	received    uint64 // how many frames of that one have been handled
-	name        string // who sends it
-	target      string // whom it is for
-	address     string // where who sends it can be called; empty if nowhere
-	ends        string // of the connection, as its caller sees them
-	memory      string // where memory to share is offered, or was taken; empty if there is none
+	incarnation uint64      // of who sends it
+	attempt     uint64      // counts the calls of a process
+	serial      uint64      // counts the connections of a pair: the last one known
+	known       uint64      // the incarnation of the other one that is known; 0 if none is
+	taken       lane.Counts // how many frames of that one have been taken
+	refused     uint64      // how many of these could not be handled
+	name        string      // who sends it
+	target      string      // whom it is for
+	address     string      // where who sends it can be called; empty if nowhere
+	ends        string      // of the connection, as its caller sees them
+	memory      string      // where memory to share is offered, or was taken; empty if there is none
 }
 
 const (
 	greetingMagic   = "GWcn"
-	greetingVersion = 3
+	greetingVersion = 4
 )
 
 func (g *greeting) append(b []byte) []byte {
 	b = append(append(b, greetingMagic...), greetingVersion)
-	for _, v := range [...]uint64{g.incarnation, g.attempt, g.serial, g.received} {
+	for _, v := range [...]uint64{g.incarnation, g.attempt, g.serial, g.known, g.taken[lane.Urgent],
+		g.taken[lane.Bulk], g.refused} {
 		b = binary.LittleEndian.AppendUint64(b, v)
 	}
 	for _, s := range [...]string{g.name, g.target, g.address, g.ends, g.memory} {
@@ -120,7 +133,7 @@ func (g *greeting) append(b []byte) []byte {
 }
 
 func getGreeting(b []byte) (g greeting, err error) {
-	const fixed = len(greetingMagic) + 1 + 4*8
+	const fixed = len(greetingMagic) + 1 + 7*8
 	if len(b) < fixed || string(b[:len(greetingMagic)]) != greetingMagic {
 		return g, bad("no greeting of a node")
 	}
@@ -128,7 +141,8 @@ func getGreeting(b []byte) (g greeting, err error) {
 		return g, bad("version %d of the greeting, accepted is %d", v, greetingVersion)
 	}
 	b = b[len(greetingMagic)+1:]
-	for _, v := range [...]*uint64{&g.incarnation, &g.attempt, &g.serial, &g.received} {
+	for _, v := range [...]*uint64{&g.incarnation, &g.attempt, &g.serial, &g.known, &g.taken[lane.Urgent],
+		&g.taken[lane.Bulk], &g.refused} {
 		*v, b = binary.LittleEndian.Uint64(b), b[8:]
 	}
 	for _, s := range [...]*string{&g.name, &g.target, &g.address, &g.ends, &g.memory} {

@@ -17,14 +17,13 @@ type PeerStats struct {
 	Sent uint64
 	// Delivered counts those that the peer has handled, as of its last heartbeat.
 	Delivered uint64
-	// Lost counts those that waited for a peer that went down, and those under way when a
-	// connection broke. The latter count less if the peer says on the next connection that
-	// they did arrive.
+	// Lost counts those that waited for a peer that went down, or were under way and it had not
+	// said that they were handled.
 	Lost uint64
 	// Waiting counts those in the queue, WaitingBytes their bytes and those being written.
 	Waiting      uint64
 	WaitingBytes int
-	// Unacknowledged counts those that are under way.
+	// Unacknowledged counts those that are under way, or were when a connection broke.
 	Unacknowledged uint64
 	// Received counts the messages of the peer that were handled.
 	Received uint64
@@ -63,9 +62,8 @@ func (p *peer) stats() PeerStats {
 	for _, n := range p.held {
 		s.WaitingBytes += n
 	}
+	s.Unacknowledged = p.begun() - p.acked
 	if c := p.conn; c != nil {
-		s.Delivered += c.acked
-		s.Unacknowledged = c.begun - c.acked
 		s.Received += c.handled.Load()
 		s.Shared = c.socket.shared != nil
 	}

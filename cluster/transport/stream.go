@@ -19,6 +19,7 @@ type stream struct {
 	in      *bufio.Reader
 	tensors *protos.TensorPool
 	posted  func(f *wire.Frame, tensor, values int) *protos.Tensor // may be nil
+	rode    func(taken uint32) error                               // see peer.rode; may be nil
 	limit   int                                                    // bytes of values of a frame
 
 	heads   wire.Decoder
@@ -43,7 +44,8 @@ type arrival struct {
 }
 
 // read returns the next arrival. The error wraps ErrBad, wire's errors included, if the
-// fault is in the bytes, and is the connection's otherwise.
+// fault is in the bytes, and is the connection's otherwise. If a frame is at fault, the kind says
+// which: it would be so on any connection.
 func (s *stream) read() (arrival, error) {
 	for {
 		header, err := s.in.Peek(recordHeader)
@@ -54,6 +56,7 @@ func (s *stream) read() (arrival, error) {
 		if err != nil {
 			return arrival{}, err
 		}
+		taken := ride(header)
 		s.in.Discard(recordHeader) //nolint:errcheck // these bytes are in the buffer
 		switch kind {
 		case beatRecord:
@@ -68,11 +71,17 @@ func (s *stream) read() (arrival, error) {
 			}
 			return arrival{kind: kind}, nil
 		case urgentRecord, bulkRecord:
+			if err := s.tell(kind, taken); err != nil {
+				return arrival{}, err
+			}
 			err = s.begin(kind, length)
 		case moreRecord:
 			err = s.more(length)
 		default:
 			err = bad("record of kind %d behind the greeting", kind)
+		}
+		if err != nil && kind != moreRecord && errors.Is(err, ErrBad) {
+			return arrival{kind: kind}, err
 		}
 		if err != nil {
 			return arrival{}, err
@@ -109,6 +118,15 @@ func (s *stream) take(n int) ([]byte, error) {
 	b := s.scratch[:n]
 	_, err := io.ReadFull(s.in, b)
 	return b, cut(err, true)
+}
+
+// tell tells what came with the first record of a bulk frame, before there is memory for its
+// values: what has become free may serve.
+func (s *stream) tell(kind byte, taken uint32) error {
+	if kind == urgentRecord || s.rode == nil {
+		return nil
+	}
+	return s.rode(taken)
 }
 
 func (s *stream) begin(kind byte, length int) error {

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/cluster/transport/lane"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -34,7 +35,7 @@ func written(t testing.TB, frames ...*wire.Frame) (stream []byte) {
 		if p.Class == wire.Urgent {
 			b.whole(p)
 		} else {
-			b.begin(p)
+			b.begin(p, 0)
 		}
 		for {
 			for _, part := range b.parts {
@@ -232,7 +233,8 @@ func FuzzStream(f *testing.F) {
 
 // FuzzGreeting reads hostile greetings.
 func FuzzGreeting(f *testing.F) {
-	g := greeting{incarnation: 1, attempt: 2, serial: 3, received: 4, name: "a", target: "b", address: "c:1"}
+	g := greeting{incarnation: 1, attempt: 2, serial: 3, known: 5, taken: lane.Counts{4, 6}, refused: 7,
+		name: "a", target: "b", address: "c:1"}
 	f.Add(g.append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		g, err := getGreeting(b)

@@ -5,14 +5,15 @@
 //
 //	0   'G' 'W'              magic
 //	2   version              3
-//	3   kind                 User, System or Control
+//	3   kind                 User, System or Control, or 7: User, in a session
 //	4   length of the head   uint32
 //	8   number of tensors    uint16
 //	10  lateness             uint16, in microseconds
 //	12  run                  uint64, tells the runs of one connection apart
-//	20  head: the length of each tensor (uint32, in values); then target id,
-//	    sender address, sender id and the name of the protobuf type, each a uvarint
-//	    length and its bytes; then the protobuf message, to the end of the head
+//	20  head: in a session its header, of 24 bytes; then the length of each tensor
+//	    (uint32, in values); then target id, sender address, sender id and the name
+//	    of the protobuf type, each a uvarint length and its bytes; then the protobuf
+//	    message, to the end of the head
 //	…   the values of the tensors, float32, one tensor after the other
 //
 // All numbers are little-endian.
@@ -32,6 +33,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/gradwire/gradwire/actors/session"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -102,6 +104,9 @@ type Frame struct {
 	Head proto.Message
 	// Tensors ride beside it.
 	Tensors []*protos.Tensor
+	// InSession says that Session is there, which is for User frames only.
+	InSession bool
+	Session   session.Header
 }
 
 // Release gives up the frame's references to its tensors. Code that drops a frame must call it.
@@ -136,7 +141,11 @@ func Measure(f *Frame) (int, error) {
 
 func headSize(f *Frame) int {
 	name := f.Head.ProtoReflect().Descriptor().FullName()
-	return 4*len(f.Tensors) + protowire.SizeBytes(len(f.Target)) + protowire.SizeBytes(len(f.SenderAddress)) +
+	size := 4 * len(f.Tensors)
+	if f.InSession {
+		size += session.HeaderSize
+	}
+	return size + protowire.SizeBytes(len(f.Target)) + protowire.SizeBytes(len(f.SenderAddress)) +
 		protowire.SizeBytes(len(f.SenderID)) + protowire.SizeBytes(len(name)) + proto.Size(f.Head)
 }
 
@@ -150,10 +159,18 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 		return b, err
 	}
 	start := len(b)
-	b = append(b, 'G', 'W', version, byte(f.Kind), 0, 0, 0, 0)
+	kind, err := f.kind()
+	if err != nil {
+		return b, err
+	}
+	b = append(b, 'G', 'W', version, kind, 0, 0, 0, 0)
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.Tensors)))
 	b = binary.LittleEndian.AppendUint16(b, lateness(f.Late))
 	b = binary.LittleEndian.AppendUint64(b, f.Run)
+	if f.InSession {
+		b = append(b, make([]byte, session.HeaderSize)...)
+		putSession(b[start+PrefixSize:], &f.Session)
+	}
 	for _, t := range f.Tensors {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(t.Data)))
 	}
@@ -161,7 +178,7 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	for _, s := range [...]string{f.Target, f.SenderAddress, f.SenderID, name} {
 		b = protowire.AppendString(b, s)
 	}
-	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, f.Head)
+	b, err = proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, f.Head)
 	if err != nil {
 		return b[:start], fmt.Errorf("wire: encode %s: %w", name, err)
 	}
@@ -171,6 +188,20 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 	}
 	binary.LittleEndian.PutUint32(b[start+4:], uint32(n))
 	return b, nil
+}
+
+// kind is the frame's kind as it stands in its prefix.
+func (f *Frame) kind() (byte, error) {
+	if !f.InSession {
+		return byte(f.Kind), nil
+	}
+	if f.Kind != User {
+		return 0, fmt.Errorf("wire: frame kind %d in a session, accepted is %d", f.Kind, User)
+	}
+	if err := checkSession(&f.Session); err != nil {
+		return 0, fmt.Errorf("wire: %w", err)
+	}
+	return inSession, nil
 }
 
 // lateness is how a frame tells that it is late.
@@ -203,6 +234,8 @@ type Prefix struct {
 	Late    time.Duration
 	Head    int
 	Tensors int
+	// InSession says that the head begins with a session's header.
+	InSession bool
 }
 
 // DecodePrefix reads the fixed part of a frame from the first PrefixSize bytes of b.
@@ -216,6 +249,9 @@ func DecodePrefix(b []byte) (Prefix, error) {
 		Tensors: int(binary.LittleEndian.Uint16(b[8:])),
 		Late:    time.Duration(binary.LittleEndian.Uint16(b[10:])) * time.Microsecond,
 		Run:     binary.LittleEndian.Uint64(b[12:]),
+	}
+	if p.InSession = p.Kind == inSession; p.InSession {
+		p.Kind = User
 	}
 	switch err := p.Kind.check(); {
 	case b[0] != 'G' || b[1] != 'W':
@@ -267,24 +303,35 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", PrefixSize+len(b),
 			len(b), p.Head)
 	}
-	lengths, err := decodeLengths(d.lengths[:0], p, b)
+	f := Frame{Kind: p.Kind, Run: p.Run, Late: p.Late, InSession: p.InSession}
+	offset := PrefixSize // of b
+	if p.InSession {
+		var err error
+		if f.Session, err = getSession(b); err != nil {
+			return Frame{}, nil, err
+		}
+		if f.Session.Alone && p.Tensors > 0 {
+			return Frame{}, nil, fmt.Errorf("wire: offset %d: an acknowledgement alone with %d tensors", offset,
+				p.Tensors)
+		}
+		b, offset = b[session.HeaderSize:], offset+session.HeaderSize
+	}
+	lengths, err := decodeLengths(d.lengths[:0], p, b, offset)
 	if err != nil {
 		return Frame{}, nil, err
 	}
 	d.lengths = lengths
 	n := &d.last
-	if b = b[4*p.Tensors:]; n.kind == nil || !bytes.HasPrefix(b, n.bytes) {
-		if err := d.read(n, b, PrefixSize+4*p.Tensors); err != nil {
+	b, offset = b[4*p.Tensors:], offset+4*p.Tensors
+	if n.kind == nil || !bytes.HasPrefix(b, n.bytes) {
+		if err := d.read(n, b, offset); err != nil {
 			return Frame{}, nil, err
 		}
 	}
-	f := Frame{
-		Kind: p.Kind, Run: p.Run, Late: p.Late, Target: n.target, SenderAddress: n.senderAddress, SenderID: n.senderID,
-		Head: n.kind.New().Interface(),
-	}
+	f.Target, f.SenderAddress, f.SenderID = n.target, n.senderAddress, n.senderID
+	f.Head = n.kind.New().Interface()
 	if err := proto.Unmarshal(b[len(n.bytes):], f.Head); err != nil {
-		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", PrefixSize+4*p.Tensors+len(n.bytes),
-			n.message, err)
+		return Frame{}, nil, fmt.Errorf("wire: offset %d: decode %s: %w", offset+len(n.bytes), n.message, err)
 	}
 	if f.Kind != System && f.Kind != KindOf(f.Head) {
 		return Frame{}, nil, fmt.Errorf("wire: offset 0: kind %d of a frame with %s, accepted is %d", f.Kind,
@@ -343,18 +390,19 @@ func (d *Decoder) kind(name string) (protoreflect.MessageType, error) {
 	return kind, err
 }
 
-// decodeLengths reads the lengths of the tensors, before anything is allocated for them.
-func decodeLengths(lengths []int, p Prefix, head []byte) ([]int, error) {
+// decodeLengths reads the lengths of the tensors, which stand at an offset of the frame, before
+// anything is allocated for them.
+func decodeLengths(lengths []int, p Prefix, head []byte, offset int) ([]int, error) {
 	if len(head) < 4*p.Tensors {
 		return nil, fmt.Errorf("wire: offset %d: head of %d bytes ends inside the lengths of %d tensors",
-			PrefixSize+len(head), p.Head, p.Tensors)
+			offset+len(head), p.Head, p.Tensors)
 	}
 	lengths = slices.Grow(lengths, p.Tensors)[:p.Tensors]
 	total := 0
 	for i := range lengths {
 		lengths[i] = int(binary.LittleEndian.Uint32(head[4*i:]))
 		if total += lengths[i]; total > MaxValues {
-			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", PrefixSize+4*i, MaxValues,
+			return nil, fmt.Errorf("wire: offset %d: more than %d values in a frame: %w", offset+4*i, MaxValues,
 				ErrTooLarge)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/gradwire/gradwire/actors/session"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -40,7 +41,8 @@ func encode(t testing.TB, f *wire.Frame) []byte {
 
 // equal compares frames bit by bit, so that a NaN equals itself.
 func equal(f, g *wire.Frame) bool {
-	if f.Kind != g.Kind || f.Run != g.Run || f.Late != g.Late || f.Target != g.Target ||
+	if f.Kind != g.Kind || f.InSession != g.InSession || f.Session != g.Session ||
+		f.Run != g.Run || f.Late != g.Late || f.Target != g.Target ||
 		f.SenderAddress != g.SenderAddress || f.SenderID != g.SenderID ||
 		!proto.Equal(f.Head, g.Head) || len(f.Tensors) != len(g.Tensors) {
 		return false
@@ -79,6 +81,9 @@ func frames() *rapid.Generator[*wire.Frame] {
 			}).Draw(t, "head"),
 		}
 		f.Kind = rapid.SampledFrom([]wire.Kind{wire.KindOf(f.Head), wire.System}).Draw(t, "kind")
+		if f.Kind == wire.User && rapid.Bool().Draw(t, "in session") {
+			f.InSession, f.Session = true, headers().Draw(t, "session")
+		}
 		for _, bits := range rapid.SliceOfN(rapid.SliceOfN(rapid.Uint32(), 0, 20), 0, 5).Draw(t, "tensors") {
 			v := protos.NewTensor(make([]float32, len(bits)))
 			for i, b := range bits {
@@ -330,6 +335,10 @@ func FuzzDecode(f *testing.F) {
 	f.Add(encode(f, &wire.Frame{Kind: wire.System, Target: "a/b", Head: &actor.Watch{Watcher: actor.NewPID("x", "y")}}))
 	f.Add(encode(f, &wire.Frame{Kind: wire.User, Head: &protos.Chunk{Index: 1},
 		Tensors: []*protos.Tensor{protos.NewTensor(nil)}}))
+	f.Add(encode(f, inSession()))
+	ack := wire.Acknowledgement("b/actor", session.Header{Node: 1, Answers: true, Alone: true,
+		Ack: session.Ack{Next: 7, Seen: 1}})
+	f.Add(encode(f, &ack))
 	f.Add([]byte("GW\x03\x01\xff\xff\xff\xff\xff\xff\x00\x00"))
 	f.Add([]byte("GW\x03\x01\x04\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\x0f"))
 	f.Fuzz(func(t *testing.T, b []byte) {

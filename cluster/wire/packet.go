@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gradwire/gradwire/actors/session"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -83,6 +84,9 @@ func (p *Packet) Size() int { return len(p.Head) + p.Values }
 func (p *Packet) SetLate(late time.Duration) {
 	binary.LittleEndian.PutUint16(p.Head[Headroom+10:], lateness(late))
 }
+
+// SetSession says what the header of a frame in a session is.
+func (p *Packet) SetSession(h *session.Header) { putSession(p.Head[Headroom+PrefixSize:], h) }
 
 // SetRun says which run the frame is of.
 func (p *Packet) SetRun(run uint64) { binary.LittleEndian.PutUint64(p.Head[Headroom+12:], run) }

@@ -77,7 +77,7 @@ var table = map[string]string{
 	"cluster/topology":      "cluster/plan/field cluster/link/lines cluster/link/portable",
 	"cluster/link/rate":     "cluster/plan/field cluster/link/lines",
 	"cluster/link/lines":    "",
-	"cluster/wire":          "protos" + protobuf + xxhash,
+	"cluster/wire":          "actors/session protos" + protobuf + xxhash,
 	"cluster/door": "actors actors/session cluster/wire cluster/link github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue":            "",
@@ -87,14 +87,15 @@ var table = map[string]string{
 		"cluster/wire" + mailbox + message + xxhash,
 	"cluster/sim/simtest": "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" +
 		mailbox + message,
-	"cluster/live": "actors actors/world cluster/live/rt cluster/door cluster/link cluster/queue cluster/wire" +
-		mailbox + message,
-	"cluster/live/rt": "cluster/queue golang.org/x/sys/unix",
-	"cluster/mesh":    "actors/world cluster/live cluster/transport cluster/wire" + message,
-	"cluster/refusal": "",
-	"cluster/request": "cluster/refusal cluster/identity cluster/plan/... cluster/wire" + message,
-	"cluster/transport": "cluster/queue cluster/wire cluster/identity cluster/naming golang.org/x/sys/unix" +
-		message,
+	"cluster/live": "actors actors/session actors/world cluster/live/rt cluster/door cluster/link cluster/queue " +
+		"cluster/wire" + mailbox + message,
+	"cluster/live/rt":        "cluster/queue golang.org/x/sys/unix",
+	"cluster/mesh":           "actors/world cluster/live cluster/transport cluster/wire" + message,
+	"cluster/refusal":        "",
+	"cluster/request":        "cluster/refusal cluster/identity cluster/plan/... cluster/wire" + message,
+	"cluster/transport/lane": "cluster/queue cluster/wire",
+	"cluster/transport": "cluster/queue cluster/transport/lane cluster/wire cluster/identity cluster/naming " +
+		"golang.org/x/sys/unix" + message,
 	"cluster/membership":    "cluster/identity cluster/naming github.com/hashicorp/memberlist",
 	"cluster/identity":      "cluster/naming",
 	"cluster/naming":        "",
