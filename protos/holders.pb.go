@@ -37,12 +37,10 @@ type HeldPlan struct {
 	// Runs in all, and the target accuracy; 0 if there is none.
 	Total  int32   `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
 	Target float64 `protobuf:"fixed64,7,opt,name=target,proto3" json:"target,omitempty"`
-	// Folder of its record, within the process's folder of records.
+	// Folder of its record, within the folder of records of the process that carries it out.
 	Folder string `protobuf:"bytes,8,opt,name=folder,proto3" json:"folder,omitempty"`
-	// It has begun.
-	Begun bool `protobuf:"varint,9,opt,name=begun,proto3" json:"begun,omitempty"`
 	// The processes that hold it, the one that it was submitted to first.
-	Holders       []string `protobuf:"bytes,10,rep,name=holders,proto3" json:"holders,omitempty"`
+	Holders       []string `protobuf:"bytes,9,rep,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -131,13 +129,6 @@ func (x *HeldPlan) GetFolder() string {
 		return x.Folder
 	}
 	return ""
-}
-
-func (x *HeldPlan) GetBegun() bool {
-	if x != nil {
-		return x.Begun
-	}
-	return false
 }
 
 func (x *HeldPlan) GetHolders() []string {
@@ -240,7 +231,7 @@ type LeaseAnswer struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Granted bool                   `protobuf:"varint,2,opt,name=granted,proto3" json:"granted,omitempty"`
-	// The latest promise.
+	// The latest promise; 0 if the submission is not known.
 	Term  uint64 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`
 	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
 	// That of the question.
@@ -414,16 +405,18 @@ func (x *LeaseAnswers) GetAnswers() []*LeaseAnswer {
 }
 
 // CopyHead begins a copy of a submission's record, from the process that carries it out to one that holds it.
-// Behind it comes a tar archive of files, unless the submission has ended; the answer is a CopyAnswer.
+// The answer is a CopyAnswer. If it has no error, and the submission has not ended, a tar archive of files follows,
+// and another CopyAnswer.
 type CopyHead struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the sender.
 	From string    `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
 	Ask  *LeaseAsk `protobuf:"bytes,2,opt,name=ask,proto3" json:"ask,omitempty"`
-	// The plan, there if the copy is to be made anew: the archive then has all files.
 	Plan *HeldPlan `protobuf:"bytes,3,opt,name=plan,proto3" json:"plan,omitempty"`
+	// The copy is to be made anew: the archive has all files.
+	Whole bool `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`
 	// It has ended, and need not be held any longer.
-	Ended         bool `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
+	Ended         bool `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -479,6 +472,13 @@ func (x *CopyHead) GetPlan() *HeldPlan {
 	return nil
 }
 
+func (x *CopyHead) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
+}
+
 func (x *CopyHead) GetEnded() bool {
 	if x != nil {
 		return x.Ended
@@ -490,7 +490,7 @@ func (x *CopyHead) GetEnded() bool {
 type CopyAnswer struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Answer *LeaseAnswer           `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
-	// Why the files were not taken; empty if they were.
+	// Why the files are not, or were not, taken; empty if they are.
 	Error         string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -544,7 +544,7 @@ var File_protos_holders_proto protoreflect.FileDescriptor
 
 const file_protos_holders_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/holders.proto\x12\bgradwire\x1a\x14protos/cluster.proto\"\xf8\x01\n" +
+	"\x14protos/holders.proto\x12\bgradwire\x1a\x14protos/cluster.proto\"\xe2\x01\n" +
 	"\bHeldPlan\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x122\n" +
 	"\tsubmitted\x18\x02 \x01(\v2\x14.gradwire.SubmitPlanR\tsubmitted\x12\x12\n" +
@@ -553,10 +553,8 @@ const file_protos_holders_proto_rawDesc = "" +
 	"\x02at\x18\x05 \x01(\x03R\x02at\x12\x14\n" +
 	"\x05total\x18\x06 \x01(\x05R\x05total\x12\x16\n" +
 	"\x06target\x18\a \x01(\x01R\x06target\x12\x16\n" +
-	"\x06folder\x18\b \x01(\tR\x06folder\x12\x14\n" +
-	"\x05begun\x18\t \x01(\bR\x05begun\x12\x18\n" +
-	"\aholders\x18\n" +
-	" \x03(\tR\aholders\"\xae\x01\n" +
+	"\x06folder\x18\b \x01(\tR\x06folder\x12\x18\n" +
+	"\aholders\x18\t \x03(\tR\aholders\"\xae\x01\n" +
 	"\bLeaseAsk\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12!\n" +
@@ -574,12 +572,13 @@ const file_protos_holders_proto_rawDesc = "" +
 	"\tLeaseAsks\x12&\n" +
 	"\x04asks\x18\x01 \x03(\v2\x12.gradwire.LeaseAskR\x04asks\"?\n" +
 	"\fLeaseAnswers\x12/\n" +
-	"\aanswers\x18\x01 \x03(\v2\x15.gradwire.LeaseAnswerR\aanswers\"\x82\x01\n" +
+	"\aanswers\x18\x01 \x03(\v2\x15.gradwire.LeaseAnswerR\aanswers\"\x98\x01\n" +
 	"\bCopyHead\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12$\n" +
 	"\x03ask\x18\x02 \x01(\v2\x12.gradwire.LeaseAskR\x03ask\x12&\n" +
 	"\x04plan\x18\x03 \x01(\v2\x12.gradwire.HeldPlanR\x04plan\x12\x14\n" +
-	"\x05ended\x18\x04 \x01(\bR\x05ended\"Q\n" +
+	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x14\n" +
+	"\x05ended\x18\x05 \x01(\bR\x05ended\"Q\n" +
 	"\n" +
 	"CopyAnswer\x12-\n" +
 	"\x06answer\x18\x01 \x01(\v2\x15.gradwire.LeaseAnswerR\x06answer\x12\x14\n" +

@@ -199,6 +199,9 @@ func writeStatus(w io.Writer, s *driver.Submission) {
 		fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n",
 			s.Process, s.Away.Format(time.DateTime), s.Why)
 	}
+	if len(s.Holders) > 0 {
+		fmt.Fprintf(w, "held by\t%s\n", strings.Join(s.Holders, ", "))
+	}
 	if s.Error != "" {
 		fmt.Fprintf(w, "because\t%s\n", s.Error)
 	}
@@ -356,7 +359,8 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, con *console) error {
 		}
 	}
 	return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-		id, err := c.Submit(ctx, p, driver.SubmitOptions{Place: f.place})
+		note := func(text string) { fmt.Fprintln(con.notes(), text) }
+		id, err := c.Submit(ctx, p, driver.SubmitOptions{Place: f.place, Note: note})
 		if err != nil {
 			return err
 		}

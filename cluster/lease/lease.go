@@ -101,6 +101,9 @@ func (m *Member) Version() Version { return m.version }
 // SetVersion takes note of what the member has from now on.
 func (m *Member) SetVersion(v Version) { m.version = v }
 
+// Until returns when the latest grant that this member has given is over, or was.
+func (m *Member) Until() time.Duration { return m.until }
+
 // Expired reports whether no grant lasts that this member has given.
 func (m *Member) Expired(now time.Duration) bool { return now >= m.until }
 

@@ -75,7 +75,7 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
 	// it is asked to.
 	reserved := v.process.residents.Reserved(ctx)
-	where, err := assign(s.Point.Spec.Plan, v.rules, v.process.members.View().Members, reserved)
+	where, err := assign(s.Point.Spec.Plan, v.rules, v.process.present(), reserved)
 	if err != nil {
 		return nil, err
 	}
