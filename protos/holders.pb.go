@@ -236,7 +236,7 @@ type LeaseAnswer struct {
 	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
 	// That of the question.
 	Sent int64 `protobuf:"varint,5,opt,name=sent,proto3" json:"sent,omitempty"`
-	// The submission has ended.
+	// The submission has ended: owner has brought it to its end.
 	Ended         bool `protobuf:"varint,6,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -326,8 +326,9 @@ func submitCommand(con *console) *cobra.Command {
 		Use:   "submit PLAN",
 		Short: "Run a plan on a cluster",
 		Long: `Submit a plan to a cluster, show how far it is, and copy its record when it has ended. The
-submission belongs to the cluster: it goes on if this command ends, for whatever reason; status, logs
-and fetch find it, and stop ends it. A node of the plan lives on the process of its name, else on one
+submission belongs to the cluster: it goes on if this command ends, for whatever reason, and, where
+three processes hold it, if the one that carries it out dies; status, logs and fetch find it, and
+stop ends it. A node of the plan lives on the process of its name, else on one
 with its role, else on the process with the fewest nodes per core; --place puts it elsewhere.
 The exit code is 0 if all is done, 1 if a run failed or the submission was stopped, 2 for bad input,
 3 if all ran to their end but a run is degraded, and 75 if the cluster cannot take it now but perhaps

@@ -408,7 +408,8 @@ func (c *Client) find(ctx context.Context, id string) (address string, found Sub
 	return address, found, nil
 }
 
-// keeper returns a run, and the address of the process that keeps it, which is there. A process that is gone is waited for while another one may take over from it.
+// keeper returns a run, and the address of the process that keeps it, which is there. A process
+// that is gone is waited for while another one may take over from it.
 func (c *Client) keeper(ctx context.Context, id string) (address string, s Submission, err error) {
 	for began := time.Now(); ; {
 		address, s, err = c.find(ctx, id)

@@ -213,9 +213,12 @@ func (s *Service) Take(conn net.Conn, from string) {
 		})()
 		in := bufio.NewReaderSize(lively{conn}, 64<<10)
 		head := &protos.CopyHead{}
-		if err := request.Read(in, head); err != nil || from != "" && head.From != from ||
-			head.Ask.GetId() == "" || head.Ask.Id != head.Plan.GetId() {
-			s.config.Log("a copy of process %s cannot be read: %v", from, err)
+		err := request.Read(in, head)
+		if err == nil {
+			err = check(head, from)
+		}
+		if err != nil {
+			s.config.Log("a copy that process %s sends: %v", cmp.Or(from, head.From), err)
 			return
 		}
 		if err := s.take(conn, in, head); err != nil {
@@ -227,8 +230,27 @@ func (s *Service) Take(conn net.Conn, from string) {
 	}
 }
 
-// take carries out what a copy's head says. It answers twice: whether it wants the files, and whether
-// it has them.
+// check returns an error for a head that no process has sent that calls itself so.
+func check(head *protos.CopyHead, from string) error {
+	id, folder := head.Plan.GetId(), head.Plan.GetFolder()
+	switch {
+	case from != "" && head.From != from:
+		return fmt.Errorf("it says that it is process %.40q", head.From)
+	case id == "" || !single(id) || head.Ask.GetId() != id:
+		return fmt.Errorf("it is about submissions %.40q and %.40q", id, head.Ask.GetId())
+	case !head.Ended && !single(folder):
+		return fmt.Errorf("folder %.80q", folder)
+	}
+	return nil
+}
+
+// single reports whether a name is one of a folder or a file within another folder.
+func single(name string) bool {
+	return name == filepath.Base(name) && filepath.IsLocal(name) && name != "."
+}
+
+// take carries out what a copy's head says. It answers twice: whether it wants the files, and
+// whether it has them.
 func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) error {
 	h, answer := s.enter(head)
 	if h == nil {
@@ -294,8 +316,8 @@ func (s *Service) enter(head *protos.CopyHead) (*holding, *protos.CopyAnswer) {
 	case !s.ready:
 		return nil, &protos.CopyAnswer{Error: "its process has just begun"}
 	case known && h.ended:
-		if a, b := h.member.Promise().Owner, head.From; !head.Ended || a != b {
-			return refused("it has ended, at process " + a)
+		if !head.Ended || h.by != head.From {
+			return refused("it has ended, at process " + h.by)
 		}
 		return nil, &protos.CopyAnswer{}
 	case known && h.busy:
@@ -318,10 +340,14 @@ func (s *Service) enter(head *protos.CopyHead) (*holding, *protos.CopyAnswer) {
 	case h.duty != nil:
 		return nil, &protos.CopyAnswer{Answer: answer, Error: "it is still carried out here"}
 	case known && h.folder != s.copyName(head.Plan.Id): // of an earlier life
-		s.giveUp(h, head.From, head.Ended)
+		by := ""
+		if head.Ended {
+			by = head.From
+		}
+		s.giveUp(h, head.From, by)
 		return nil, &protos.CopyAnswer{Answer: answer, Error: "it is being changed"}
 	case head.Ended:
-		s.forget(h)
+		s.forget(h, head.From)
 		return nil, &protos.CopyAnswer{Answer: answer}
 	}
 	h.busy = true

@@ -1,8 +1,8 @@
-// Package holders keeps what a submission needs at three processes, so that it survives the one that
-// carries it out. The plan is there before the submission is acknowledged, and each finished run
-// before it counts. The three have a lease on it, see package lease: who owns the lease carries the
-// submission out. When the owner's process is gone, as far as another holder can see, that one asks
-// for the lease as soon as it has run out, and goes on from the last finished run.
+// Package holders keeps what a submission needs at three processes, so that it survives the one
+// that carries it out. The plan is there before the submission is acknowledged, and each finished
+// run before it counts. The three have a lease on it, see package lease: who owns the lease carries
+// the submission out. When the owner's process is gone, as far as another holder can see, that one
+// asks for the lease as soon as it has run out, and goes on from the last finished run.
 //
 // A process that is silent, as one that is paused, is not gone: it is waited for as runs wait for
 // it, and goes on. Nothing that it finishes counts before it has the lease again and another holder
@@ -97,6 +97,7 @@ type holding struct {
 	life   uint64           // of the owner
 	folder string           // of the copy or the record, within the process's folder of records
 	ended  bool
+	by     string        // which process has brought it to its end
 	kept   lease.Promise // that is on the disk
 
 	duty     *duty         // nil unless this process carries it out
@@ -154,8 +155,8 @@ func (d *duty) change() {
 	d.changed = make(chan struct{})
 }
 
-// rank orders the processes of the cluster for a submission, by rendezvous hashing (D. Thaler and C.
-// Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions on
+// rank orders the processes of the cluster for a submission, by rendezvous hashing (D. Thaler and
+// C. Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions on
 // Networking 6, 1998).
 func rank(id string, names []string) []string {
 	weight := func(name string) uint64 { return xxhash.Sum64String(id + "\x00" + name) }
@@ -319,7 +320,11 @@ func (s *Service) End(ctx context.Context, id string) error {
 func (s *Service) reach(ctx context.Context, id string, ends bool) error {
 	s.mu.Lock()
 	h := s.all[id]
-	if h == nil || h.duty == nil {
+	switch {
+	case h != nil && h.ended && ends && h.by == s.config.Process:
+		s.mu.Unlock()
+		return nil
+	case h == nil || h.duty == nil || h.ended:
 		s.mu.Unlock()
 		return ErrElsewhere
 	}
@@ -332,7 +337,7 @@ func (s *Service) reach(ctx context.Context, id string, ends bool) error {
 		wanted, lost, changed := h.member.Version(), d.lost, d.changed
 		there := h.member.Owns(s.now()) && d.has(wanted, ends)
 		if there && ends {
-			s.forget(h)
+			s.forget(h, s.config.Process)
 		}
 		s.mu.Unlock()
 		switch {

@@ -25,7 +25,8 @@ type note struct {
 	// Version says what is in Folder, within the folder of records.
 	Version lease.Version `json:"version"`
 	Folder  string        `json:"folder"`
-	Ended   bool          `json:"ended,omitempty"`
+	// EndedBy is the process that has brought it to its end; empty as long as none has.
+	EndedBy string `json:"ended_by,omitempty"`
 	// Plan is a protos.HeldPlan.
 	Plan []byte `json:"plan"`
 }
@@ -42,7 +43,7 @@ func (s *Service) notePath(id string) string {
 
 // keep writes a holding to the disk, and reports whether it is there; s.mu is held.
 func (s *Service) keep(h *holding) bool {
-	n := note{Promise: h.member.Promise(), Life: h.life, Version: h.member.Version(), Folder: h.folder, Ended: h.ended}
+	n := note{Promise: h.member.Promise(), Life: h.life, Version: h.member.Version(), Folder: h.folder, EndedBy: h.by}
 	var err error
 	if n.Plan, err = proto.Marshal(h.plan); err == nil {
 		var text []byte
@@ -65,14 +66,15 @@ func (s *Service) keptPromise(h *holding) bool {
 	return h.folder == "" || h.kept == h.member.Promise() || s.keep(h)
 }
 
-// forget takes note that a submission has ended; a copy is removed; s.mu is held.
-func (s *Service) forget(h *holding) {
+// forget takes note that a process has brought a submission to its end; a copy is removed; s.mu is
+// held.
+func (s *Service) forget(h *holding, by string) {
 	if h.folder == s.copyName(h.plan.Id) {
 		if err := os.RemoveAll(filepath.Join(s.config.Out, h.folder)); err != nil {
 			s.config.Log("copy of submission %s: %v", h.plan.Id, err)
 		}
 	}
-	h.ended = true
+	h.ended, h.by = true, by
 	h.plan = &protos.HeldPlan{Id: h.plan.Id, At: h.plan.At, Holders: h.plan.Holders}
 	s.keep(h)
 	var ended []*holding
@@ -133,6 +135,12 @@ func (s *Service) Remember() {
 	if err != nil {
 		s.config.Log("%v", err)
 	}
+	halves, _ := filepath.Glob(filepath.Join(s.config.Out, s.notes(), "*.partial")) // the same error
+	for _, path := range halves {
+		if err := os.RemoveAll(path); err != nil {
+			s.config.Log("%v", err)
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ready = true
@@ -160,7 +168,7 @@ func (s *Service) load(path string) error {
 	if !filepath.IsLocal(n.Folder) || plan.Id+".json" != filepath.Base(path) {
 		return fmt.Errorf("it is about submission %.40q in folder %.80q", plan.Id, n.Folder)
 	}
-	if !n.Ended && s.missing(n.Folder) {
+	if n.EndedBy == "" && s.missing(n.Folder) {
 		if s.missing(s.copyName(plan.Id)) {
 			n.Version = lease.Version{}
 		} else if err := s.rename(s.copyName(plan.Id), n.Folder); err != nil {
@@ -168,7 +176,7 @@ func (s *Service) load(path string) error {
 		}
 	}
 	h := s.newHolding(plan, n.Folder, n.Promise, n.Version)
-	h.life, h.ended = n.Life, n.Ended
+	h.life, h.by, h.ended = n.Life, n.EndedBy, n.EndedBy != ""
 	s.all[plan.Id] = h
 	return nil
 }

@@ -60,7 +60,7 @@ func (s *Service) judge(h *holding, now time.Duration) {
 		if owner == s.config.Process {
 			owner = "" // the name of the next one has not come here yet
 		}
-		s.giveUp(h, owner, false)
+		s.giveUp(h, owner, "")
 	case h.duty == nil && m.Leads():
 		s.takeOver(h)
 	case m.Claims():
@@ -119,9 +119,9 @@ func (s *Service) takeOver(h *holding) {
 	s.supply(d)
 }
 
-// giveUp makes the record of a submission that another process carries out, or has to its end, a
-// copy; s.mu is held.
-func (s *Service) giveUp(h *holding, to string, ended bool) {
+// giveUp makes the record of a submission that another process carries out a copy, and forgets it
+// if that one, or yet another, has brought it to its end; s.mu is held.
+func (s *Service) giveUp(h *holding, to, ended string) {
 	h.busy = true
 	if h.duty != nil {
 		h.duty.lost = true
@@ -133,8 +133,8 @@ func (s *Service) giveUp(h *holding, to string, ended bool) {
 		defer s.mu.Unlock()
 		h.busy, h.duty = false, nil
 		s.makeCopy(h)
-		if ended {
-			s.forget(h)
+		if ended != "" {
+			s.forget(h, ended)
 		}
 	})
 }
@@ -197,7 +197,10 @@ func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.Le
 		answer.Granted = v.Granted && s.keptPromise(h)
 	}
 	p := h.member.Promise()
-	answer.Term, answer.Owner, answer.Ended = p.Term, p.Owner, h.ended
+	answer.Term, answer.Owner = p.Term, p.Owner
+	if h.ended {
+		answer.Ended, answer.Owner = true, h.by
+	}
 	return answer
 }
 
@@ -237,8 +240,8 @@ func (s *Service) heardEnd(h *holding, a *protos.LeaseAnswer) {
 	case h.busy || h.duty != nil && a.Owner == s.config.Process:
 		return
 	case a.Owner == s.config.Process: // an earlier life of it
-		s.forget(h)
+		s.forget(h, a.Owner)
 		return
 	}
-	s.giveUp(h, a.Owner, true)
+	s.giveUp(h, a.Owner, a.Owner)
 }

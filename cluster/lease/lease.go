@@ -194,8 +194,8 @@ func (m *Member) giveUp(now time.Duration) {
 // Claims reports whether the member is a candidate, or the owner.
 func (m *Member) Claims() bool { return m.claims }
 
-// Leads reports whether the member has become the owner, and has not heard of a later one. Its lease
-// may have run out nevertheless.
+// Leads reports whether the member has become the owner, and has not heard of a later one. Its
+// lease may have run out nevertheless.
 func (m *Member) Leads() bool { return m.won }
 
 // Owns reports whether the member is the owner at this instant: nobody else is.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/holders"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/membership"
@@ -51,8 +53,8 @@ func (p *process) present() []membership.Member {
 // isGone reports whether a life of another process has ended, as far as is known here.
 func (p *process) isGone(name string, incarnation uint64) bool {
 	peer, known := p.node.Peer(name)
-	switch {
-	case known && peer.Peer.Incarnation != 0 && peer.Peer.Incarnation != incarnation, known && peer.State == transport.Down:
+	switch life := peer.Peer.Incarnation; {
+	case known && (peer.State == transport.Down || life != 0 && life != incarnation):
 		return true
 	case known && peer.State != transport.Unknown:
 		return false
@@ -89,8 +91,27 @@ func (p *process) takeCopy(conn net.Conn, from transport.Peer) {
 	p.holders.Take(conn, name)
 }
 
-// submissionBits is where those bits of a run's number begin that tell the submission. The others are
-// larger for a later conductor.
+// awaitPlaces is conductor for a submission whose process has gone: nodes may have to live there,
+// and it may come back.
+func (v *venue) awaitPlaces(ctx context.Context, s *experiment.Stage) (c *conductor, err error) {
+	const pause = time.Second
+	for waited := time.Duration(0); ; waited += pause {
+		if c, err = v.conductor(ctx, s); err == nil || waited >= v.process.config.Absence {
+			return c, err
+		}
+		if waited == 0 {
+			v.submission.Log("waits for a place for each node: %v", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// submissionBits is where those bits of a run's number begin that tell the submission. The others
+// are larger for a later conductor.
 const submissionBits = 32
 
 // supersede ends what an earlier conductor began of the submission that the next run is of, and

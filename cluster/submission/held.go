@@ -188,6 +188,13 @@ func (q *Queue) Adopt(p *protos.HeldPlan, term uint64) bool {
 	return true
 }
 
+// Succeeds reports whether another process has carried the submission out before this one.
+func (s *Submission) Succeeds() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs >= 2*runsOfTerm
+}
+
 // insert has a submission wait before those that were submitted later.
 func (q *Queue) insert(s *Submission) {
 	q.mu.Lock()
