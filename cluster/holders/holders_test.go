@@ -378,6 +378,45 @@ func TestProcessThatComesBackGoesOnIfNobodyHas(t *testing.T) {
 	})
 }
 
+// The process dies between the others' note that the submission has ended and its own.
+func TestProcessThatHasEndedASubmissionKeepsItsRecord(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		a := c.at("a")
+		a.submit("1")
+		path := filepath.Join(a.out(), ".held-a", "1.json")
+		note, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		only := func(name string) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			clear(c.cut)
+			for _, other := range []string{"b", "c"} {
+				c.cut[[2]string{"a", other}] = other != name
+			}
+		}
+		only("b")
+		a.done["1"] = true
+		if err := a.End(t.Context(), "1"); err != nil || !c.at("c").Holds("1") {
+			t.Fatal(err)
+		}
+		c.kill("a")
+		if err := os.WriteFile(path, note, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second) // in which c wants to go on, and hears that there is nothing to do
+		only("c")
+		a = c.start("a")
+		time.Sleep(10 * time.Second)
+		if !a.done["1"] || a.Holds("1") || c.at("c").Holds("1") || c.at("c").adopted > 0 {
+			t.Errorf("a has ended it: %v; held by a: %v, c: %v", a.done["1"], a.Holds("1"), c.at("c").Holds("1"))
+		}
+	})
+}
+
 func TestCopyGoesNowhereElse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCluster(t, 1, "a", "b", "c")
