@@ -3,15 +3,18 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
@@ -24,23 +27,24 @@ architecture: {kind: gossip}
 nodes: [{name: peer, count: 3, compute: {step: 10ms}}]
 evaluate: {every: 200ms}
 stop: {time: 1s}
-repeats: 6
 `
 
 // succession is a cluster in which a submission is followed whose process is then killed.
 type succession struct {
 	*site
 	id        string
+	runs      int
 	following *program
 	heard     *heard
 }
 
-// beginSeveral submits the plan to process a, and returns when a run of it has finished.
-func beginSeveral(t *testing.T, names ...string) *succession {
+// beginSeveral submits the plan to process a.
+func beginSeveral(t *testing.T, runs int, names ...string) *succession {
 	t.Helper()
-	s := &succession{site: settle(t, names...)}
+	s := &succession{site: settle(t, names...), runs: runs}
 	s.write("plan.yaml", shortRuns)
-	s.following = s.program(s.flags("submit", "plan.yaml", "--join", s.addresses()["a"], "--out", "fetched")...)
+	s.following = s.program(s.flags("submit", "plan.yaml", "--join", s.addresses()["a"], "--out", "fetched",
+		"--repeats", fmt.Sprint(runs))...)
 	s.heard = listen(t, s.following)
 	s.await("submission", s.heard.has("submission "))
 	s.id = strings.TrimPrefix(s.heard.find("submission "), "submission ")
@@ -100,7 +104,7 @@ func (s *succession) whole() {
 	if code := status.ExitStatus(); code != cli.ExitDone && (code != cli.ExitDegraded || !onlyLate(s.t, dir)) {
 		s.t.Errorf("the command ended with %v", status)
 	}
-	if !summary.Complete || len(summary.Runs) != 6 {
+	if !summary.Complete || len(summary.Runs) != s.runs {
 		s.t.Errorf("%d runs of %d, complete: %v", len(summary.Runs), summary.RunsPlanned, summary.Complete)
 	}
 	log := s.must("logs", s.id)
@@ -108,10 +112,10 @@ func (s *succession) whole() {
 	if at := strings.LastIndex(log, "goes on at process"); at >= 0 {
 		made = log[at:]
 		_, kept, _ = strings.Cut(made, ", with ")
-		kept, _, _ = strings.Cut(kept, " of 6 runs finished")
+		kept, _, _ = strings.Cut(kept, " of ")
 	}
-	if n := strings.Count(made, " done: seed "); fmt.Sprint(6-n) != kept {
-		s.t.Errorf("%q of 6 runs were there, and %d were made\n%s", kept, n, log)
+	if n := strings.Count(made, " done: seed "); fmt.Sprint(s.runs-n) != kept {
+		s.t.Errorf("%q of %d runs were there, and %d were made\n%s", kept, s.runs, n, log)
 	}
 	if list := s.must("submissions"); strings.Count(list, s.id) != 1 {
 		s.t.Errorf("the submission is listed more than once:\n%s", list)
@@ -122,7 +126,7 @@ func TestSubmissionSurvivesTheProcessThatCarriesItOut(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
-	s := beginSeveral(t, "a", "b", "c")
+	s := beginSeveral(t, 6, "a", "b", "c")
 	s.await("finished run", func() bool { return s.status(s.id).Done > 0 })
 	to, took := s.survive("a")
 	t.Logf("process %s goes on after %v", to, took.Round(time.Millisecond))
@@ -154,9 +158,9 @@ func TestSubmissionSurvivesTheProcessThatCarriesItOut(t *testing.T) {
 
 func TestSubmissionSurvivesAtAnyInstant(t *testing.T) {
 	lengthy(t)
-	for i := range 5 {
+	for i := range 10 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			s := beginSeveral(t, "a", "b", "c", "d")
+			s := beginSeveral(t, 6, "a", "b", "c", "d")
 			time.Sleep(time.Duration(rand.Int64N(int64(6 * time.Second)))) //nolint:gosec // any instant will do
 			if now := s.status(s.id); now.Over() {
 				t.Skip("it was over already")
@@ -165,5 +169,50 @@ func TestSubmissionSurvivesAtAnyInstant(t *testing.T) {
 			t.Logf("a run began %v after the kill", took.Round(time.Millisecond))
 			s.whole()
 		})
+	}
+}
+
+func TestSubmissionWhoseProcessIsKilledFiveTimesEndsWithOneRecord(t *testing.T) {
+	lengthy(t)
+	s := beginSeveral(t, 24, "a", "b", "c", "d")
+	at := "a"
+	for range 5 {
+		done := s.status(s.id).Done
+		s.await("finished run", func() bool { return s.status(s.id).Done > done })
+		to, took := s.survive(at)
+		t.Logf("%s is killed, and %s begins a run after %v", at, to, took.Round(time.Millisecond))
+		s.start(at)
+		at = to
+	}
+	s.whole()
+	s.await("one record", func() bool {
+		records, err := filepath.Glob(s.path("records-*/plan-*"))
+		return err == nil && len(records) == 1
+	})
+}
+
+// Who is paused for longer than it is waited for finds that another one has gone on.
+func TestProcessThatWasSilentForTooLongWritesNoMore(t *testing.T) {
+	lengthy(t)
+	s := beginSeveral(t, 50, "a", "b", "c")
+	s.await("finished run", func() bool { return s.status(s.id).Done > 0 })
+	for name, address := range s.addresses() {
+		if name != "a" {
+			s.join = address
+		}
+	}
+	s.signal(syscall.SIGSTOP, "a")
+	stopped := time.Now()
+	s.await("successor", func() bool {
+		_, out, _ := s.run("status", s.id, "--format", "json") // for a moment nobody who answers knows
+		var now driver.Submission
+		return json.Unmarshal([]byte(out), &now) == nil && now.Process != "a" && now.Done > 2
+	})
+	t.Logf("another process goes on after %v", time.Since(stopped).Round(time.Second))
+	s.signal(syscall.SIGCONT, "a")
+	s.whole()
+	records, err := filepath.Glob(s.path("records-*/plan-*"))
+	if err != nil || len(records) != 1 || strings.Contains(records[0], "records-a") {
+		t.Errorf("records in %v, %v", records, err)
 	}
 }

@@ -66,7 +66,8 @@ func TestSubmissionThatNobodyElseHoldsSaysSo(t *testing.T) {
 	t.Parallel()
 	c, operator := gathered(t, "a", "b")
 	note := ""
-	id, err := operator.Submit(t.Context(), load(t, halfSeconds), driver.SubmitOptions{Note: func(text string) { note = text }})
+	options := driver.SubmitOptions{Note: func(text string) { note = text }}
+	id, err := operator.Submit(t.Context(), load(t, halfSeconds), options)
 	want := "submission " + id + " does not survive process a: that takes three processes, and the cluster has 2"
 	if err != nil || note != want {
 		t.Errorf("%v, told %q, want %q", err, note, want)
