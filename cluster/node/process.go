@@ -499,7 +499,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		f.Release()
 		p.directory.learn(from.Name, m)
 	case *protos.LeaseAsks, *protos.LeaseAnswers:
-		p.holders.Receive(from.Name, m)
+		p.begin(func() { p.holders.Receive(from.Name, m) }) // it may wait for the disk
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
 		p.residents.Receive(from.Name, f)
 	default:
