@@ -31,8 +31,10 @@ const (
 	openPatience  = 3 * time.Second
 	stallPatience = 10 * time.Second
 	readyPatience = 2 * time.Minute
-	// againAfter is how long it takes until a copy that has failed is tried again.
-	againAfter = 500 * time.Millisecond
+	// againAfter is how long it takes until a copy that has failed is tried again, and longestAgain
+	// how long after many that have.
+	againAfter   = 500 * time.Millisecond
+	longestAgain = 3 * time.Second
 )
 
 // held is what another holder has of a submission that this process carries out.
@@ -56,7 +58,7 @@ func (c *held) lose() {
 // supplyOne keeps one holder up to date, until another process takes over or the holder knows that
 // the submission has ended.
 func (s *Service) supplyOne(d *duty, name string, c *held) {
-	for {
+	for again := againAfter; ; {
 		s.mu.Lock()
 		m, changed, over := d.of.member, d.changed, d.lost || c.knows
 		due := d.ending && !c.knows || c.has != m.Version() || c.files == nil
@@ -69,13 +71,15 @@ func (s *Service) supplyOne(d *duty, name string, c *held) {
 		if due {
 			err := s.copyTo(s.config.Stop, d, name, ask)
 			if err == nil {
+				again = againAfter
 				continue
 			}
 			changed = nil // it needs time
+			again = min(2*again, longestAgain)
 		}
 		select {
 		case <-changed:
-		case <-time.After(againAfter):
+		case <-time.After(again):
 		case <-s.config.Stop.Done():
 		}
 	}

@@ -1,6 +1,7 @@
 // Package submission keeps the plans that clients submit to a process of a cluster: the plan that
 // runs, the ones that wait, and the ones that have ended, with their logs. A ledger on disk carries
-// them over a restart of the process.
+// them over a restart of the process. Those that have not ended other processes hold as well, see
+// package holders.
 package submission
 
 import (
