@@ -191,6 +191,27 @@ func TestSubmissionWhoseProcessIsKilledFiveTimesEndsWithOneRecord(t *testing.T) 
 	})
 }
 
+func TestNodesThatArePlacedOnAProcessThatDiesWaitForIt(t *testing.T) {
+	lengthy(t)
+	s := settle(t, "a", "b", "c")
+	s.write("plan.yaml", shortRuns)
+	id := strings.TrimSpace(s.must("submit", s.path("plan.yaml"), "--join", s.addresses()["a"], "--repeats=3", "--detach",
+		"--place=peer1=a"))
+	s.await("finished run", func() bool { return s.status(id).Done > 0 })
+	for name, address := range s.addresses() {
+		if name != "a" {
+			s.join, s.seed = address, address
+		}
+	}
+	s.kill("a")
+	s.await("successor", s.logged(id, "waits for a place for each node: "))
+	s.start("a")
+	s.ends(id, driver.Done, s.path("fetched"))
+	if log := s.must("logs", id); !strings.Contains(log[strings.Index(log, "waits for a place"):], "began on ") {
+		t.Error(log)
+	}
+}
+
 // Who is paused for longer than it is waited for finds that another one has gone on.
 func TestProcessThatWasSilentForTooLongWritesNoMore(t *testing.T) {
 	lengthy(t)

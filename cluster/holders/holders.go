@@ -221,15 +221,15 @@ func (s *Service) offer(ctx context.Context, h *holding) map[string]error {
 	if len(errs) > 0 {
 		return errs
 	}
-	if !s.begin(ctx, h) {
-		return map[string]error{h.plan.Holders[1]: errors.New("it does not answer any more")}
+	if err := s.begin(ctx, h); err != nil {
+		return map[string]error{h.plan.Holders[1]: err}
 	}
 	return nil
 }
 
 // begin waits until the lease holds that was asked for with the offer: it may have taken so long to
 // find out whether the plan can be carried out that it has run out.
-func (s *Service) begin(ctx context.Context, h *holding) bool {
+func (s *Service) begin(ctx context.Context, h *holding) error {
 	patience := time.NewTimer(spans.Length)
 	defer patience.Stop()
 	s.mu.Lock()
@@ -253,13 +253,16 @@ func (s *Service) begin(ctx context.Context, h *holding) bool {
 		s.mu.Lock()
 		if over {
 			delete(s.all, h.plan.Id)
-			return false
+			return errors.New("it does not answer any more")
 		}
 	}
+	if !s.keep(h) {
+		delete(s.all, h.plan.Id)
+		return fmt.Errorf("process %s cannot note it", s.config.Process)
+	}
 	h.busy = false
-	s.keep(h)
 	s.supply(h.duty)
-	return true
+	return nil
 }
 
 // withdraw has those forget a submission that took it when it was offered last.
