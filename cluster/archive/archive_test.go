@@ -71,7 +71,7 @@ func TestFolderIsTheSameBehindAStream(t *testing.T) {
 func TestNothingIsWrittenElsewhereOrTwice(t *testing.T) {
 	for what, heads := range map[string][]tar.Header{
 		"outside":    {{Name: "../x", Typeflag: tar.TypeReg}},
-		"absolute":   {{Name: "/tmp/x", Typeflag: tar.TypeReg}},
+		"absolute":   {{Name: "/x", Typeflag: tar.TypeReg}},
 		"a link":     {{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}},
 		"twice":      {{Name: "x", Typeflag: tar.TypeReg}, {Name: "x", Typeflag: tar.TypeReg}},
 		"cut short":  {{Name: "x", Typeflag: tar.TypeReg, Size: 1 << 20}},

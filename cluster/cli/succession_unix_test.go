@@ -195,8 +195,8 @@ func TestNodesThatArePlacedOnAProcessThatDiesWaitForIt(t *testing.T) {
 	lengthy(t)
 	s := settle(t, "a", "b", "c")
 	s.write("plan.yaml", shortRuns)
-	id := strings.TrimSpace(s.must("submit", s.path("plan.yaml"), "--join", s.addresses()["a"], "--repeats=3", "--detach",
-		"--place=peer1=a"))
+	id := strings.TrimSpace(s.must("submit", s.path("plan.yaml"), "--join", s.addresses()["a"], "--repeats=3",
+		"--detach", "--place=peer1=a"))
 	s.await("finished run", func() bool { return s.status(id).Done > 0 })
 	for name, address := range s.addresses() {
 		if name != "a" {
