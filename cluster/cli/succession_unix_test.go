@@ -207,7 +207,8 @@ func TestNodesThatArePlacedOnAProcessThatDiesWaitForIt(t *testing.T) {
 	s.await("successor", s.logged(id, "waits for a place for each node: "))
 	s.start("a")
 	s.ends(id, driver.Done, s.path("fetched"))
-	if log := s.must("logs", id); !strings.Contains(log[strings.Index(log, "waits for a place"):], "began on ") {
+	log := s.must("logs", id)
+	if _, later, _ := strings.Cut(log, "waits for a place"); !strings.Contains(later, "began on ") {
 		t.Error(log)
 	}
 }
