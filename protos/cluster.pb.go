@@ -2237,8 +2237,10 @@ func (x *Refusal) GetAgain() bool {
 
 // Submitted answers SubmitPlan.
 type Submitted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Something to be told; empty if there is nothing.
+	Note          string `protobuf:"bytes,2,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2276,6 +2278,13 @@ func (*Submitted) Descriptor() ([]byte, []int) {
 func (x *Submitted) GetId() string {
 	if x != nil {
 		return x.Id
+	}
+	return ""
+}
+
+func (x *Submitted) GetNote() string {
+	if x != nil {
+		return x.Note
 	}
 	return ""
 }
@@ -2511,8 +2520,10 @@ type Submission struct {
 	// Where the process keeps the record.
 	Folder string `protobuf:"bytes,13,opt,name=folder,proto3" json:"folder,omitempty"`
 	// Since when the process is away, in ns since 1970, and why; 0 while it is there. The rest is then what it said last.
-	Away          int64  `protobuf:"varint,14,opt,name=away,proto3" json:"away,omitempty"`
-	Why           string `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
+	Away int64  `protobuf:"varint,14,opt,name=away,proto3" json:"away,omitempty"`
+	Why  string `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
+	// The processes that hold it, the one that it was submitted to first; none if that one alone does.
+	Holders       []string `protobuf:"bytes,16,rep,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2650,6 +2661,13 @@ func (x *Submission) GetWhy() string {
 		return x.Why
 	}
 	return ""
+}
+
+func (x *Submission) GetHolders() []string {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
 }
 
 // News is what a process tells each other one about itself: its submissions that have changed, and when its
@@ -3861,9 +3879,10 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\aRefusal\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\bR\x05input\x12\x14\n" +
-	"\x05again\x18\x03 \x01(\bR\x05again\"\x1b\n" +
+	"\x05again\x18\x03 \x01(\bR\x05again\"/\n" +
 	"\tSubmitted\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"<\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\"<\n" +
 	"\tProcesses\x12/\n" +
 	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\"\xc4\x02\n" +
 	"\aProcess\x12\x12\n" +
@@ -3881,7 +3900,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +
 	"\vSubmissions\x126\n" +
-	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\xbf\x03\n" +
+	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\xd9\x03\n" +
 	"\n" +
 	"Submission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -3899,7 +3918,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\binsecure\x18\f \x01(\bR\binsecure\x12\x16\n" +
 	"\x06folder\x18\r \x01(\tR\x06folder\x12\x12\n" +
 	"\x04away\x18\x0e \x01(\x03R\x04away\x12\x10\n" +
-	"\x03why\x18\x0f \x01(\tR\x03why\x1a<\n" +
+	"\x03why\x18\x0f \x01(\tR\x03why\x12\x18\n" +
+	"\aholders\x18\x10 \x03(\tR\aholders\x1a<\n" +
 	"\x0ePlacementEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"n\n" +

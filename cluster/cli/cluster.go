@@ -199,6 +199,9 @@ func writeStatus(w io.Writer, s *driver.Submission) {
 		fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n",
 			s.Process, s.Away.Format(time.DateTime), s.Why)
 	}
+	if len(s.Holders) > 0 {
+		fmt.Fprintf(w, "held by\t%s\n", strings.Join(s.Holders, ", "))
+	}
 	if s.Error != "" {
 		fmt.Fprintf(w, "because\t%s\n", s.Error)
 	}
@@ -323,8 +326,9 @@ func submitCommand(con *console) *cobra.Command {
 		Use:   "submit PLAN",
 		Short: "Run a plan on a cluster",
 		Long: `Submit a plan to a cluster, show how far it is, and copy its record when it has ended. The
-submission belongs to the cluster: it goes on if this command ends, for whatever reason; status, logs
-and fetch find it, and stop ends it. A node of the plan lives on the process of its name, else on one
+submission belongs to the cluster: it goes on if this command ends, for whatever reason, and, where
+three processes hold it, if the one that carries it out dies; status, logs and fetch find it, and
+stop ends it. A node of the plan lives on the process of its name, else on one
 with its role, else on the process with the fewest nodes per core; --place puts it elsewhere.
 The exit code is 0 if all is done, 1 if a run failed or the submission was stopped, 2 for bad input,
 3 if all ran to their end but a run is degraded, and 75 if the cluster cannot take it now but perhaps
@@ -356,7 +360,8 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, con *console) error {
 		}
 	}
 	return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
-		id, err := c.Submit(ctx, p, driver.SubmitOptions{Place: f.place})
+		note := func(text string) { fmt.Fprintln(con.notes(), text) }
+		id, err := c.Submit(ctx, p, driver.SubmitOptions{Place: f.place, Note: note})
 		if err != nil {
 			return err
 		}

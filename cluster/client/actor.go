@@ -124,7 +124,7 @@ func (c *Client) Spawn(ctx context.Context, s ActorSpec) (*Ref, error) {
 	if err != nil {
 		return nil, refusal.Input(err)
 	}
-	r, err := c.one(ctx, c.seed, &protos.Request{Kind: &protos.Request_Spawn{Spawn: m}})
+	r, err := c.one(ctx, c.at(), &protos.Request{Kind: &protos.Request_Spawn{Spawn: m}})
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (c *Client) Actors(ctx context.Context) ([]Actor, error) {
 func (c *Client) list(ctx context.Context, name string) (found []*protos.Actor, silent []string, trace string,
 	err error) {
 	wanted := &protos.Request{Kind: &protos.Request_Actors{Actors: &protos.ListActors{Name: name}}}
-	err = c.each(ctx, c.seed, wanted, func(r *protos.Reply) bool {
+	err = c.each(ctx, c.at(), wanted, func(r *protos.Reply) bool {
 		found = append(found, r.GetActors().GetActors()...)
 		silent = append(silent, r.GetActors().GetSilent()...)
 		trace = cmp.Or(trace, r.GetActors().GetTrace())

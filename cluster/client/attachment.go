@@ -142,7 +142,7 @@ func (c *Client) attach(ctx context.Context) error {
 		_, _ = rand.Read(draw[:]) // which never fails
 		a.client = binary.LittleEndian.Uint64(draw[:])
 	}
-	t, err := c.ask(ctx, c.seed, &protos.Request{Kind: &protos.Request_Attach{Attach: &protos.AttachActors{}}})
+	t, err := c.ask(ctx, c.at(), &protos.Request{Kind: &protos.Request_Attach{Attach: &protos.AttachActors{}}})
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (c *Client) attach(ctx context.Context) error {
 		t.close()
 		return context.Cause(ctx)
 	}
-	a.now = &clientLine{address: c.seed, conn: t.conn, open: map[uint64]*sent{}}
+	a.now = &clientLine{address: c.at(), conn: t.conn, open: map[uint64]*sent{}}
 	go a.now.read(t.in, &c.tensors)
 	return nil
 }

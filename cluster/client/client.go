@@ -34,9 +34,12 @@ import (
 // it. It is safe for use by many goroutines.
 type Client struct {
 	identity *identity.Identity
-	seed     string // the address that answered
 	attached attachment
 	tensors  protos.TensorPool // of answers of actors
+
+	mu    sync.Mutex
+	seed  string   // the address that has answered
+	known []string // addresses of all processes
 }
 
 // Node is a process of a cluster, as a client sees it.
@@ -79,6 +82,9 @@ type Submission struct {
 	Submitted time.Time `json:"submitted"`
 	// Placement is the process of each node of the run under way, or of the last one.
 	Placement map[string]string `json:"placement,omitempty"`
+	// Holders are the processes that hold it, the one that it was submitted to first; none if that
+	// one alone does. Another one carries it out when the one that does dies.
+	Holders []string `json:"holders,omitempty"`
 	// Insecure says that the cluster's connections are not protected.
 	Insecure bool `json:"insecure,omitempty"`
 	// Away is since when the process is, as another one sees it, and Why; zero while it is there.
@@ -235,9 +241,22 @@ func (c *Client) each(ctx context.Context, address string, r *protos.Request, ta
 	}
 }
 
-// Nodes returns the processes of the cluster, by name.
+// Nodes returns the processes of the cluster, by name. Where the one that was asked so far does not
+// answer, another one is.
 func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
-	return c.nodesOf(ctx, c.seed)
+	nodes, err := c.nodesOf(ctx, c.at())
+	if err == nil {
+		c.learn(nodes)
+		return nodes, nil
+	}
+	for _, address := range c.others() {
+		if nodes, failed := c.nodesOf(ctx, address); failed == nil {
+			c.moveTo(address)
+			c.learn(nodes)
+			return nodes, nil
+		}
+	}
+	return nil, err
 }
 
 // nodesOf asks the process at an address.
@@ -356,7 +375,7 @@ func submissionOf(s *protos.Submission) Submission {
 		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done),
 		Total: int(s.Total), Share: s.Share,
 		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
-		Away: away, Why: s.Why,
+		Away: away, Why: s.Why, Holders: s.Holders,
 	}
 }
 
@@ -389,21 +408,29 @@ func (c *Client) find(ctx context.Context, id string) (address string, found Sub
 	return address, found, nil
 }
 
-// keeper returns the address of the process that keeps a run, which is there, and the run's full
-// id.
-func (c *Client) keeper(ctx context.Context, id string) (address, whole string, err error) {
-	address, s, err := c.find(ctx, id)
-	switch {
-	case err != nil:
-		return "", "", err
-	case !s.Away.IsZero():
-		return "", "", refusal.Again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); "+
-			"it was %s, with %d of %d runs, when last heard of",
-			s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
-	case address == "":
-		return "", "", refusal.Again(fmt.Errorf("run %s is kept by process %s, which has just joined", s.ID, s.Process))
+// keeper returns a run, and the address of the process that keeps it, which is there. A process
+// that is gone is waited for while another one may take over from it.
+func (c *Client) keeper(ctx context.Context, id string) (address string, s Submission, err error) {
+	for began := time.Now(); ; {
+		address, s, err = c.find(ctx, id)
+		switch {
+		case err != nil:
+			return "", s, err
+		case s.Away.IsZero() && address != "":
+			return address, s, nil
+		case len(s.Holders) > 0 && !s.Over() && time.Since(began) < successionPatience:
+			if err := pause(ctx, successionLook); err != nil {
+				return "", s, err
+			}
+		case !s.Away.IsZero():
+			return "", s, refusal.Again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); "+
+				"it was %s, with %d of %d runs, when last heard of",
+				s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
+		default:
+			return "", s, refusal.Again(fmt.Errorf("run %s is kept by process %s, which has just joined", s.ID,
+				s.Process))
+		}
 	}
-	return address, s.ID, nil
 }
 
 // SubmitOptions say how a plan is submitted.
@@ -411,6 +438,9 @@ type SubmitOptions struct {
 	// Place says where nodes live: WHAT=PROCESS or WHAT=LABEL:VALUE, where WHAT is a node, a group
 	// or a role of the plan. What is said of a node first holds.
 	Place []string
+	// Note, if not nil, is told what the user should know, such as that the submission does not
+	// survive its process.
+	Note func(text string)
 }
 
 // WrittenPlan is a plan as it was written: the cluster reads it itself.
@@ -430,7 +460,10 @@ func (c *Client) Submit(ctx context.Context, p WrittenPlan, o SubmitOptions) (st
 		return "", refusal.Input(fmt.Errorf("%s takes %d bytes with what was set in it; a cluster takes plans of at "+
 			"most %d", file, n, request.MaxMessage))
 	}
-	r, err := c.one(ctx, c.seed, wanted)
+	r, err := c.one(ctx, c.at(), wanted)
+	if note := r.GetSubmitted().GetNote(); note != "" && o.Note != nil {
+		o.Note(note)
+	}
 	return r.GetSubmitted().GetId(), located(file, err)
 }
 
@@ -461,50 +494,52 @@ func (c *Client) Watch(ctx context.Context, id string, tell func(Submission)) (S
 
 // watch tells the states of a run while tell wants more.
 func (c *Client) watch(ctx context.Context, id string, tell func(Submission) bool) error {
-	address, id, err := c.keeper(ctx, id)
-	if err != nil {
-		return err
-	}
-	wanted := &protos.Request{Kind: &protos.Request_Watch{Watch: &protos.WatchRun{Id: id}}}
-	return c.each(ctx, address, wanted, func(r *protos.Reply) bool {
-		return tell(submissionOf(cmp.Or(r.GetSubmission(), &protos.Submission{})))
+	return c.follow(ctx, id, func(address, id string) error {
+		wanted := &protos.Request{Kind: &protos.Request_Watch{Watch: &protos.WatchRun{Id: id}}}
+		return c.each(ctx, address, wanted, func(r *protos.Reply) bool {
+			return tell(submissionOf(cmp.Or(r.GetSubmission(), &protos.Submission{})))
+		})
 	})
 }
 
-// Logs tells the lines of a run's log, with follow until it has ended.
+// Logs tells the lines of a run's log, with follow until it has ended, also where another process
+// goes on with it.
 func (c *Client) Logs(ctx context.Context, id string, follow bool, tell func(line string)) error {
-	address, id, err := c.keeper(ctx, id)
-	if err != nil {
-		return err
-	}
-	wanted := &protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}}
-	return c.each(ctx, address, wanted, func(r *protos.Reply) bool {
-		for _, line := range r.GetLines().GetLines() {
-			tell(line)
-		}
-		return true
+	told := 0
+	return c.follow(ctx, id, func(address, id string) error {
+		at := 0
+		wanted := &protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}}
+		return c.each(ctx, address, wanted, func(r *protos.Reply) bool {
+			for _, line := range r.GetLines().GetLines() {
+				if at++; at > told {
+					told = at
+					tell(line)
+				}
+			}
+			return true
+		})
 	})
 }
 
 // Stop ends a run. What it has finished is kept.
 func (c *Client) Stop(ctx context.Context, id string) error {
-	address, id, err := c.keeper(ctx, id)
+	address, s, err := c.keeper(ctx, id)
 	if err != nil {
 		return err
 	}
-	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: id}}})
+	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: s.ID}}})
 	return err
 }
 
 // Remove removes a run that has ended from the process that keeps it, with its record, and returns
 // its full id.
 func (c *Client) Remove(ctx context.Context, id string) (whole string, err error) {
-	address, whole, err := c.keeper(ctx, id)
+	address, s, err := c.keeper(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: whole}}})
-	return whole, err
+	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: s.ID}}})
+	return s.ID, err
 }
 
 // located has the error of a process, which knows only the last element of the plan's path, name

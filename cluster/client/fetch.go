@@ -1,7 +1,6 @@
 package client
 
 import (
-	"archive/tar"
 	"cmp"
 	"context"
 	"errors"
@@ -12,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/gradwire/gradwire/cluster/archive"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/protos"
@@ -21,23 +21,23 @@ import (
 // Until all of it has come it lies in a folder beside that one, or in it, whose name begins with
 // .partial-.
 func (c *Client) Fetch(ctx context.Context, id, dir string) error {
-	address, id, err := c.keeper(ctx, id)
+	address, s, err := c.keeper(ctx, id)
 	if err != nil {
 		return err
 	}
-	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Fetch{Fetch: &protos.FetchRecord{Id: id}}})
+	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Fetch{Fetch: &protos.FetchRecord{Id: s.ID}}})
 	if err != nil {
 		return err
 	}
 	defer t.close()
-	archive := &pieces{of: t}
-	if err := archive.await(); err != nil && !errors.Is(err, io.EOF) {
+	content := &pieces{of: t}
+	if err := content.await(); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if err := Vacant(dir); err != nil {
 		return err
 	}
-	return assemble(dir, func(part string) error { return unpack(tar.NewReader(archive), part) })
+	return assemble(dir, func(part string) error { return archive.Unpack(content, part) })
 }
 
 // assemble makes a folder as a whole or not at all. Into one that is there already, which must be
@@ -125,36 +125,4 @@ func (p *pieces) await() error {
 		p.left = r.GetPortion().GetBytes()
 	}
 	return nil
-}
-
-// unpack writes the files of an archive into a folder, and nowhere else.
-func unpack(archive *tar.Reader, dir string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close() //nolint:errcheck // nothing is written through it
-	for {
-		head, err := archive.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("the record is cut short: %w", err)
-		case head.Typeflag != tar.TypeReg:
-			return fmt.Errorf("the record holds %.80q, which is no file", head.Name)
-		}
-		name := filepath.FromSlash(head.Name)
-		if err := root.MkdirAll(filepath.Dir(name), 0o750); err != nil {
-			return err
-		}
-		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(f, archive) //nolint:gosec // the archive says how much, and a record has no bound
-		if err := errors.Join(err, f.Close()); err != nil {
-			return err
-		}
-	}
 }

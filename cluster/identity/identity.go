@@ -47,6 +47,9 @@ const (
 	// Clients is how plans are submitted and runs are watched and changed, open to every
 	// role; what a role may ask for is decided where it is asked.
 	Clients = "gradwire-client/1"
+	// Copies is how records of submissions get to the processes that hold them, open to nodes
+	// alone.
+	Copies = "gradwire-copies/1"
 )
 
 // The errors that a program may want to tell apart.

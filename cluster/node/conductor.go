@@ -75,7 +75,7 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
 	// it is asked to.
 	reserved := v.process.residents.Reserved(ctx)
-	where, err := assign(s.Point.Spec.Plan, v.rules, v.process.members.View().Members, reserved)
+	where, err := assign(s.Point.Spec.Plan, v.rules, v.process.present(), reserved)
 	if err != nil {
 		return nil, err
 	}
@@ -125,6 +125,9 @@ func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
 // Play lets one run happen.
 func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
 	c, err := v.conductor(ctx, s)
+	if err != nil && v.submission.Succeeds() {
+		c, err = v.awaitPlaces(ctx, s)
+	}
 	if err != nil { // there was a place for each node when the plan was rehearsed
 		return experiment.Outcome{Again: nextTry}, err
 	}

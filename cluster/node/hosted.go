@@ -133,7 +133,11 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	h := p.newHosted(run, lead, m.Processes)
 	h.lives = m.Lives
 	defer h.end(errRunOver)
-	if err := p.succeed(h); err != nil {
+	err := p.supersede(h)
+	if err == nil {
+		err = p.succeed(h)
+	}
+	if err != nil {
 		h.answer(err)
 		return
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/holders"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/membership"
 	"github.com/gradwire/gradwire/cluster/mesh"
@@ -102,6 +103,7 @@ type process struct {
 	gossip      gossip
 	residents   *resident.Service
 	queue       *submission.Queue
+	holders     *holders.Service
 	stop        context.Context
 	halt        context.CancelCauseFunc
 	work        sync.WaitGroup
@@ -208,6 +210,7 @@ func (c Config) join(ctx context.Context) (*process, error) {
 	p.joined.Store(true)
 	p.remember() // not before: until now the file may have belonged to a process of this name that lives
 	p.work.Go(p.queue.Work)
+	p.work.Go(p.holders.Work)
 	p.work.Go(p.residents.Watch)
 	p.work.Go(p.spread)
 	p.work.Go(p.watchIdentity)
@@ -227,12 +230,16 @@ func (c Config) process() *process {
 	p.stop, p.halt = context.WithCancelCause(context.Background())
 	p.gossip = gossip{process: p, conns: make(chan net.Conn)}
 	p.identity.Store(c.Identity)
+	p.holders = p.newHolders()
 	p.queue = submission.New(submission.Config{
 		Process: c.Name, Stop: p.stop, Out: c.Out, Data: c.Data, Insecure: c.Insecure, Catalog: p.catalog,
-		Shared: &p.shared,
-		Venue:  p.venue, Changed: p.directory.changed, Removed: p.directory.restate, Log: p.log,
+		Shared: &p.shared, Holders: p.holders,
+		Venue: p.venue, Changed: p.directory.changed, Removed: p.directory.restate, Log: p.log,
 	})
-	p.remember = sync.OnceFunc(p.queue.Remember)
+	p.remember = sync.OnceFunc(func() {
+		p.holders.Remember()
+		p.queue.Remember()
+	})
 	p.residents = resident.NewService(resident.Config{
 		Node: c.Name, Cores: c.Cores, Tensors: &p.tensors, Log: p.log, Running: p.stop, Entered: p.entered,
 		Begin: p.begin, Failed: p.failed, Kinds: p.actorKinds, Read: p.readActor,
@@ -294,7 +301,7 @@ func (p *process) listen() (err error) {
 		SocketsOnly: c.SocketsOnly, Tensors: &p.tensors, Receive: p.mesh.Receive, Posted: p.mesh.Posted,
 		Changed: p.changed,
 		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take,
-			identity.Clients: p.client},
+			identity.Clients: p.client, identity.Copies: p.takeCopy},
 		Limits: transport.Limits{Absent: max(c.Absence, leastAbsence)},
 	})
 	p.mesh.Use(p.node)
@@ -491,6 +498,8 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	case *protos.News:
 		f.Release()
 		p.directory.learn(from.Name, m)
+	case *protos.LeaseAsks, *protos.LeaseAnswers:
+		p.begin(func() { p.holders.Receive(from.Name, m) }) // it may wait for the disk
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
 		p.residents.Receive(from.Name, f)
 	default:

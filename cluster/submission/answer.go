@@ -1,18 +1,14 @@
 package submission
 
 import (
-	"archive/tar"
 	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/archive"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
@@ -45,11 +41,12 @@ func (q *Queue) answerSubmit(ctx context.Context, c *request.Caller, m *protos.S
 	if err := c.May("submit plans", identity.Operator, identity.Client); err != nil {
 		return err
 	}
-	s, err := q.submit(ctx, c.Name, m)
+	s, note, err := q.submit(ctx, c.Name, m)
 	if err != nil {
 		return err
 	}
-	return c.Reply(&protos.Reply{Kind: &protos.Reply_Submitted{Submitted: &protos.Submitted{Id: s.ID}}})
+	told := &protos.Submitted{Id: s.ID, Note: request.Text(note, request.MaxText)}
+	return c.Reply(&protos.Reply{Kind: &protos.Reply_Submitted{Submitted: told}})
 }
 
 // answerWatch says how far a submission is with every change, until it has ended.
@@ -60,6 +57,9 @@ func (q *Queue) answerWatch(ctx context.Context, c *request.Caller, id string) e
 	}
 	for {
 		m, over, changed := s.Now()
+		if err := s.elsewhere(); err != nil {
+			return err
+		}
 		if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Submission{Submission: m}}); err != nil || over {
 			return err
 		}
@@ -99,6 +99,9 @@ func (q *Queue) answerLog(ctx context.Context, c *request.Caller, m *protos.Read
 			if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Lines{Lines: told}}); err != nil {
 				return err
 			}
+		}
+		if err := s.elsewhere(); err != nil {
+			return err
 		}
 		if over || !m.Follow {
 			return c.Done()
@@ -159,8 +162,7 @@ func (q *Queue) answerFetch(c *request.Caller, id string) error {
 		return err
 	}
 	out := bufio.NewWriterSize(portions{c}, 256<<10)
-	archive := tar.NewWriter(out)
-	if err := errors.Join(pack(archive, s.folder()), archive.Close(), out.Flush()); err != nil {
+	if err := errors.Join(archive.Pack(out, s.folder(), nil), out.Flush()); err != nil {
 		return err
 	}
 	return c.Done()
@@ -171,33 +173,4 @@ type portions struct{ *request.Caller }
 
 func (p portions) Write(b []byte) (int, error) {
 	return len(b), p.Reply(&protos.Reply{Kind: &protos.Reply_Portion{Portion: &protos.Portion{Bytes: b}}})
-}
-
-// pack writes the files of a folder into an archive.
-func pack(archive *tar.Writer, dir string) error {
-	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer f.Close() //nolint:errcheck // it was only read
-		info, err := f.Stat()
-		if err != nil {
-			return err
-		}
-		head := &tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: info.Size(), ModTime: info.ModTime(),
-			Format: tar.FormatPAX}
-		if err := archive.WriteHeader(head); err != nil {
-			return err
-		}
-		_, err = io.CopyN(archive, f, info.Size())
-		return err
-	})
 }

@@ -3,7 +3,6 @@ package submission
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -47,6 +46,9 @@ type entry struct {
 	Error string `json:"error,omitempty"`
 	// Folder of the record, within the process's folder of records.
 	Folder string `json:"folder"`
+	// Holders are the processes that hold it, the one that it was submitted to first; none if that
+	// one alone does.
+	Holders []string `json:"holders,omitempty"`
 }
 
 // check returns an error for an entry that no process has written.
@@ -152,7 +154,8 @@ func (l ledger) replace(entries []*entry) error {
 }
 
 // Remember takes over what was submitted to earlier lives of this process. What had not ended was
-// interrupted: its record is closed with what had finished.
+// interrupted: its record is closed with what had finished. What others hold as well is carried out
+// by the one that gets the lease on it.
 func (q *Queue) Remember() {
 	l := q.ledger()
 	entries, bad, err := l.read()
@@ -162,6 +165,9 @@ func (q *Queue) Remember() {
 	}
 	if bad > 0 {
 		q.config.Log("%s: %d lines cannot be read and are passed over", l.path, bad)
+	}
+	if h := q.config.Holders; h != nil {
+		entries = slices.DeleteFunc(entries, func(e *entry) bool { return !request.Over(e.State) && h.Holds(e.ID) })
 	}
 	var all []*Submission
 	for i, e := range entries {
@@ -180,8 +186,8 @@ func (q *Queue) Remember() {
 
 // submissionOf returns what an earlier life of the process has noted, and notes that it is over.
 func (q *Queue) submissionOf(e *entry) *Submission {
-	s := &Submission{queue: q, entry: *e, past: true, changed: make(chan struct{}), last: -1}
-	s.stop, s.end = context.WithCancelCause(q.config.Stop)
+	s := q.newSubmission(*e)
+	s.past = true
 	s.end(nil)
 	if !s.ended() {
 		s.interrupted()
@@ -212,9 +218,13 @@ func (s *Submission) interrupted() {
 // publish writes the submission's state into the ledger, and has others told; s.mu is held.
 func (s *Submission) publish() {
 	s.noted = s.queue.config.Changed()
-	e := s.entry
+	s.note(s.entry)
+}
+
+// note writes an entry into the ledger.
+func (s *Submission) note(e entry) {
 	e.Error = e.Error[:min(len(e.Error), maxEntry/4)]
 	if err := s.queue.ledger().append(&e); err != nil {
-		s.queue.config.Log("the next life of this process will not know that %s is %s: %v", s.ID, s.State, err)
+		s.queue.config.Log("the next life of this process will not know that %s is %s: %v", s.ID, e.State, err)
 	}
 }

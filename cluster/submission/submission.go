@@ -1,12 +1,12 @@
 // Package submission keeps the plans that clients submit to a process of a cluster: the plan that
 // runs, the ones that wait, and the ones that have ended, with their logs. A ledger on disk carries
-// them over a restart of the process.
+// them over a restart of the process. Those that have not ended other processes hold as well, see
+// package holders.
 package submission
 
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,12 +17,14 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/holders"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
@@ -81,6 +83,8 @@ type Config struct {
 	Changed func() uint64
 	// Removed is called when other processes are to forget a submission.
 	Removed func()
+	// Holders has other processes hold what is submitted; nil if this one alone does.
+	Holders *holders.Service
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
 }
@@ -116,6 +120,8 @@ type Submission struct {
 	venue  experiment.Venue
 	stop   context.Context
 	end    context.CancelCauseFunc
+	left   chan struct{} // closed when another process carries it out and nothing is written here
+	gone   func()        // closes left
 
 	mu        sync.Mutex
 	entry                   // its ID, file, plan, folder and who submitted it never change
@@ -125,40 +131,57 @@ type Submission struct {
 	placement map[string]string
 	past      bool // an earlier life of the process carried it out
 	lines     []string
-	dropped   int    // lines that were not kept
-	last      int    // percent of the latest line about progress
-	noted     uint64 // the number of the latest change that others are told of
+	dropped   int     // lines that were not kept
+	last      int     // percent of the latest line about progress
+	noted     uint64  // the number of the latest change that others are told of
+	moved     *string // the process that carries it out instead of this one, empty if it is not known
 }
 
 // submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only
-// the plan is kept.
-func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (*Submission, error) {
+// the plan is kept, here and by others; the note says so if none do.
+func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (s *Submission, note string, err error) {
 	var draw [4]byte
 	_, _ = rand.Read(draw[:]) // which never fails
 	file := filepath.Base(m.File)
-	s := &Submission{
-		queue: q, number: uint64(binary.BigEndian.Uint32(draw[:])), changed: make(chan struct{}), last: -1,
-		entry: entry{ID: fmt.Sprintf("%x", draw), File: file, By: by, Submitted: time.Now(), State: request.Waiting},
-	}
-	var err error
-	if s.venue, err = q.config.Venue(s, m.Place); err != nil {
-		return nil, refusal.Input(err)
-	}
-	if s.source, err = experiment.Parse(file, []byte(m.Text), m.Set...); err != nil {
-		return nil, err
+	s = q.newSubmission(entry{
+		ID: fmt.Sprintf("%x", draw), File: file, By: by, Submitted: time.Now(), State: request.Waiting,
+	})
+	if err := s.read(m); err != nil {
+		return nil, "", err
 	}
 	s.Folder = filepath.Base(strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID) // the file may be "/"
-	s.stop, s.end = context.WithCancelCause(q.config.Stop)
 	if err := s.try(ctx); err != nil {
 		s.end(nil)
-		return nil, err
+		return nil, "", err
 	}
+	note = s.hold(ctx, m)
 	if err := q.enqueue(s); err != nil {
 		s.end(nil)
-		return nil, errors.Join(err, os.RemoveAll(s.folder()))
+		return nil, "", errors.Join(err, s.conclude(), os.RemoveAll(s.folder()))
 	}
 	s.change(s.publish)
-	return s, nil
+	return s, note, nil
+}
+
+// newSubmission returns the submission of an entry that has not ended.
+func (q *Queue) newSubmission(e entry) *Submission {
+	s := &Submission{queue: q, entry: e, changed: make(chan struct{}), left: make(chan struct{}), last: -1}
+	s.gone = sync.OnceFunc(func() { close(s.left) })
+	s.stop, s.end = context.WithCancelCause(q.config.Stop)
+	return s
+}
+
+// read takes in what was submitted. The id, of which nobody else has one, gives the runs their
+// numbers.
+func (s *Submission) read(m *protos.SubmitPlan) (err error) {
+	if s.number, err = strconv.ParseUint(s.ID, 16, 32); err != nil {
+		return err
+	}
+	if s.venue, err = s.queue.config.Venue(s, m.Place); err != nil {
+		return refusal.Input(err)
+	}
+	s.source, err = experiment.Parse(s.File, []byte(m.Text), m.Set...)
+	return err
 }
 
 const (
@@ -177,9 +200,26 @@ func heap() uint64 {
 
 // try finds out whether the plan can run, and makes the folder of its record.
 func (s *Submission) try(ctx context.Context) error {
+	return s.queue.trial(ctx, func() error {
+		r, err := s.prepare(ctx, false)
+		if errors.Is(err, fs.ErrNotExist) { // whoever submits the plan may well have the file
+			err = fmt.Errorf("process %s: %w", s.queue.config.Process, err)
+		}
+		if err != nil {
+			return err
+		}
+		first := r.Plan()
+		s.Plan, s.Total = first.Name, r.Missing()
+		s.Target, _ = experiment.Target(first)
+		return r.Close() // until the submission's turn has come
+	})
+}
+
+// trial tries something that loads data, when not too many others do.
+func (q *Queue) trial(ctx context.Context, do func() error) error {
 	select {
-	case s.queue.trying <- struct{}{}:
-		defer func() { <-s.queue.trying }()
+	case q.trying <- struct{}{}:
+		defer func() { <-q.trying }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -189,17 +229,7 @@ func (s *Submission) try(ctx context.Context) error {
 			runtime.GC() // while nobody else tries: what many leave would add up
 		}
 	}()
-	r, err := s.prepare(ctx, false)
-	if errors.Is(err, fs.ErrNotExist) { // whoever submits the plan may well have the file
-		err = fmt.Errorf("process %s: %w", s.queue.config.Process, err)
-	}
-	if err != nil {
-		return err
-	}
-	first := r.Plan()
-	s.Plan, s.Total = first.Name, r.Missing()
-	s.Target, _ = experiment.Target(first)
-	return r.Close() // until the submission's turn has come
+	return do()
 }
 
 // prepare makes everything ready to run: for a new record, or, when that was done before, to go on
@@ -218,17 +248,27 @@ func (q *Queue) enqueue(s *Submission) error {
 	if len(q.waiting) == maxWaiting {
 		return refusal.Again(fmt.Errorf("%d submissions wait already, which is as many as can", maxWaiting))
 	}
+	q.add(s)
+	q.waiting = append(q.waiting, s)
+	q.wake()
+	return nil
+}
+
+// add has the queue know a submission; q.mu is held.
+func (q *Queue) add(s *Submission) {
 	if len(q.all) == MaxKept {
 		i := slices.IndexFunc(q.all, (*Submission).over)
 		q.all = slices.Delete(q.all, max(i, 0), max(i, 0)+1)
 	}
 	q.all = append(q.all, s)
-	q.waiting = append(q.waiting, s)
+}
+
+// wake says that something waits; q.mu is held.
+func (q *Queue) wake() {
 	select {
 	case q.queued <- struct{}{}:
-	default: // it is known already that something waits
+	default: // it is known already
 	}
-	return nil
 }
 
 // remove forgets a submission that has ended, and deletes its record. It comes first in the ledger:
@@ -312,6 +352,7 @@ func (s *Submission) run() {
 	began := time.Now()
 	r, err := s.prepare(s.stop, true)
 	if err == nil {
+		s.change(func() { s.Done = s.Total - r.Missing() })
 		failure := r.RunAll(s.stop)
 		var report *experiment.Report
 		report, err = r.Report(time.Since(began))
@@ -343,8 +384,12 @@ func (s *Submission) closeRecord() (done int, err error) {
 	return min(len(folder.Runs()), s.Total), err
 }
 
-// finish is the end of the submission, with the error that it ended with, if any.
+// finish is the end of the submission, with the error that it ended with, if any; here, if another
+// process goes on.
 func (s *Submission) finish(err error) {
+	if s.leaves(err) {
+		return
+	}
 	state := request.Done
 	var stopped errStopped
 	switch {
@@ -360,6 +405,12 @@ func (s *Submission) finish(err error) {
 	why := ""
 	if err != nil {
 		why = err.Error()
+	}
+	if err := s.agree(state, why); err != nil {
+		s.leave()
+		return
+	}
+	if why != "" {
 		s.Log("%s: %s", state, why)
 	} else {
 		s.Log("%s, record in %s", state, s.folder())
@@ -457,6 +508,9 @@ func (s *Submission) said(text string) bool {
 
 // progressed is told by the runner how far it is.
 func (s *Submission) progressed(pr experiment.Progress) {
+	if pr.Finished != nil && !s.commit(pr.Finished.Number) {
+		return
+	}
 	s.change(func() { s.Done, s.Total, s.share = pr.Done, pr.Total, pr.Share })
 	percent := int(100 * pr.Share)
 	switch row := pr.Finished; {
@@ -500,6 +554,7 @@ func (s *Submission) message() *protos.Submission {
 		Id: s.ID, Plan: s.Plan, Folder: s.folder(), Process: s.queue.config.Process, By: s.By, State: s.State,
 		Done: int32(s.Done), Total: int32(s.Total), Share: s.share, Error: request.Text(s.Error, request.MaxText),
 		Submitted: s.Submitted.UnixNano(), Placement: maps.Clone(s.placement), Insecure: s.queue.config.Insecure,
+		Holders: s.Holders,
 	}
 }
 

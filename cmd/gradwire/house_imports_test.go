@@ -142,16 +142,19 @@ var table = map[string]string{
 		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
 		"actors/coordinator nn nn/kernel datasets " +
 		"protos" + mailbox + xxhash,
-	"cluster/client": "cluster/request cluster/refusal cluster/transport cluster/identity cluster/wire cluster/record" +
-		message,
+	"cluster/archive": "",
+	"cluster/lease":   "",
+	"cluster/holders": "cluster/archive cluster/lease cluster/record cluster/request" + message + xxhash,
+	"cluster/client": "cluster/archive cluster/request cluster/refusal cluster/transport cluster/identity " +
+		"cluster/wire cluster/record" + message,
 	"cluster/tables": "actors actors/ps/table cluster/catalog cluster/client" + mailbox + message,
 	"cluster/resident": "cluster/request cluster/refusal cluster/transport cluster/membership cluster/identity " +
 		"cluster/door cluster/wire cluster/plan/... actors actors/world" + mailbox + message,
-	"cluster/submission": "cluster/experiment cluster/shelf " +
+	"cluster/submission": "cluster/archive cluster/experiment cluster/holders cluster/shelf " +
 		"cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel protos",
-	"cluster/node": "cluster/submission cluster/journal cluster/experiment cluster/shelf cluster/resident " +
-		"cluster/request " +
+	"cluster/node": "cluster/submission cluster/holders cluster/journal cluster/experiment cluster/shelf " +
+		"cluster/resident cluster/request " +
 		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/wire " +
 		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
 		mailbox + message + xxhash,

@@ -1,0 +1,93 @@
+// Package archive sends the files of a folder over a stream, as a tar archive.
+package archive
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Pack writes an archive of the files of a folder that are wanted, by their names within it with
+// slashes; nil wants all. What is no file is left out.
+func Pack(to io.Writer, dir string, wanted func(name string, info fs.FileInfo) bool) error {
+	out := tar.NewWriter(to)
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		name = filepath.ToSlash(name)
+		if wanted == nil {
+			return packFile(out, path, name)
+		}
+		switch info, err := e.Info(); {
+		case errors.Is(err, fs.ErrNotExist): // it was there a moment ago
+			return nil
+		case err != nil:
+			return err
+		case wanted(name, info):
+			return packFile(out, path, name)
+		}
+		return nil
+	})
+	return errors.Join(err, out.Close())
+}
+
+// packFile writes one file as it is now.
+func packFile(out *tar.Writer, path, name string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	head := &tar.Header{Name: name, Mode: 0o644, Size: info.Size(), ModTime: info.ModTime(), Format: tar.FormatPAX}
+	if err := out.WriteHeader(head); err != nil {
+		return err
+	}
+	_, err = io.CopyN(out, f, info.Size())
+	return err
+}
+
+// Unpack writes the files of an archive into a folder, and nowhere else. None of them may be there.
+func Unpack(from io.Reader, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // nothing is written through it
+	in := tar.NewReader(from)
+	for {
+		head, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("the record is cut short: %w", err)
+		case head.Typeflag != tar.TypeReg:
+			return fmt.Errorf("the record holds %.80q, which is no file", head.Name)
+		}
+		name := filepath.FromSlash(head.Name)
+		if err := root.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+			return err
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(f, in) //nolint:gosec // the archive says how much, and a record has no bound
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+}

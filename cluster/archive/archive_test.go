@@ -1,0 +1,100 @@
+package archive_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/archive"
+)
+
+// files are those of a folder with their content, by name.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		all[name] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestFolderIsTheSameBehindAStream(t *testing.T) {
+	from := t.TempDir()
+	for name, text := range map[string]string{"plan.yaml": "name: x", "runs/0000/run.json": "{}", "runs/0001/m": "",
+		"log.txt": strings.Repeat("line\n", 100_000)} {
+		path := filepath.Join(from, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, only := range []string{"", "runs/"} {
+		var wanted func(string, fs.FileInfo) bool
+		if only != "" {
+			wanted = func(name string, _ fs.FileInfo) bool { return strings.HasPrefix(name, only) }
+		}
+		var stream bytes.Buffer
+		if err := archive.Pack(&stream, from, wanted); err != nil {
+			t.Fatal(err)
+		}
+		stream.WriteString("more")
+		to := t.TempDir()
+		if err := archive.Unpack(&stream, to); err != nil {
+			t.Fatal(err)
+		}
+		if stream.String() != "more" {
+			t.Errorf("what follows the archive is %q", stream.String())
+		}
+		got := files(t, to)
+		for name, text := range files(t, from) {
+			if is, there := got[name]; there != strings.HasPrefix(name, only) || there && is != text {
+				t.Errorf("only %q: %s is there: %v, with %d bytes", only, name, there, len(is))
+			}
+		}
+	}
+}
+
+func TestNothingIsWrittenElsewhereOrTwice(t *testing.T) {
+	for what, heads := range map[string][]tar.Header{
+		"outside":    {{Name: "../x", Typeflag: tar.TypeReg}},
+		"absolute":   {{Name: "/x", Typeflag: tar.TypeReg}},
+		"a link":     {{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}},
+		"twice":      {{Name: "x", Typeflag: tar.TypeReg}, {Name: "x", Typeflag: tar.TypeReg}},
+		"cut short":  {{Name: "x", Typeflag: tar.TypeReg, Size: 1 << 20}},
+		"a folder":   {{Name: "x/", Typeflag: tar.TypeDir}},
+		"under file": {{Name: "x", Typeflag: tar.TypeReg}, {Name: "x/y", Typeflag: tar.TypeReg}},
+	} {
+		var stream bytes.Buffer
+		out := tar.NewWriter(&stream)
+		for _, h := range heads {
+			if err := out.WriteHeader(&h); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = out.Close() // of what is cut short that is an error
+		dir := filepath.Join(t.TempDir(), "in")
+		if err := os.Mkdir(dir, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := archive.Unpack(&stream, dir); err == nil {
+			t.Errorf("%s: accepted", what)
+		}
+		if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 1 {
+			t.Errorf("%s: %v beside the folder, %v", what, entries, err)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// shortRuns is a plan of short runs that any process can be missing from.
+const shortRuns = `name: several
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 8, 5]}
+train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
+architecture: {kind: gossip}
+nodes: [{name: peer, count: 3, compute: {step: 10ms}}]
+evaluate: {every: 200ms}
+stop: {time: 1s}
+`
+
+// succession is a cluster in which a submission is followed whose process is then killed.
+type succession struct {
+	*site
+	id        string
+	runs      int
+	following *program
+	heard     *heard
+}
+
+// beginSeveral submits the plan to process a.
+func beginSeveral(t *testing.T, runs int, names ...string) *succession {
+	t.Helper()
+	s := &succession{site: settle(t, names...), runs: runs}
+	s.write("plan.yaml", shortRuns)
+	s.following = s.program(s.flags("submit", "plan.yaml", "--join", s.addresses()["a"], "--out", "fetched",
+		"--repeats", fmt.Sprint(runs))...)
+	s.heard = listen(t, s.following)
+	s.await("submission", s.heard.has("submission "))
+	s.id = strings.TrimPrefix(s.heard.find("submission "), "submission ")
+	return s
+}
+
+// survive kills the process that carries the submission out, and returns which one goes on, and how
+// long it takes until that one has a run begin.
+func (s *succession) survive(from string) (to string, took time.Duration) {
+	s.t.Helper()
+	for name, address := range s.addresses() {
+		if name != from {
+			s.join, s.seed = address, address
+		}
+	}
+	killed := time.Now()
+	s.kill(from)
+	s.await("successor", func() bool {
+		now := s.status(s.id)
+		to = now.Process
+		return now.Away.IsZero() && to != from
+	})
+	began := func() (at time.Time) {
+		for line := range strings.Lines(s.must("logs", s.id)) {
+			text, what, _ := strings.Cut(line, " ")
+			when, err := time.Parse(time.RFC3339, text)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			if at.IsZero() && when.After(killed) && strings.HasPrefix(what, "began on ") {
+				at = when
+			}
+		}
+		return at
+	}
+	s.await("run", func() bool {
+		now := s.status(s.id)
+		return !began().IsZero() || now.Over()
+	})
+	if at := began(); !at.IsZero() {
+		took = at.Sub(killed)
+	}
+	return to, took
+}
+
+// whole expects the command to end with the whole record, and no run to have been made twice.
+func (s *succession) whole() {
+	s.t.Helper()
+	status := s.following.end(s.t)
+	dir := s.path("fetched")
+	summary, err := record.ReadSummary(dir)
+	if err != nil {
+		s.heard.mu.Lock()
+		defer s.heard.mu.Unlock()
+		s.t.Fatalf("%v; the command ended with %v:\n%s", err, status, strings.Join(s.heard.lines, "\n"))
+	}
+	if code := status.ExitStatus(); code != cli.ExitDone && (code != cli.ExitDegraded || !onlyLate(s.t, dir)) {
+		s.t.Errorf("the command ended with %v", status)
+	}
+	if !summary.Complete || len(summary.Runs) != s.runs {
+		s.t.Errorf("%d runs of %d, complete: %v", len(summary.Runs), summary.RunsPlanned, summary.Complete)
+	}
+	log := s.must("logs", s.id)
+	kept, made := "", log // by the last process
+	if at := strings.LastIndex(log, "goes on at process"); at >= 0 {
+		made = log[at:]
+		_, kept, _ = strings.Cut(made, ", with ")
+		kept, _, _ = strings.Cut(kept, " of ")
+	}
+	if n := strings.Count(made, " done: seed "); fmt.Sprint(s.runs-n) != kept {
+		s.t.Errorf("%q of %d runs were there, and %d were made\n%s", kept, s.runs, n, log)
+	}
+	if list := s.must("submissions"); strings.Count(list, s.id) != 1 {
+		s.t.Errorf("the submission is listed more than once:\n%s", list)
+	}
+}
+
+func TestSubmissionSurvivesTheProcessThatCarriesItOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	s := beginSeveral(t, 6, "a", "b", "c")
+	s.await("finished run", func() bool { return s.status(s.id).Done > 0 })
+	to, took := s.survive("a")
+	t.Logf("process %s goes on after %v", to, took.Round(time.Millisecond))
+	s.whole()
+	if took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	s.start("a") // which finds that it has lost the submission, and what it held is removed
+	s.await("end of all copies", func() bool {
+		copies, err := filepath.Glob(s.path("records-*/.held-*/*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range copies {
+			if info, err := os.Stat(name); err == nil && info.IsDir() {
+				return false
+			}
+		}
+		return true
+	})
+	s.await("one record", func() bool {
+		records, err := filepath.Glob(s.path("records-*/plan-*"))
+		return err == nil && len(records) == 1
+	})
+	if list := s.must("submissions"); strings.Count(list, s.id) != 1 {
+		t.Errorf("the submission is listed more than once:\n%s", list)
+	}
+}
+
+func TestSubmissionSurvivesAtAnyInstant(t *testing.T) {
+	lengthy(t)
+	for i := range 10 {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			s := beginSeveral(t, 6, "a", "b", "c", "d")
+			time.Sleep(time.Duration(rand.Int64N(int64(6 * time.Second)))) //nolint:gosec // any instant will do
+			if now := s.status(s.id); now.Over() {
+				t.Skip("it was over already")
+			}
+			_, took := s.survive("a")
+			t.Logf("a run began %v after the kill", took.Round(time.Millisecond))
+			s.whole()
+		})
+	}
+}
+
+func TestSubmissionWhoseProcessIsKilledFiveTimesEndsWithOneRecord(t *testing.T) {
+	lengthy(t)
+	s := beginSeveral(t, 24, "a", "b", "c", "d")
+	at := "a"
+	for range 5 {
+		done := s.status(s.id).Done
+		s.await("finished run", func() bool { return s.status(s.id).Done > done })
+		to, took := s.survive(at)
+		t.Logf("%s is killed, and %s begins a run after %v", at, to, took.Round(time.Millisecond))
+		s.start(at)
+		at = to
+	}
+	s.whole()
+	s.await("one record", func() bool {
+		records, err := filepath.Glob(s.path("records-*/plan-*"))
+		return err == nil && len(records) == 1
+	})
+}
+
+func TestNodesThatArePlacedOnAProcessThatDiesWaitForIt(t *testing.T) {
+	lengthy(t)
+	s := settle(t, "a", "b", "c")
+	s.write("plan.yaml", shortRuns)
+	id := strings.TrimSpace(s.must("submit", s.path("plan.yaml"), "--join", s.addresses()["a"], "--repeats=3",
+		"--detach", "--place=peer1=a"))
+	s.await("finished run", func() bool { return s.status(id).Done > 0 })
+	for name, address := range s.addresses() {
+		if name != "a" {
+			s.join, s.seed = address, address
+		}
+	}
+	s.kill("a")
+	s.await("successor", s.logged(id, "waits for a place for each node: "))
+	s.start("a")
+	s.ends(id, driver.Done, s.path("fetched"))
+	log := s.must("logs", id)
+	if _, later, _ := strings.Cut(log, "waits for a place"); !strings.Contains(later, "began on ") {
+		t.Error(log)
+	}
+}
+
+// Who is paused for longer than it is waited for finds that another one has gone on.
+func TestProcessThatWasSilentForTooLongWritesNoMore(t *testing.T) {
+	lengthy(t)
+	s := beginSeveral(t, 50, "a", "b", "c")
+	s.await("finished run", func() bool { return s.status(s.id).Done > 0 })
+	for name, address := range s.addresses() {
+		if name != "a" {
+			s.join = address
+		}
+	}
+	s.signal(syscall.SIGSTOP, "a")
+	stopped := time.Now()
+	s.await("successor", func() bool {
+		_, out, _ := s.run("status", s.id, "--format", "json") // for a moment nobody who answers knows
+		var now driver.Submission
+		return json.Unmarshal([]byte(out), &now) == nil && now.Process != "a" && now.Done > 2
+	})
+	t.Logf("another process goes on after %v", time.Since(stopped).Round(time.Second))
+	s.signal(syscall.SIGCONT, "a")
+	s.whole()
+	records, err := filepath.Glob(s.path("records-*/plan-*"))
+	if err != nil || len(records) != 1 || strings.Contains(records[0], "records-a") {
+		t.Errorf("records in %v, %v", records, err)
+	}
+}

@@ -1,0 +1,426 @@
+package holders
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/archive"
+	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/protos"
+)
+
+const (
+	// openPatience is how long a connection for a copy may take, stallPatience how long nothing may
+	// move on it, and readyPatience how long a holder may take to find out whether it can carry a
+	// plan out, whose data it reads.
+	openPatience  = 3 * time.Second
+	stallPatience = 10 * time.Second
+	readyPatience = 2 * time.Minute
+	// againAfter is how long it takes until a copy that has failed is tried again, and longestAgain
+	// how long after many that have.
+	againAfter   = 500 * time.Millisecond
+	longestAgain = 3 * time.Second
+)
+
+// held is what another holder has of a submission that this process carries out.
+type held struct {
+	has     lease.Version
+	files   map[string]stamp // nil if the copy is to be made anew
+	knows   bool             // that it has ended
+	sending bool
+}
+
+// stamp tells whether a file has changed.
+type stamp struct{ size, at int64 }
+
+// lose takes note that the holder has nothing.
+func (c *held) lose() {
+	if !c.sending {
+		c.has, c.files = lease.Version{}, nil
+	}
+}
+
+// supplyOne keeps one holder up to date, until another process takes over or the holder knows that
+// the submission has ended.
+func (s *Service) supplyOne(d *duty, name string, c *held) {
+	for again := againAfter; ; {
+		s.mu.Lock()
+		m, changed, over := d.of.member, d.changed, d.lost || c.knows
+		due := d.ending && !c.knows || c.has != m.Version() || c.files == nil
+		ask := lease.Ask{Term: m.Promise().Term, Version: m.Version(), Sent: s.now()}
+		due = due && (m.Leads() || d.ending)
+		s.mu.Unlock()
+		if over || s.config.Stop.Err() != nil {
+			return
+		}
+		if due {
+			err := s.copyTo(s.config.Stop, d, name, ask)
+			if err == nil {
+				again = againAfter
+				continue
+			}
+			changed = nil // it needs time
+			again = min(2*again, longestAgain)
+		}
+		select {
+		case <-changed:
+		case <-time.After(again):
+		case <-s.config.Stop.Done():
+		}
+	}
+}
+
+// copyTo brings one holder up to date, and takes in its answer to the question.
+func (s *Service) copyTo(ctx context.Context, d *duty, name string, ask lease.Ask) error {
+	s.mu.Lock()
+	h, c := d.of, d.copies[name]
+	files := maps.Clone(c.files)
+	head := &protos.CopyHead{From: s.config.Process, Ask: s.message(h, ask), Plan: h.plan, Whole: files == nil,
+		Ended: d.ending}
+	dir := filepath.Join(s.config.Out, h.folder)
+	c.sending = true
+	s.mu.Unlock()
+	if files == nil {
+		files = map[string]stamp{}
+	}
+	answer, err := s.send(ctx, name, head, dir, files)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.sending = false
+	if err == nil && answer.Error != "" {
+		err = errors.New(answer.Error)
+	}
+	if answer != nil && !head.Ended {
+		s.tookIn(h, name, answer.Answer)
+	}
+	switch {
+	case err != nil:
+		c.files, c.has = nil, lease.Version{}
+	case head.Ended:
+		c.knows = true
+	default:
+		c.files, c.has = files, ask.Version
+	}
+	d.change()
+	return err
+}
+
+// tookIn takes in what a holder has answered to the question of a copy, of a submission that is
+// perhaps being offered still; s.mu is held.
+func (s *Service) tookIn(h *holding, from string, a *protos.LeaseAnswer) {
+	if a.GetTerm() > 0 {
+		s.hearOf(h, from, a)
+	}
+}
+
+// send makes one copy. It adds what it has sent to the files.
+func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, dir string,
+	files map[string]stamp) (*protos.CopyAnswer, error) {
+	opening, cancel := context.WithTimeout(ctx, openPatience)
+	defer cancel()
+	conn, err := s.config.Open(opening, name)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close() //nolint:errcheck // all was said
+	defer context.AfterFunc(ctx, func() {
+		conn.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the copy is given up in any case
+	})()
+	out, in := bufio.NewWriterSize(lively{conn}, 64<<10), bufio.NewReader(conn)
+	if err := errors.Join(request.Write(out, head), out.Flush()); err != nil {
+		return nil, err
+	}
+	answer, err := heard(conn, in)
+	if err != nil || answer.Error != "" || head.Ended {
+		return answer, err
+	}
+	fresh := func(name string, info fs.FileInfo) bool {
+		is := stamp{info.Size(), info.ModTime().UnixNano()}
+		if files[name] == is || !finished(dir, name) {
+			return false
+		}
+		files[name] = is
+		return true
+	}
+	if err := errors.Join(archive.Pack(out, dir, fresh), out.Flush()); err != nil {
+		return nil, err
+	}
+	return heard(conn, in)
+}
+
+// heard reads an answer.
+func heard(conn net.Conn, in *bufio.Reader) (*protos.CopyAnswer, error) {
+	if err := conn.SetReadDeadline(time.Now().Add(readyPatience)); err != nil {
+		return nil, err
+	}
+	answer := &protos.CopyAnswer{}
+	if err := request.Read(in, answer); err != nil {
+		return nil, fmt.Errorf("it has not answered: %w", err)
+	}
+	return answer, nil
+}
+
+// finished reports whether a file of a record belongs to what has finished: to a run, to what was
+// chosen, or to the log.
+func finished(dir, name string) bool {
+	folder, file := path.Split(name)
+	runs, run := path.Split(strings.TrimSuffix(folder, "/"))
+	switch {
+	case folder == "":
+		return file == "tuning.json" || file == "log.txt"
+	case runs != "runs/" || run == "" || strings.HasSuffix(file, ".partial"):
+		return false
+	}
+	_, err := os.Stat(filepath.Join(dir, "runs", run, "run.json"))
+	return err == nil
+}
+
+// lively is a connection on which something has to move.
+type lively struct{ net.Conn }
+
+func (l lively) Write(b []byte) (int, error) {
+	if err := l.SetWriteDeadline(time.Now().Add(stallPatience)); err != nil {
+		return 0, err
+	}
+	return l.Conn.Write(b)
+}
+
+func (l lively) Read(b []byte) (int, error) {
+	if err := l.SetReadDeadline(time.Now().Add(stallPatience)); err != nil {
+		return 0, err
+	}
+	return l.Conn.Read(b)
+}
+
+// Take takes a copy over a connection that another process has made. Its name is empty if the
+// cluster has no certificates.
+func (s *Service) Take(conn net.Conn, from string) {
+	s.config.Begin(func() {
+		defer conn.Close() //nolint:errcheck // all was said
+		defer context.AfterFunc(s.config.Stop, func() {
+			conn.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the copy is given up in any case
+		})()
+		in := bufio.NewReaderSize(lively{conn}, 64<<10)
+		head := &protos.CopyHead{}
+		err := request.Read(in, head)
+		if err == nil {
+			err = check(head, from)
+		}
+		if err != nil {
+			s.config.Log("a copy that process %s sends: %v", cmp.Or(from, head.From), err)
+			return
+		}
+		if err := s.take(conn, in, head); err != nil {
+			s.config.Log("copy of submission %s: %v", head.Plan.Id, err)
+		}
+	})
+	if s.config.Stop.Err() != nil {
+		conn.Close() //nolint:errcheck // nothing has begun
+	}
+}
+
+// check returns an error for a head that no process has sent that calls itself so.
+func check(head *protos.CopyHead, from string) error {
+	id, folder := head.Plan.GetId(), head.Plan.GetFolder()
+	switch {
+	case from != "" && head.From != from:
+		return fmt.Errorf("it says that it is process %.40q", head.From)
+	case id == "" || !single(id) || head.Ask.GetId() != id:
+		return fmt.Errorf("it is about submissions %.40q and %.40q", id, head.Ask.GetId())
+	case !head.Ended && !single(folder):
+		return fmt.Errorf("folder %.80q", folder)
+	}
+	return nil
+}
+
+// single reports whether a name is one of a folder or a file within another folder.
+func single(name string) bool {
+	return name == filepath.Base(name) && filepath.IsLocal(name) && name != "."
+}
+
+// take carries out what a copy's head says. It answers twice: whether it wants the files, and
+// whether it has them.
+func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) error {
+	h, answer := s.enter(head)
+	if h == nil {
+		return request.Write(lively{conn}, answer)
+	}
+	files := filepath.Join(s.config.Out, s.copyName(head.Plan.Id)+".partial")
+	if err := s.makeRoom(head, files); err != nil {
+		answer.Error = request.Text(s.settle(h, head, files, err).Error(), request.MaxText)
+		return errors.Join(os.RemoveAll(files), request.Write(lively{conn}, answer))
+	}
+	err := request.Write(lively{conn}, answer)
+	if err == nil {
+		err = archive.Unpack(in, files)
+	}
+	err = s.settle(h, head, files, err)
+	if err != nil {
+		answer.Error = request.Text(err.Error(), request.MaxText)
+	}
+	return errors.Join(os.RemoveAll(files), request.Write(lively{conn}, answer))
+}
+
+// makeRoom makes a new folder for the files of a copy: that of a record, if the copy is made anew.
+func (s *Service) makeRoom(head *protos.CopyHead, dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if !head.Whole {
+		return os.MkdirAll(dir, 0o750)
+	}
+	ctx, cancel := context.WithTimeout(s.config.Stop, readyPatience)
+	defer cancel()
+	return s.config.Ready(ctx, head.Plan, dir)
+}
+
+// settle ends what enter has begun: the files have come, unless there is an error.
+func (s *Service) settle(h *holding, head *protos.CopyHead, files string, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.busy = false
+	if p := h.member.Promise(); err == nil && (p.Owner != head.From || p.Term != head.Ask.Term) {
+		err = fmt.Errorf("process %s has taken over meanwhile", p.Owner)
+	}
+	if err == nil {
+		err = s.install(h, head, files)
+	}
+	if err != nil && h.folder == "" { // it was never taken
+		delete(s.all, head.Plan.Id)
+	}
+	return err
+}
+
+// enter finds out whether a copy is to be taken, and returns its holding, which is busy then. The
+// end of a submission needs no more.
+func (s *Service) enter(head *protos.CopyHead) (*holding, *protos.CopyAnswer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.all[head.Plan.Id]
+	known := h != nil
+	refused := func(why string) (*holding, *protos.CopyAnswer) {
+		return nil, &protos.CopyAnswer{Error: why, Answer: s.voteOn(s.all[head.Plan.Id], head.From, head.Ask)}
+	}
+	switch {
+	case !s.ready:
+		return nil, &protos.CopyAnswer{Error: "its process has just begun"}
+	case known && h.ended:
+		if !head.Ended || h.by != head.From {
+			return refused("it has ended, at process " + h.by)
+		}
+		return nil, &protos.CopyAnswer{}
+	case known && h.busy:
+		return refused("it is being changed")
+	case !known && head.Ended:
+		return nil, &protos.CopyAnswer{}
+	case !known && !head.Whole:
+		return refused("it is not here")
+	case !known:
+		h = s.newHolding(head.Plan, "", lease.Promise{}, lease.Version{})
+		s.all[head.Plan.Id] = h
+	}
+	answer := s.voteOn(h, head.From, head.Ask)
+	switch {
+	case !answer.Granted:
+		if !known {
+			delete(s.all, head.Plan.Id)
+		}
+		return nil, &protos.CopyAnswer{Answer: answer, Error: "another process has the lease: " + answer.Owner}
+	case h.duty != nil:
+		return nil, &protos.CopyAnswer{Answer: answer, Error: "it is still carried out here"}
+	case known && h.folder != s.copyName(head.Plan.Id): // of an earlier life
+		by := ""
+		if head.Ended {
+			by = head.From
+		}
+		s.giveUp(h, head.From, by)
+		return nil, &protos.CopyAnswer{Answer: answer, Error: "it is being changed"}
+	case head.Ended:
+		s.forget(h, head.From)
+		return nil, &protos.CopyAnswer{Answer: answer}
+	}
+	h.busy = true
+	return h, &protos.CopyAnswer{Answer: answer}
+}
+
+// install makes what has come the copy, or a part of it: a run as a whole; s.mu is held.
+func (s *Service) install(h *holding, head *protos.CopyHead, files string) error {
+	name := s.copyName(head.Plan.Id)
+	dir := filepath.Join(s.config.Out, name)
+	if head.Whole {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+		if err := os.Rename(files, dir); err != nil {
+			return err
+		}
+	} else if err := merge(files, dir); err != nil {
+		return err
+	}
+	h.plan, h.folder = proto.CloneOf(head.Plan), name
+	if head.Whole { // which may be for other holders than the one before
+		h.member = lease.New(spans, s.config.Process, s.others(h.plan), h.member.Promise(), lease.Version{}, s.now())
+	}
+	h.member.SetVersion(lease.Version{Term: head.Ask.VersionTerm, Number: head.Ask.VersionNumber})
+	if !s.keep(h) {
+		return errors.New("it cannot be noted that this is here")
+	}
+	return nil
+}
+
+// merge moves the files of one folder into another: in each folder of a run, what finishes it last.
+func merge(from, to string) error {
+	names, err := filepath.Glob(filepath.Join(from, "*.*"))
+	if err != nil {
+		return err
+	}
+	runs, err := filepath.Glob(filepath.Join(from, "runs", "*"))
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		files, err := filepath.Glob(filepath.Join(run, "*"))
+		if err != nil {
+			return err
+		}
+		slices.SortStableFunc(files, func(a, b string) int { return cmp.Compare(last(a), last(b)) })
+		names = append(names, files...)
+	}
+	for _, name := range names {
+		at, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, at)
+		if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
+			return err
+		}
+		if err := os.Rename(name, target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// last orders the file behind all others by which a run counts as finished.
+func last(name string) int {
+	if filepath.Base(name) == "run.json" {
+		return 1
+	}
+	return 0
+}

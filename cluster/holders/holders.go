@@ -1,0 +1,373 @@
+// Package holders keeps what a submission needs at three processes, so that it survives the one
+// that carries it out. The plan is there before the submission is acknowledged, and each finished
+// run before it counts. The three have a lease on it, see package lease: who owns the lease carries
+// the submission out. When the owner's process is gone, as far as another holder can see, that one
+// asks for the lease as soon as it has run out, and goes on from the last finished run.
+//
+// A process that is silent, as one that is paused, is not gone: it is waited for as runs wait for
+// it, and goes on. Nothing that it finishes counts before it has the lease again and another holder
+// has it.
+package holders
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Needed is how many processes hold a submission.
+const Needed = 3
+
+const (
+	// lookEvery is the time between two looks at what is due.
+	lookEvery = 150 * time.Millisecond
+	// stagger is how much later each further holder asks for a lease that has run out, and how long
+	// one waits that was not granted it.
+	stagger = time.Second
+	// maxEnded is how many submissions that have ended are remembered.
+	maxEnded = 1000
+)
+
+// spans are those of the leases.
+var spans = lease.Config{Length: 3 * time.Second, Margin: 500 * time.Millisecond, Renew: 700 * time.Millisecond}
+
+// ErrElsewhere says that another process carries a submission out.
+var ErrElsewhere = errors.New("another process carries this submission out")
+
+// Config is the process that a Service belongs to, and what it does there.
+type Config struct {
+	// Process is its name, and Incarnation tells its lives apart.
+	Process     string
+	Incarnation uint64
+	// Stop ends when it stops.
+	Stop context.Context
+	// Out is its folder of records.
+	Out string
+	// Others names the other processes of the cluster.
+	Others func() []string
+	// Gone reports whether a life of a process has ended, as far as is known here. One that is only
+	// silent is not gone.
+	Gone func(process string, incarnation uint64) bool
+	// Send sends another process LeaseAsks or LeaseAnswers; they may be lost.
+	Send func(process string, m proto.Message)
+	// Open makes a connection with another process, whose Service takes it with Take.
+	Open func(ctx context.Context, process string) (net.Conn, error)
+	// Begin does something beside, which the process waits for.
+	Begin func(do func())
+	// Ready finds out whether a plan can be carried out here, and makes the folder of its record.
+	Ready func(ctx context.Context, p *protos.HeldPlan, dir string) error
+	// Adopt has this process carry a submission out, in a term of its lease: with the record in the
+	// folder that p names, which has the runs that have finished. It returns false for one that has
+	// ended here already.
+	Adopt func(p *protos.HeldPlan, term uint64) bool
+	// Drop has this process carry a submission out no longer, because another one does; it is empty
+	// if that is not known. It returns when nothing is written to the record any more.
+	Drop func(id, to string)
+	// Log is told in a line what has happened.
+	Log func(format string, args ...any)
+}
+
+// Service is what one process holds.
+type Service struct {
+	config Config
+	began  time.Time
+
+	mu    sync.Mutex
+	ready bool // what earlier lives have held is known
+	all   map[string]*holding
+}
+
+// holding is a submission that this process is a holder of.
+type holding struct {
+	member *lease.Member
+	plan   *protos.HeldPlan // without its text once it has ended
+	life   uint64           // of the owner
+	folder string           // of the copy or the record, within the process's folder of records
+	ended  bool
+	by     string        // which process has brought it to its end
+	kept   lease.Promise // that is on the disk
+
+	duty     *duty         // nil unless this process carries it out
+	busy     bool          // a copy is being taken, or the record given up
+	campaign time.Duration // it does not ask for the lease before; 0 if the owner is there
+}
+
+// duty is the part of the process that carries a submission out.
+type duty struct {
+	of      *holding
+	copies  map[string]*held // by holder, of all others
+	changed chan struct{}    // closed at the next change
+	ending  bool             // the others are to know that it has ended
+	lost    bool             // another process has taken over
+}
+
+// New returns the service of a process that holds nothing.
+func New(c Config) *Service {
+	return &Service{config: c, began: time.Now(), all: map[string]*holding{}}
+}
+
+// now is on the clock of this process.
+func (s *Service) now() time.Duration { return time.Since(s.began) }
+
+// newHolding returns a holding with what is known of an earlier one.
+func (s *Service) newHolding(plan *protos.HeldPlan, folder string, p lease.Promise, v lease.Version) *holding {
+	return &holding{plan: plan, folder: folder, kept: p,
+		member: lease.New(spans, s.config.Process, s.others(plan), p, v, s.now())}
+}
+
+// others are the other holders of a submission.
+func (s *Service) others(plan *protos.HeldPlan) []string {
+	return slices.DeleteFunc(slices.Clone(plan.Holders), func(name string) bool { return name == s.config.Process })
+}
+
+// newDuty has this process supply the others.
+func (s *Service) newDuty(h *holding) {
+	d := &duty{of: h, copies: map[string]*held{}, changed: make(chan struct{})}
+	h.duty = d
+	for _, name := range s.others(h.plan) {
+		d.copies[name] = &held{}
+	}
+}
+
+// supply keeps the other holders up to date from now on.
+func (s *Service) supply(d *duty) {
+	for name, c := range d.copies {
+		s.config.Begin(func() { s.supplyOne(d, name, c) })
+	}
+}
+
+// change wakes those who wait for a change; s.mu is held.
+func (d *duty) change() {
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// rank orders the processes of the cluster for a submission, by rendezvous hashing (D. Thaler and
+// C. Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM Transactions on
+// Networking 6, 1998).
+func rank(id string, names []string) []string {
+	weight := func(name string) uint64 { return xxhash.Sum64String(id + "\x00" + name) }
+	return slices.SortedFunc(slices.Values(names), func(a, b string) int {
+		return cmp.Or(cmp.Compare(weight(b), weight(a)), cmp.Compare(a, b))
+	})
+}
+
+// Hold has two other processes hold a submission, whose record is in plan.Folder, and returns all
+// three, this one first. Without two that can it returns a note that says so.
+func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []string, note string) {
+	candidates := rank(plan.Id, s.config.Others())
+	var because []string
+	var h *holding
+	for term := uint64(0); len(candidates) >= Needed-1; term++ {
+		plan = proto.CloneOf(plan)
+		plan.Holders = append([]string{s.config.Process}, candidates[:Needed-1]...)
+		h = s.newHolding(plan, plan.Folder, lease.Promise{Term: term, Owner: s.config.Process}, lease.Version{})
+		errs := s.offer(ctx, h)
+		if len(errs) == 0 {
+			return plan.Holders, ""
+		}
+		for _, name := range plan.Holders {
+			if err := errs[name]; err != nil {
+				because = append(because, fmt.Sprintf("%s: %v", name, err))
+				candidates = slices.DeleteFunc(candidates, func(c string) bool { return c == name })
+			}
+		}
+	}
+	if h != nil {
+		s.withdraw(h)
+	}
+	why := fmt.Sprintf("that takes three processes, and the cluster has %d", len(s.config.Others())+1)
+	if len(because) > 0 {
+		why = "others cannot hold it: " + strings.Join(because, "; ")
+	}
+	return nil, fmt.Sprintf("submission %s does not survive process %s: %s", plan.Id, s.config.Process, why)
+}
+
+// offer gives the others a new submission. It returns the errors of those that do not take it.
+func (s *Service) offer(ctx context.Context, h *holding) map[string]error {
+	s.mu.Lock()
+	s.newDuty(h)
+	h.busy = true
+	h.member.Campaign(s.now())
+	ask, _ := h.member.Due(s.now())
+	d := h.duty
+	s.mu.Unlock()
+	errs := map[string]error{}
+	var mu sync.Mutex
+	var offering sync.WaitGroup
+	for name := range d.copies {
+		offering.Go(func() {
+			if err := s.copyTo(ctx, d, name, ask); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs[name] = err
+			}
+		})
+	}
+	offering.Wait()
+	if len(errs) > 0 {
+		return errs
+	}
+	if err := s.begin(ctx, h); err != nil {
+		return map[string]error{h.plan.Holders[1]: err}
+	}
+	return nil
+}
+
+// begin waits until the lease holds that was asked for with the offer: it may have taken so long to
+// find out whether the plan can be carried out that it has run out.
+func (s *Service) begin(ctx context.Context, h *holding) error {
+	patience := time.NewTimer(spans.Length)
+	defer patience.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[h.plan.Id] = h
+	for !h.member.Leads() {
+		if !h.member.Claims() || h.member.Expired(s.now()) {
+			h.member.Campaign(s.now())
+		}
+		changed := h.duty.changed
+		s.mu.Unlock()
+		over := false
+		select {
+		case <-changed:
+		case <-time.After(lookEvery):
+		case <-patience.C:
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
+		s.mu.Lock()
+		if over {
+			delete(s.all, h.plan.Id)
+			return errors.New("it does not answer any more")
+		}
+	}
+	if !s.keep(h) {
+		delete(s.all, h.plan.Id)
+		return fmt.Errorf("process %s cannot note it", s.config.Process)
+	}
+	h.busy = false
+	s.supply(h.duty)
+	return nil
+}
+
+// withdraw has those forget a submission that took it when it was offered last.
+func (s *Service) withdraw(h *holding) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.duty.ending = true
+	for name, c := range h.duty.copies {
+		if c.files == nil {
+			delete(h.duty.copies, name)
+		}
+	}
+	s.supply(h.duty)
+}
+
+// Holds reports whether this process is a holder of a submission that has not ended. It carries it
+// out once Adopt is called.
+func (s *Service) Holds(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.all[id]
+	return h != nil && !h.ended
+}
+
+// Orphans are the submissions held here that nobody carries out, as far as is known here: since the
+// lease of their process has run out.
+func (s *Service) Orphans() (all []*protos.Submission) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, h := range s.all {
+		if h.ended || h.duty != nil || h.folder == "" || !h.member.Expired(now) || !s.free(h) {
+			continue
+		}
+		absent := now - h.member.Until()
+		all = append(all, &protos.Submission{
+			Id: h.plan.Id, Plan: request.Text(h.plan.Name, request.MaxListed), Process: h.member.Promise().Owner,
+			By: h.plan.By, State: request.Waiting, Total: h.plan.Total, Submitted: h.plan.At, Holders: h.plan.Holders,
+			Away: time.Now().Add(-absent).UnixNano(), Why: "another holder is about to take over",
+		})
+	}
+	return all
+}
+
+// Commit waits until a run that has finished is at another holder, while this process has the
+// lease. The error is ErrElsewhere if another one has taken over.
+func (s *Service) Commit(ctx context.Context, id string) error {
+	return s.reach(ctx, id, false)
+}
+
+// End waits until another holder knows that a submission has ended, while this process has the
+// lease. The error is ErrElsewhere if another one has taken over.
+func (s *Service) End(ctx context.Context, id string) error {
+	return s.reach(ctx, id, true)
+}
+
+// reach waits until a majority has what has just been added to a submission.
+func (s *Service) reach(ctx context.Context, id string, ends bool) error {
+	s.mu.Lock()
+	h := s.all[id]
+	switch {
+	case h != nil && h.ended && ends && h.by == s.config.Process:
+		s.mu.Unlock()
+		return nil
+	case h == nil || h.duty == nil || h.ended:
+		s.mu.Unlock()
+		return ErrElsewhere
+	}
+	d := h.duty
+	d.ending = ends
+	h.member.SetVersion(lease.Version{Term: h.member.Promise().Term, Number: h.member.Version().Number + 1})
+	s.keep(h)
+	d.change()
+	for {
+		wanted, lost, changed := h.member.Version(), d.lost, d.changed
+		there := h.member.Owns(s.now()) && d.has(wanted, ends)
+		if there && ends {
+			s.forget(h, s.config.Process)
+		}
+		s.mu.Unlock()
+		switch {
+		case lost:
+			return ErrElsewhere
+		case there:
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(lookEvery): // the lease may be back
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.config.Stop.Done():
+			return context.Cause(s.config.Stop)
+		}
+		s.mu.Lock()
+	}
+}
+
+// has reports whether another holder has a version, or knows that the submission has ended; s.mu is
+// held.
+func (d *duty) has(v lease.Version, ends bool) bool {
+	for _, c := range d.copies {
+		if c.knows || !ends && c.has == v {
+			return true
+		}
+	}
+	return false
+}

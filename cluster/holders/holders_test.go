@@ -1,0 +1,449 @@
+package holders_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/holders"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// cluster is a few processes in one, whose network and clock are made up. It must be used within a
+// bubble of synctest.
+type cluster struct {
+	t    *testing.T
+	mu   sync.Mutex
+	all  map[string]*process
+	dir  string
+	lost float64 // share of messages about leases
+	cut  map[[2]string]bool
+	*rand.Rand
+}
+
+// process is one of them, in its present life.
+type process struct {
+	*holders.Service
+	c       *cluster
+	name    string
+	life    uint64
+	stop    context.Context
+	end     context.CancelFunc
+	work    sync.WaitGroup
+	unfit   error
+	mu      sync.Mutex
+	carries map[string]string // folder of each submission that is carried out here
+	done    map[string]bool   // those that have ended here
+	adopted int
+}
+
+func newCluster(t *testing.T, seed uint64, names ...string) *cluster {
+	c := &cluster{t: t, all: map[string]*process{}, dir: t.TempDir(), cut: map[[2]string]bool{},
+		Rand: rand.New(rand.NewPCG(seed, 1))}
+	for _, name := range names {
+		c.start(name)
+	}
+	return c
+}
+
+// start begins the next life of a process.
+func (c *cluster) start(name string) *process {
+	p := &process{c: c, name: name, life: 1, carries: map[string]string{}, done: map[string]bool{}}
+	p.stop, p.end = context.WithCancel(context.Background())
+	c.mu.Lock()
+	if before := c.all[name]; before != nil {
+		p.life = before.life + 1
+		p.done = before.done
+	}
+	c.mu.Unlock()
+	p.Service = holders.New(holders.Config{
+		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Gone: p.gone, Send: p.send,
+		Open: p.open, Begin: p.work.Go, Ready: p.ready, Adopt: p.adopt, Drop: p.drop,
+		Log: func(format string, args ...any) { c.t.Logf(name+": "+format, args...) },
+	})
+	c.mu.Lock()
+	c.all[name] = p
+	c.mu.Unlock()
+	p.Remember()
+	p.work.Go(p.Work)
+	return p
+}
+
+// kill ends the present life of a process.
+func (c *cluster) kill(name string) {
+	p := c.at(name)
+	p.end()
+	p.work.Wait()
+}
+
+func (c *cluster) at(name string) *process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.all[name]
+}
+
+// close ends all processes.
+func (c *cluster) close() {
+	for name := range c.all {
+		c.kill(name)
+	}
+}
+
+// reaches reports whether what one process sends gets to another one now.
+func (c *cluster) reaches(from, to string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a, b := c.all[from], c.all[to]
+	return a.stop.Err() == nil && b.stop.Err() == nil && !c.cut[[2]string{from, to}] && !c.cut[[2]string{to, from}]
+}
+
+func (p *process) out() string { return filepath.Join(p.c.dir, p.name) }
+
+func (p *process) others() (names []string) {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	for name, other := range p.c.all {
+		if name != p.name && other.stop.Err() == nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// gone is what the others see at once; a connection that is cut is silent.
+func (p *process) gone(name string, life uint64) bool {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	other := p.c.all[name]
+	return other.life != life || other.stop.Err() != nil
+}
+
+func (p *process) send(to string, m proto.Message) {
+	p.c.mu.Lock()
+	lost := p.c.Float64() < p.c.lost
+	late := time.Duration(p.c.Int64N(int64(100 * time.Millisecond)))
+	p.c.mu.Unlock()
+	if lost || !p.c.reaches(p.name, to) {
+		return
+	}
+	p.work.Go(func() {
+		time.Sleep(late) // of the bubble's clock
+		if p.c.reaches(p.name, to) {
+			p.c.at(to).Receive(p.name, m)
+		}
+	})
+}
+
+func (p *process) open(_ context.Context, to string) (net.Conn, error) {
+	if !p.c.reaches(p.name, to) {
+		return nil, errors.New("it is not there")
+	}
+	here, there := net.Pipe()
+	p.c.at(to).Take(there, p.name)
+	return here, nil
+}
+
+func (p *process) ready(_ context.Context, plan *protos.HeldPlan, dir string) error {
+	if p.unfit != nil {
+		return p.unfit
+	}
+	return errors.Join(os.MkdirAll(filepath.Join(dir, "runs"), 0o750),
+		os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan.Submitted.Text), 0o640))
+}
+
+func (p *process) adopt(plan *protos.HeldPlan, _ uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done[plan.Id] {
+		return false
+	}
+	p.carries[plan.Id] = plan.Folder
+	p.adopted++
+	return true
+}
+
+func (p *process) drop(id, _ string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.carries, id)
+	delete(p.done, id)
+}
+
+// folder is that of a submission that is carried out here; empty if it is not.
+func (p *process) folder(id string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.carries[id]
+}
+
+// submit has a process carry a submission out.
+func (p *process) submit(id string) (names []string, note string) {
+	p.c.t.Helper()
+	plan := &protos.HeldPlan{Id: id, Submitted: &protos.SubmitPlan{Text: "name: " + id}, Folder: "plan-" + id}
+	if err := p.ready(p.stop, plan, filepath.Join(p.out(), plan.Folder)); err != nil {
+		p.c.t.Fatal(err)
+	}
+	if names, note = p.Hold(p.stop, plan); note == "" {
+		p.mu.Lock()
+		p.carries[id] = plan.Folder
+		p.mu.Unlock()
+	}
+	return names, note
+}
+
+// make makes the next run of a submission, and returns its number; the error is that of Commit.
+func (p *process) make(ctx context.Context, id string) (run int, err error) {
+	folder := filepath.Join(p.out(), p.folder(id))
+	for run = 0; ; run++ {
+		dir := filepath.Join(folder, "runs", fmt.Sprintf("%04d", run))
+		if _, err := os.Stat(filepath.Join(dir, "run.json")); err == nil {
+			continue
+		}
+		text := fmt.Appendf(nil, "%d by %s %d", run, p.name, p.life)
+		if err := errors.Join(os.MkdirAll(dir, 0o750), os.WriteFile(filepath.Join(dir, "model"), text, 0o640),
+			os.WriteFile(filepath.Join(dir, "run.json"), text, 0o640)); err != nil {
+			return run, err
+		}
+		return run, p.Commit(ctx, id)
+	}
+}
+
+// text is what a run of a submission holds here.
+func (p *process) text(id string, run int) string {
+	dir := filepath.Join(p.out(), p.folder(id), "runs", fmt.Sprintf("%04d", run))
+	text, _ := os.ReadFile(filepath.Join(dir, "run.json"))
+	model, _ := os.ReadFile(filepath.Join(dir, "model"))
+	if string(text) != string(model) {
+		return fmt.Sprintf("%q with model %q", text, model)
+	}
+	return string(text)
+}
+
+// successor waits until another process carries a submission out.
+func (c *cluster) successor(id, before string) *process {
+	c.t.Helper()
+	for range 600 {
+		for name := range c.all {
+			if p := c.at(name); name != before && p.stop.Err() == nil && p.folder(id) != "" {
+				return p
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.t.Fatalf("nobody has taken submission %s over within half a minute", id)
+	return nil
+}
+
+// copies are the folders of copies that a process has.
+func (c *cluster) copies(name string) (all []string) {
+	entries, _ := os.ReadDir(filepath.Join(c.dir, name, ".held-"+name))
+	for _, e := range entries {
+		if e.IsDir() {
+			all = append(all, e.Name())
+		}
+	}
+	return all
+}
+
+// bubble runs a test on a clock of its own.
+func bubble(t *testing.T, test func(t *testing.T)) { synctest.Test(t, test) }
+
+func TestAnotherHolderGoesOnWithAllFinishedRunsWhenAProcessDies(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c", "d")
+		defer c.close()
+		a := c.at("a")
+		names, note := a.submit("1")
+		if len(names) != 3 || names[0] != "a" || note != "" {
+			t.Fatalf("held by %v, %q", names, note)
+		}
+		for want := range 3 {
+			if run, err := a.make(t.Context(), "1"); err != nil || run != want {
+				t.Fatalf("run %d, %v", run, err)
+			}
+		}
+		killed := time.Now()
+		c.kill("a")
+		b := c.successor("1", "a")
+		took := time.Since(killed)
+		t.Logf("%s goes on after %v", b.name, took)
+		if took > 6*time.Second || !slices.Contains(names, b.name) {
+			t.Errorf("process %s goes on after %v", b.name, took)
+		}
+		if run, err := b.make(t.Context(), "1"); err != nil || run != 3 || b.text("1", 2) != "2 by a 1" {
+			t.Errorf("run %d, %v; run 2 is %q", run, err, b.text("1", 2))
+		}
+		if err := b.End(t.Context(), "1"); err != nil {
+			t.Error(err)
+		}
+		a = c.start("a")
+		time.Sleep(10 * time.Second)
+		if a.adopted > 0 || a.Holds("1") || len(c.copies("a"))+len(c.copies("b"))+len(c.copies("c")) > 0 {
+			t.Errorf("a: %+v, copies %v, %v, %v", a.carries, c.copies("a"), c.copies("b"), c.copies("c"))
+		}
+		if left, err := filepath.Glob(filepath.Join(c.dir, "a", "plan-*")); err != nil || len(left) > 0 {
+			t.Errorf("a has %v, %v", left, err)
+		}
+	})
+}
+
+func TestSubmissionIsHeldByThoseThatCanCarryItOutOrTheNoteSaysWhyNot(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b")
+		defer c.close()
+		if names, note := c.at("a").submit("1"); names != nil || !strings.Contains(note, "takes three processes, and "+
+			"the cluster has 2") {
+			t.Errorf("held by %v, %q", names, note)
+		}
+		for i, name := range []string{"c", "d", "e"} {
+			p := c.start(name)
+			if p.unfit = errors.New("no such file"); i == 2 {
+				p.unfit = nil
+			}
+			names, note := c.at("a").submit(name)
+			switch {
+			case i < 2 && (names != nil || !strings.Contains(note, "c: no such file")):
+				t.Errorf("held by %v, %q", names, note)
+			case i == 2 && (len(names) != 3 || slices.Contains(names, "c") || slices.Contains(names, "d")):
+				t.Errorf("held by %v, %q", names, note)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		if left := c.copies("b"); len(left) != 1 || left[0] != "e" {
+			t.Errorf("b has copies of %v", left)
+		}
+	})
+}
+
+func TestSilentProcessKeepsItsSubmissionAndNothingCountsMeanwhile(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		a := c.at("a")
+		a.submit("1")
+		c.mu.Lock()
+		c.cut[[2]string{"a", "b"}], c.cut[[2]string{"a", "c"}] = true, true
+		c.mu.Unlock()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if _, err := a.make(ctx, "1"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a run counts that nobody else has: %v", err)
+		}
+		c.mu.Lock()
+		clear(c.cut)
+		c.mu.Unlock()
+		if run, err := a.make(t.Context(), "1"); err != nil || run != 1 {
+			t.Errorf("run %d, %v", run, err)
+		}
+		if b, c := c.at("b"), c.at("c"); b.adopted+c.adopted > 0 {
+			t.Error("another process has taken over")
+		}
+	})
+}
+
+func TestProcessThatComesBackGoesOnIfNobodyHas(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		c.at("a").submit("1")
+		if _, err := c.at("a").make(t.Context(), "1"); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b", "c"} { // as when the power fails
+			c.kill(name)
+		}
+		for _, name := range []string{"c", "b", "a"} {
+			c.start(name)
+		}
+		p := c.successor("1", "")
+		if run, err := p.make(t.Context(), "1"); err != nil || run != 1 || p.text("1", 0) != "0 by a 1" {
+			t.Errorf("run %d, %v; run 0 is %q", run, err, p.text("1", 0))
+		}
+	})
+}
+
+// The process dies between the others' note that the submission has ended and its own.
+func TestProcessThatHasEndedASubmissionKeepsItsRecord(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		a := c.at("a")
+		a.submit("1")
+		path := filepath.Join(a.out(), ".held-a", "1.json")
+		note, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		only := func(name string) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			clear(c.cut)
+			for _, other := range []string{"b", "c"} {
+				c.cut[[2]string{"a", other}] = other != name
+			}
+		}
+		only("b")
+		a.done["1"] = true
+		if err := a.End(t.Context(), "1"); err != nil || !c.at("c").Holds("1") {
+			t.Fatal(err)
+		}
+		c.kill("a")
+		if err := os.WriteFile(path, note, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second) // in which c wants to go on, and hears that there is nothing to do
+		only("c")
+		a = c.start("a")
+		time.Sleep(10 * time.Second)
+		if !a.done["1"] || a.Holds("1") || c.at("c").Holds("1") || c.at("c").adopted > 0 {
+			t.Errorf("a has ended it: %v; held by a: %v, c: %v", a.done["1"], a.Holds("1"), c.at("c").Holds("1"))
+		}
+	})
+}
+
+func TestCopyGoesNowhereElse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		for _, bad := range []func(*protos.CopyHead){
+			func(h *protos.CopyHead) { h.From = "c" },
+			func(h *protos.CopyHead) { h.Plan.Id, h.Ask.Id = "../x", "../x" },
+			func(h *protos.CopyHead) { h.Plan.Id, h.Ask.Id = "..", ".." },
+			func(h *protos.CopyHead) { h.Ask.Id = "2" },
+			func(h *protos.CopyHead) { h.Plan.Folder = "../.." },
+			func(h *protos.CopyHead) { h.Plan.Folder = "" },
+			func(h *protos.CopyHead) { h.Plan, h.Ask = nil, nil },
+		} {
+			head := &protos.CopyHead{From: "a", Ask: &protos.LeaseAsk{Id: "1", Term: 1}, Whole: true,
+				Plan: &protos.HeldPlan{Id: "1", Folder: "plan-1", Holders: []string{"a", "b", "c"}}}
+			bad(head)
+			here, there := net.Pipe()
+			c.at("b").Take(there, "a")
+			if err := request.Write(here, head); err != nil {
+				t.Fatal(err)
+			}
+			if err := request.Read(bufio.NewReader(here), &protos.CopyAnswer{}); !errors.Is(err, io.EOF) {
+				t.Errorf("%v is answered, %v", head, err)
+			}
+		}
+		if left, err := os.ReadDir(filepath.Join(c.dir, "b")); err == nil && len(left) > 0 {
+			t.Errorf("b has %v", left)
+		}
+	})
+}

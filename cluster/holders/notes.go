@@ -1,0 +1,182 @@
+package holders
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// note is a holding on the disk, a file of JSON in the process's folder of copies.
+type note struct {
+	// Promise is the latest one of this holder, and Life that of the owner.
+	Promise lease.Promise `json:"promise"`
+	Life    uint64        `json:"life"`
+	// Version says what is in Folder, within the folder of records.
+	Version lease.Version `json:"version"`
+	Folder  string        `json:"folder"`
+	// EndedBy is the process that has brought it to its end; empty as long as none has.
+	EndedBy string `json:"ended_by,omitempty"`
+	// Plan is a protos.HeldPlan.
+	Plan []byte `json:"plan"`
+}
+
+// notes is the folder of what this process holds. It is hidden: what is in it belongs to others.
+func (s *Service) notes() string { return ".held-" + s.config.Process }
+
+// copyName is the folder of a copy, within the folder of records.
+func (s *Service) copyName(id string) string { return filepath.Join(s.notes(), id) }
+
+func (s *Service) notePath(id string) string {
+	return filepath.Join(s.config.Out, s.notes(), id+".json")
+}
+
+// keep writes a holding to the disk, and reports whether it is there; s.mu is held.
+func (s *Service) keep(h *holding) bool {
+	n := note{Promise: h.member.Promise(), Life: h.life, Version: h.member.Version(), Folder: h.folder, EndedBy: h.by}
+	var err error
+	if n.Plan, err = proto.Marshal(h.plan); err == nil {
+		var text []byte
+		if text, err = json.Marshal(n); err == nil {
+			path := s.notePath(h.plan.Id)
+			err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), record.WriteFile(path, append(text, '\n')))
+		}
+	}
+	if err != nil {
+		s.config.Log("what this process holds of submission %s cannot be noted: %v", h.plan.Id, err)
+		return false
+	}
+	h.kept = n.Promise
+	return true
+}
+
+// keptPromise reports whether the latest promise is on the disk; s.mu is held. It is written if it
+// is not. Of a copy that has not come yet nothing is kept: nothing can be gone on from.
+func (s *Service) keptPromise(h *holding) bool {
+	return h.folder == "" || h.kept == h.member.Promise() || s.keep(h)
+}
+
+// forget takes note that a process has brought a submission to its end; a copy is removed; s.mu is
+// held.
+func (s *Service) forget(h *holding, by string) {
+	if h.folder == s.copyName(h.plan.Id) {
+		if err := os.RemoveAll(filepath.Join(s.config.Out, h.folder)); err != nil {
+			s.config.Log("copy of submission %s: %v", h.plan.Id, err)
+		}
+	}
+	h.ended, h.by = true, by
+	h.plan = &protos.HeldPlan{Id: h.plan.Id, At: h.plan.At, Holders: h.plan.Holders}
+	s.keep(h)
+	var ended []*holding
+	for _, other := range s.all {
+		if other.ended {
+			ended = append(ended, other)
+		}
+	}
+	if len(ended) <= maxEnded {
+		return
+	}
+	oldest := slices.MinFunc(ended, func(a, b *holding) int { return cmp.Compare(a.plan.At, b.plan.At) })
+	delete(s.all, oldest.plan.Id)
+	if err := os.Remove(s.notePath(oldest.plan.Id)); err != nil {
+		s.config.Log("%v", err)
+	}
+}
+
+// rename gives a folder of records another name, if it is there.
+func (s *Service) rename(from, to string) error {
+	if from == to || from == "" {
+		return nil
+	}
+	target := filepath.Join(s.config.Out, to)
+	if err := os.RemoveAll(target); err != nil {
+		return err
+	}
+	err := os.Rename(filepath.Join(s.config.Out, from), target)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// vacant is the name that the folder of a submission has when this process carries it out: the one
+// that it has, if that is no copy's.
+func (s *Service) vacant(h *holding) string {
+	if h.folder != s.copyName(h.plan.Id) {
+		return h.folder
+	}
+	name := filepath.Base(h.plan.Folder)
+	if s.missing(name) {
+		return name
+	}
+	// Processes of one machine may have one folder of records.
+	name = fmt.Sprintf("%s-%s-%d", name, s.config.Process, h.member.Promise().Term)
+	return name
+}
+
+func (s *Service) missing(folder string) bool {
+	_, err := os.Lstat(filepath.Join(s.config.Out, folder))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// Remember takes over what earlier lives of this process have held.
+func (s *Service) Remember() {
+	paths, err := filepath.Glob(s.notePath("*"))
+	if err != nil {
+		s.config.Log("%v", err)
+	}
+	halves, _ := filepath.Glob(filepath.Join(s.config.Out, s.notes(), "*.partial")) // the same error
+	for _, path := range halves {
+		if err := os.RemoveAll(path); err != nil {
+			s.config.Log("%v", err)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready = true
+	for _, path := range paths {
+		if err := s.load(path); err != nil {
+			s.config.Log("%s: %v", path, err)
+		}
+	}
+}
+
+// load takes one note over; s.mu is held. The folder may have been about to get its name.
+func (s *Service) load(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var n note
+	if err := json.Unmarshal(text, &n); err != nil {
+		return err
+	}
+	plan := &protos.HeldPlan{}
+	if err := proto.Unmarshal(n.Plan, plan); err != nil {
+		return err
+	}
+	if !filepath.IsLocal(n.Folder) || plan.Id+".json" != filepath.Base(path) {
+		return fmt.Errorf("it is about submission %.40q in folder %.80q", plan.Id, n.Folder)
+	}
+	if n.EndedBy == "" && s.missing(n.Folder) {
+		if s.missing(s.copyName(plan.Id)) {
+			n.Version = lease.Version{}
+		} else if err := s.rename(s.copyName(plan.Id), n.Folder); err != nil {
+			return err
+		}
+	}
+	h := s.newHolding(plan, n.Folder, n.Promise, n.Version)
+	h.life, h.by, h.ended = n.Life, n.EndedBy, n.EndedBy != ""
+	s.all[plan.Id] = h
+	return nil
+}

@@ -1,0 +1,247 @@
+package holders
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Work renews the leases of this process, and takes submissions over from processes that are gone,
+// until Config.Stop ends.
+func (s *Service) Work() {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-look.C:
+		case <-s.config.Stop.Done():
+			return
+		}
+		for name, asks := range s.look() {
+			s.config.Send(name, &protos.LeaseAsks{Asks: asks})
+		}
+	}
+}
+
+// look does what is due, and returns the questions for each other process.
+func (s *Service) look() map[string][]*protos.LeaseAsk {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asks := map[string][]*protos.LeaseAsk{}
+	now := s.now()
+	for _, h := range s.all {
+		if h.ended {
+			continue
+		}
+		s.judge(h, now)
+		ask, due := h.member.Due(now)
+		if !due || !s.keptPromise(h) {
+			continue
+		}
+		m := s.message(h, ask)
+		for _, name := range s.others(h.plan) {
+			asks[name] = append(asks[name], m)
+		}
+	}
+	return asks
+}
+
+// judge finds out whether this process is to carry a submission out, or no longer; s.mu is held.
+func (s *Service) judge(h *holding, now time.Duration) {
+	m := h.member
+	switch {
+	case h.busy:
+	case h.duty != nil && !m.Leads():
+		owner := m.Promise().Owner
+		if owner == s.config.Process {
+			owner = "" // the name of the next one has not come here yet
+		}
+		s.giveUp(h, owner, "")
+	case h.duty == nil && m.Leads():
+		s.takeOver(h)
+	case m.Claims():
+	case !m.Expired(now) || !s.free(h):
+		h.campaign = 0
+	case h.campaign == 0:
+		h.campaign = now + s.patience(h)
+	case now >= h.campaign:
+		m.Campaign(now)
+		h.campaign = now + stagger + s.patience(h)
+	}
+}
+
+// free reports whether nobody carries a submission out, as far as is known here; s.mu is held.
+func (s *Service) free(h *holding) bool {
+	owner := h.member.Promise().Owner
+	return owner == s.config.Process || owner != "" && s.config.Gone(owner, h.life)
+}
+
+// patience is how long this holder lets others ask first that come before it; s.mu is held.
+func (s *Service) patience(h *holding) time.Duration {
+	owner, before := h.member.Promise().Owner, time.Duration(0)
+	for _, name := range h.plan.Holders {
+		if name == s.config.Process {
+			break
+		}
+		if name != owner {
+			before += stagger
+		}
+	}
+	return before
+}
+
+// takeOver has this process carry a submission out; s.mu is held.
+func (s *Service) takeOver(h *holding) {
+	m := h.member
+	m.SetVersion(lease.Version{Term: m.Promise().Term, Number: m.Version().Number})
+	before := h.folder
+	h.plan = proto.CloneOf(h.plan)
+	h.plan.Folder = s.vacant(h)
+	h.folder = h.plan.Folder
+	if !s.keep(h) { // first: an earlier name is found again, see load
+		h.folder = before
+		return
+	}
+	if err := s.rename(before, h.folder); err != nil {
+		s.config.Log("submission %s: %v", h.plan.Id, err)
+	}
+	s.newDuty(h)
+	d, plan, term := h.duty, h.plan, m.Promise().Term
+	s.config.Begin(func() {
+		if !s.config.Adopt(plan, term) {
+			_ = s.End(s.config.Stop, plan.Id) // there is nothing else to be done
+		}
+	})
+	s.supply(d)
+}
+
+// giveUp makes the record of a submission that another process carries out a copy, and forgets it
+// if that one, or yet another, has brought it to its end; s.mu is held.
+func (s *Service) giveUp(h *holding, to, ended string) {
+	h.busy = true
+	if h.duty != nil {
+		h.duty.lost = true
+		h.duty.change()
+	}
+	s.config.Begin(func() {
+		s.config.Drop(h.plan.Id, to)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		h.busy, h.duty = false, nil
+		s.makeCopy(h)
+		if ended != "" {
+			s.forget(h, ended)
+		}
+	})
+}
+
+// makeCopy gives the folder of a record the name of a copy; s.mu is held.
+func (s *Service) makeCopy(h *holding) {
+	name := s.copyName(h.plan.Id)
+	if err := s.rename(h.folder, name); err != nil {
+		s.config.Log("submission %s: %v", h.plan.Id, err)
+	}
+	h.folder = name
+	s.keep(h)
+}
+
+// message is a question as it travels.
+func (s *Service) message(h *holding, a lease.Ask) *protos.LeaseAsk {
+	return &protos.LeaseAsk{Id: h.plan.Id, Term: a.Term, VersionTerm: a.Version.Term, VersionNumber: a.Version.Number,
+		Sent: int64(a.Sent), Incarnation: s.config.Incarnation}
+}
+
+// Receive takes what another process sends about leases.
+func (s *Service) Receive(from string, m proto.Message) {
+	switch m := m.(type) {
+	case *protos.LeaseAsks:
+		if answers := s.vote(from, m.Asks); len(answers) > 0 {
+			s.config.Send(from, &protos.LeaseAnswers{Answers: answers})
+		}
+	case *protos.LeaseAnswers:
+		for _, a := range m.Answers {
+			s.hear(from, a)
+		}
+	}
+}
+
+// vote answers questions, once it is known what is held here.
+func (s *Service) vote(from string, asks []*protos.LeaseAsk) (answers []*protos.LeaseAnswer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ready {
+		return nil
+	}
+	for _, a := range asks {
+		answers = append(answers, s.voteOn(s.all[a.Id], from, a))
+	}
+	return answers
+}
+
+// voteOn answers a question about a holding, which is nil if it is not known; s.mu is held.
+func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.LeaseAnswer {
+	answer := &protos.LeaseAnswer{Id: a.Id, Sent: a.Sent}
+	if h == nil {
+		return answer
+	}
+	if !h.ended {
+		v := h.member.Vote(s.now(), from, lease.Ask{Term: a.Term,
+			Version: lease.Version{Term: a.VersionTerm, Number: a.VersionNumber}, Sent: time.Duration(a.Sent)})
+		if v.Granted {
+			h.life = a.Incarnation
+		}
+		answer.Granted = v.Granted && s.keptPromise(h)
+	}
+	p := h.member.Promise()
+	answer.Term, answer.Owner = p.Term, p.Owner
+	if h.ended {
+		answer.Ended, answer.Owner = true, h.by
+	}
+	return answer
+}
+
+// hear takes in the answer of another holder.
+func (s *Service) hear(from string, a *protos.LeaseAnswer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.all[a.Id]; h != nil {
+		s.hearOf(h, from, a)
+	}
+}
+
+// hearOf takes in an answer about a holding; s.mu is held.
+func (s *Service) hearOf(h *holding, from string, a *protos.LeaseAnswer) {
+	switch {
+	case !slices.Contains(h.plan.Holders, from) || h.ended:
+	case a.Ended:
+		s.heardEnd(h, a)
+	case a.Term == 0:
+		if h.duty != nil {
+			h.duty.copies[from].lose()
+			h.duty.change()
+		}
+	default:
+		h.member.Hear(s.now(), from, lease.Answer{Granted: a.Granted,
+			Promise: lease.Promise{Term: a.Term, Owner: a.Owner}, Sent: time.Duration(a.Sent)})
+		if h.duty != nil {
+			h.duty.change()
+		}
+	}
+}
+
+// heardEnd takes note that a submission has ended, with another owner or with this process; s.mu is
+// held.
+func (s *Service) heardEnd(h *holding, a *protos.LeaseAnswer) {
+	switch {
+	case h.busy || h.duty != nil && a.Owner == s.config.Process:
+		return
+	case a.Owner == s.config.Process: // an earlier life of it
+		s.forget(h, a.Owner)
+		return
+	}
+	s.giveUp(h, a.Owner, a.Owner)
+}

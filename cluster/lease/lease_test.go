@@ -1,0 +1,330 @@
+package lease_test
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/lease"
+)
+
+var config = lease.Config{Length: 3 * time.Second, Margin: 500 * time.Millisecond, Renew: 700 * time.Millisecond}
+
+// bug is a mistake that the check must find.
+type bug int
+
+const (
+	none bug = iota
+	forgets
+	trusts
+	unmarked
+)
+
+// story is what happens to a few members, drawn by chance.
+type story struct {
+	*rand.Rand
+	bug     bug
+	config  lease.Config
+	now     time.Duration // the true time
+	events  events
+	members []*member
+	loss    float64
+	slowest time.Duration
+	elected int
+	owner   string // the latest
+}
+
+// member is one with its own clock.
+type member struct {
+	*lease.Member
+	name   string
+	others []string
+	rate   float64       // seconds of its clock to one
+	offset time.Duration // what its clock shows at the beginning
+	away   time.Duration // it does nothing before
+	try    time.Duration // it does not ask to be owner before, on its clock
+}
+
+type event struct {
+	at time.Duration
+	do func()
+}
+
+type events []event
+
+func (e events) Len() int           { return len(e) }
+func (e events) Less(i, j int) bool { return e[i].at < e[j].at }
+func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	old := *e
+	last := old[len(old)-1]
+	*e = old[:len(old)-1]
+	return last
+}
+
+func (s *story) after(d time.Duration, do func()) { heap.Push(&s.events, event{s.now + d, do}) }
+
+func (m *member) clock(now time.Duration) time.Duration {
+	return m.offset + time.Duration(m.rate*float64(now))
+}
+
+// newStory has members whose clocks are off by up to a share.
+func newStory(seed uint64, off float64, b bug) *story {
+	s := &story{Rand: rand.New(rand.NewPCG(seed, 7)), bug: b, config: config}
+	if b == unmarked {
+		s.config.Margin = 0
+	}
+	s.loss = []float64{0, 0.1, 0.5}[s.IntN(3)]
+	s.slowest = []time.Duration{10 * time.Millisecond, time.Second, 8 * time.Second}[s.IntN(3)]
+	names := []string{"a", "b", "c"}
+	for i, name := range names {
+		m := &member{name: name, others: slices.Delete(slices.Clone(names), i, i+1),
+			rate: 1 + off*(2*s.Float64()-1), offset: time.Duration(s.Int64N(int64(time.Hour)))}
+		if s.IntN(2) == 0 {
+			m.rate = 1 + off*float64(2*s.IntN(2)-1)
+		}
+		m.Member = lease.New(s.config, name, m.others, lease.Promise{}, lease.Version{}, m.clock(0))
+		s.members = append(s.members, m)
+	}
+	return s
+}
+
+// send delivers something to a member at some time, or not; a member that is away gets it later.
+func (s *story) send(to *member, do func(now time.Duration)) {
+	if s.Float64() < s.loss {
+		return
+	}
+	late := time.Duration(s.Float64() * s.Float64() * float64(s.slowest))
+	s.after(late, func() { s.reach(to, do) })
+}
+
+func (s *story) reach(to *member, do func(now time.Duration)) {
+	if to.away > s.now {
+		s.after(to.away-s.now, func() { s.reach(to, do) })
+		return
+	}
+	do(to.clock(s.now))
+}
+
+// live is what a member does every now and then.
+func (s *story) live(m *member) {
+	defer s.after(time.Duration(50+s.IntN(100))*time.Millisecond, func() { s.live(m) })
+	switch {
+	case m.away > s.now:
+		return
+	case s.IntN(200) == 0: // it pauses, perhaps for long
+		m.away = s.now + time.Duration(s.Int64N(int64(8*time.Second)))
+		return
+	case s.IntN(600) == 0: // its process ends, and begins again
+		p := m.Promise()
+		now := m.clock(s.now)
+		if m.away = s.now + time.Duration(s.Int64N(int64(4*time.Second))); s.bug == forgets {
+			p = lease.Promise{}
+		}
+		m.Member = lease.New(s.config, m.name, m.others, p, m.Version(), now)
+		return
+	}
+	now := m.clock(s.now)
+	if !m.Claims() && m.Expired(now) && now >= m.try {
+		m.Campaign(now)
+		m.try = now + time.Duration(s.Int64N(int64(4*time.Second)))
+	}
+	if m.Owns(now) && s.IntN(30) == 0 {
+		m.SetVersion(lease.Version{Term: m.Promise().Term, Number: m.Version().Number + 1})
+	}
+	if ask, due := m.Due(now); due {
+		for _, to := range s.members {
+			if to != m {
+				s.ask(m, to, ask)
+			}
+		}
+	}
+}
+
+func (s *story) ask(m, to *member, ask lease.Ask) {
+	s.send(to, func(now time.Duration) {
+		answer := to.Vote(now, m.name, ask)
+		s.send(m, func(now time.Duration) {
+			if s.bug == trusts { // it counts from when the answer has come
+				answer.Sent = now
+			}
+			m.Hear(now, to.name, answer)
+		})
+	})
+}
+
+// owners names those who may act now.
+func (s *story) owners() (all []string) {
+	for _, m := range s.members {
+		if m.Owns(m.clock(s.now)) {
+			all = append(all, m.name)
+		}
+	}
+	return all
+}
+
+// run lets a while pass, and returns an error as soon as there are two owners.
+func (s *story) run(until time.Duration) error {
+	for _, m := range s.members {
+		s.live(m)
+	}
+	for s.now < until {
+		e := heap.Pop(&s.events).(event)
+		s.now = e.at
+		e.do()
+		switch now := s.owners(); {
+		case len(now) > 1:
+			return fmt.Errorf("at %v %v own the lease at a time", s.now, now)
+		case len(now) == 1 && now[0] != s.owner:
+			s.owner = now[0]
+			s.elected++
+		}
+	}
+	return nil
+}
+
+func TestNeverTwoOwnersWhateverHappens(t *testing.T) {
+	seeds := uint64(1500)
+	if testing.Short() {
+		seeds = 200
+	}
+	elected := 0
+	for seed := range seeds {
+		s := newStory(seed, 0.09, none)
+		if err := s.run(2 * time.Minute); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		elected += s.elected
+	}
+	t.Logf("%d owners in %d stories of two minutes", elected, seeds)
+	if elected < 2*int(seeds) {
+		t.Errorf("%d owners in %d stories: too few for a check", elected, seeds)
+	}
+}
+
+// What the check would not find it could not exclude.
+func TestCheckFindsMistakes(t *testing.T) {
+	for name, b := range map[string]bug{
+		"a member that forgets its promise when it is started again": forgets,
+		"an owner that counts from when the answer has come":         trusts,
+		"no margin": unmarked,
+	} {
+		found := false
+		for seed := uint64(0); seed < 3000 && !found; seed++ {
+			found = newStory(seed, 0.09, b).run(2*time.Minute) != nil
+		}
+		if !found {
+			t.Errorf("%s: not found", name)
+		}
+	}
+}
+
+// quiet are three members whose clocks are alike, and whose messages take no time.
+func quiet(versions ...lease.Version) map[string]*lease.Member {
+	names := []string{"a", "b", "c"}
+	all := map[string]*lease.Member{}
+	for i, name := range names {
+		v := lease.Version{}
+		if i < len(versions) {
+			v = versions[i]
+		}
+		all[name] = lease.New(config, name, slices.Delete(slices.Clone(names), i, i+1), lease.Promise{}, v, 0)
+	}
+	return all
+}
+
+// tell has a question reach some members, whose answers come back at once.
+func tell(t *testing.T, all map[string]*lease.Member, now time.Duration, from string, to ...string) {
+	t.Helper()
+	ask, due := all[from].Due(now)
+	if !due {
+		t.Fatalf("nothing is due of %s at %v", from, now)
+	}
+	for _, name := range to {
+		all[from].Hear(now, name, all[name].Vote(now, from, ask))
+	}
+}
+
+func TestOwnerIsReplacedWhenItsLeaseIsOverAndHearsOfIt(t *testing.T) {
+	all := quiet()
+	a, b := all["a"], all["b"]
+	a.Campaign(0)
+	tell(t, all, 0, "a", "b")
+	if end := config.Length - config.Margin; !a.Owns(end-1) || a.Owns(end) {
+		t.Error("the lease does not last from the question on, less the margin")
+	}
+	b.Campaign(time.Second)
+	if b.Vote(time.Second, "c", lease.Ask{Term: 9}).Granted {
+		t.Error("a candidate grants another one a term")
+	}
+	tell(t, all, config.Length-1, "a", "c")
+	if a.Promise() != (lease.Promise{Term: 1, Owner: "a"}) || !a.Leads() || !a.Owns(config.Length) {
+		t.Errorf("%+v", a.Promise())
+	}
+	tell(t, all, config.Length, "b", "c")
+	if b.Owns(config.Length) || b.Claims() {
+		t.Error("it has not given up though c has promised the term to another one")
+	}
+	later := 2*config.Length - 1 // when what c has granted a is over
+	b.Campaign(later)
+	tell(t, all, later, "b", "c")
+	if !b.Owns(later) || a.Owns(later) {
+		t.Errorf("the owners at %v are not b", later)
+	}
+	tell(t, all, later, "a", "c")
+	if a.Claims() || a.Leads() {
+		t.Error("a has not heard that b is the owner")
+	}
+}
+
+func TestOwnerStaysOneThoughAnotherMemberHasWantedToBe(t *testing.T) {
+	all := quiet()
+	all["a"].Campaign(0)
+	tell(t, all, 0, "a", "b", "c")
+	later := config.Length / 2
+	tell(t, all, later, "a", "c") // b does not hear it any more
+	all["b"].Campaign(config.Length)
+	tell(t, all, config.Length, "b", "c") // which refuses
+	tell(t, all, config.Length+1, "a", "b", "c")
+	tell(t, all, config.Length+1, "a", "b", "c")
+	if p := all["b"].Promise(); !all["a"].Owns(config.Length+1) || p != (lease.Promise{Term: 3, Owner: "a"}) {
+		t.Errorf("b has promised %+v", p)
+	}
+}
+
+func TestMemberThatHasMoreIsNotPassedOver(t *testing.T) {
+	all := quiet(lease.Version{}, lease.Version{Term: 1, Number: 3}, lease.Version{Term: 1, Number: 4})
+	all["b"].Campaign(0)
+	tell(t, all, 0, "b", "c")
+	if all["b"].Claims() {
+		t.Error("b lacks what c has, and goes on")
+	}
+	all["c"].Campaign(time.Second)
+	tell(t, all, time.Second, "c", "b")
+	if !all["c"].Leads() {
+		t.Error("c has most, and is not the owner")
+	}
+}
+
+func TestCandidateWithoutAnAnswerMakesWay(t *testing.T) {
+	all := quiet()
+	all["b"].Campaign(0)
+	tell(t, all, 0, "b")
+	if _, due := all["b"].Due(config.Renew); due || all["b"].Claims() || !all["b"].Expired(config.Renew) {
+		t.Error("b is still a candidate")
+	}
+	all["c"].Campaign(config.Renew)
+	tell(t, all, config.Renew, "c", "b") // whose term is the same
+	if all["c"].Leads() {
+		t.Error("b has granted one term twice")
+	}
+	all["c"].Campaign(2 * config.Renew)
+	tell(t, all, 2*config.Renew, "c", "b")
+	if !all["c"].Leads() {
+		t.Error("c is not the owner")
+	}
+}

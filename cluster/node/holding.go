@@ -1,0 +1,130 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/holders"
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/membership"
+	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// newHolders returns what this process holds of submissions, its own and those of others.
+func (p *process) newHolders() *holders.Service {
+	return holders.New(holders.Config{
+		Process: p.config.Name, Incarnation: p.incarnation, Stop: p.stop, Out: p.config.Out, Others: p.others,
+		Gone: p.isGone, Send: p.sendLease, Open: p.openCopy, Begin: p.begin, Log: p.log,
+		Ready: func(ctx context.Context, plan *protos.HeldPlan, dir string) error {
+			return p.queue.Ready(ctx, plan, dir)
+		},
+		Adopt: func(plan *protos.HeldPlan, term uint64) bool { return p.queue.Adopt(plan, term) },
+		Drop:  func(id, to string) { p.queue.Drop(id, to) },
+	})
+}
+
+// others names the other processes of the cluster.
+func (p *process) others() (names []string) {
+	for _, m := range p.present() {
+		if m.Name != p.config.Name {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
+// present are the members of the cluster but for those whose connections tell that they are gone,
+// which membership hears later.
+func (p *process) present() []membership.Member {
+	return slices.DeleteFunc(slices.Clone(p.members.View().Members), func(m membership.Member) bool {
+		peer, known := p.node.Peer(m.Name)
+		return known && peer.State == transport.Down && m.Name != p.config.Name
+	})
+}
+
+// isGone reports whether a life of another process has ended, as far as is known here.
+func (p *process) isGone(name string, incarnation uint64) bool {
+	peer, known := p.node.Peer(name)
+	switch life := peer.Peer.Incarnation; {
+	case known && (peer.State == transport.Down || life != 0 && life != incarnation):
+		return true
+	case known && peer.State != transport.Unknown:
+		return false
+	}
+	return !slices.ContainsFunc(p.members.View().Members, func(m membership.Member) bool { return m.Name == name })
+}
+
+// sendLease sends what may be lost.
+func (p *process) sendLease(name string, m proto.Message) {
+	_ = p.node.TrySend(name, &wire.Frame{Kind: wire.KindOf(m), Head: m}) // it is asked again
+}
+
+// openCopy makes a connection for copies with a process of the cluster.
+func (p *process) openCopy(ctx context.Context, name string) (net.Conn, error) {
+	members := p.members.View().Members
+	i := slices.IndexFunc(members, func(m membership.Member) bool { return m.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("process %s is not in the cluster", name)
+	}
+	conn, to, err := p.node.Open(ctx, members[i].Meta.Address, identity.Copies)
+	if err == nil && p.config.Identity != nil && to.Name != name {
+		conn.Close() //nolint:errcheck // nothing was said on it
+		return nil, fmt.Errorf("process %s is called at the address of %s", to.Name, name)
+	}
+	return conn, err
+}
+
+// takeCopy takes a connection for copies.
+func (p *process) takeCopy(conn net.Conn, from transport.Peer) {
+	name := from.Name
+	if p.config.Identity == nil {
+		name = "" // it is not known
+	}
+	p.holders.Take(conn, name)
+}
+
+// awaitPlaces is conductor for a submission whose process has gone: nodes may have to live there,
+// and it may come back.
+func (v *venue) awaitPlaces(ctx context.Context, s *experiment.Stage) (c *conductor, err error) {
+	const pause = time.Second
+	for waited := time.Duration(0); ; waited += pause {
+		if c, err = v.conductor(ctx, s); err == nil || waited >= v.process.config.Absence {
+			return c, err
+		}
+		if waited == 0 {
+			v.submission.Log("waits for a place for each node: %v", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// submissionBits is where those bits of a run's number begin that tell the submission. The others
+// are larger for a later conductor.
+const submissionBits = 32
+
+// supersede ends what an earlier conductor began of the submission that the next run is of, and
+// returns an error if a later one has begun.
+func (p *process) supersede(next *hosted) error {
+	for _, h := range p.hosts() {
+		switch {
+		case h.Number()>>submissionBits != next.Number()>>submissionBits || h.Lead() == next.Lead():
+		case h.Number() > next.Number():
+			return fmt.Errorf("process %s conducts this submission now", h.Lead())
+		case h.conductor == nil:
+			h.end(errRunOver)
+		}
+	}
+	return nil
+}

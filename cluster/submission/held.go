@@ -1,0 +1,249 @@
+package submission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/holders"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/protos"
+)
+
+const (
+	// runsOfTerm is how many runs a submission has at most in one term of its lease, rehearsals
+	// included: those of a later one have larger numbers.
+	runsOfTerm = 1 << 20
+	// slowCommit is how long it may take until another process has a run before the log says so.
+	slowCommit = 5 * time.Second
+	// concludePatience is how long a submission that was stopped waits for others to know.
+	concludePatience = 2 * time.Second
+)
+
+// hold has other processes hold the submission too. The note says so if none do.
+func (s *Submission) hold(ctx context.Context, m *protos.SubmitPlan) (note string) {
+	if s.queue.config.Holders == nil {
+		return ""
+	}
+	s.Holders, note = s.queue.config.Holders.Hold(ctx, &protos.HeldPlan{
+		Id: s.ID, Submitted: &protos.SubmitPlan{File: s.File, Text: m.Text, Set: m.Set, Place: m.Place},
+		Name: s.Plan, By: s.By, At: s.Submitted.UnixNano(), Total: int32(s.Total), Target: s.Target, Folder: s.Folder,
+	})
+	return note
+}
+
+// commit waits until another process has a run that has finished; false if another one carries the
+// submission out.
+func (s *Submission) commit(run int) bool {
+	if len(s.Holders) == 0 {
+		return true
+	}
+	slow := time.AfterFunc(slowCommit, func() {
+		s.Log("run %d is finished, and counts when one more of %s has it", run, strings.Join(s.Holders, ", "))
+	})
+	defer slow.Stop()
+	err := s.queue.config.Holders.Commit(s.stop, s.ID)
+	if errors.Is(err, holders.ErrElsewhere) {
+		s.end(err)
+		return false
+	}
+	return true
+}
+
+// leaves reports whether another process carries the submission out, or will: because that one has
+// the lease, or because this process stops. It is over here then.
+func (s *Submission) leaves(err error) bool {
+	switch {
+	case len(s.Holders) == 0:
+		return false
+	case errors.Is(err, holders.ErrElsewhere), errors.Is(context.Cause(s.stop), holders.ErrElsewhere):
+		s.leave()
+		return true
+	case errors.Is(err, experiment.ErrStopping):
+		s.Log("this process stops; %s can go on", strings.Join(s.Holders, ", "))
+		s.gone()
+		s.end(nil)
+		return true
+	}
+	return false
+}
+
+// agree makes sure that no other process will carry the submission out, which has ended in a state.
+// What the next life of this process is to know is written before: it may end meanwhile.
+func (s *Submission) agree(state, why string) error {
+	if len(s.Holders) == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	e := s.entry
+	s.mu.Unlock()
+	e.State, e.Error = state, why
+	s.note(e)
+	return s.conclude()
+}
+
+// conclude has the other holders know that the submission has ended. The error says that another
+// process carries it out. One that was stopped does not wait for long.
+func (s *Submission) conclude() error {
+	if len(s.Holders) == 0 {
+		return nil
+	}
+	ctx := context.Background() // the end of the process ends it as well
+	if s.stop.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, concludePatience)
+		defer cancel()
+	}
+	err := s.queue.config.Holders.End(ctx, s.ID)
+	if errors.Is(err, holders.ErrElsewhere) {
+		return err
+	}
+	return nil
+}
+
+// leave forgets the submission here: another process carries it out.
+func (s *Submission) leave() {
+	q := s.queue
+	s.Log("is carried out by another process from now on")
+	s.change(func() {
+		s.State = removed
+		if s.moved == nil {
+			s.moved = new(string)
+		}
+		s.publish()
+	})
+	q.mu.Lock()
+	q.all = slices.DeleteFunc(q.all, func(o *Submission) bool { return o == s })
+	q.mu.Unlock()
+	q.config.Removed()
+	s.end(nil)
+	s.gone()
+}
+
+// elsewhere is an error if another process carries the submission out.
+func (s *Submission) elsewhere() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.moved == nil:
+		return nil
+	case *s.moved == "":
+		return refusal.Again(fmt.Errorf("submission %s is carried out by another process", s.ID))
+	}
+	return refusal.Again(fmt.Errorf("submission %s is carried out by process %s", s.ID, *s.moved))
+}
+
+// Drop has this process carry a submission out no longer, because another one does; see
+// holders.Config.
+func (q *Queue) Drop(id, to string) {
+	s, err := q.find(id)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	s.moved = &to
+	s.mu.Unlock()
+	s.end(holders.ErrElsewhere)
+	if q.unqueue(s) || s.over() {
+		s.leave()
+	}
+	select {
+	case <-s.left:
+	case <-q.config.Stop.Done():
+	}
+}
+
+// Adopt has this process carry a submission out that another one did; see holders.Config.
+func (q *Queue) Adopt(p *protos.HeldPlan, term uint64) bool {
+	if _, err := q.find(p.Id); err == nil { // it has ended here, in an earlier life of the process
+		return false
+	}
+	s := q.newSubmission(entry{
+		ID: p.Id, Plan: p.Name, File: p.Submitted.GetFile(), By: p.By, Submitted: time.Unix(0, p.At),
+		State: request.Waiting, Total: int(p.Total), Target: p.Target, Folder: p.Folder, Holders: p.Holders,
+	})
+	s.runs = term * runsOfTerm
+	s.lines = s.written()
+	if folder, err := record.Open(s.folder()); err == nil {
+		s.Done = min(len(folder.Runs()), s.Total)
+	}
+	err := s.read(p.Submitted)
+	q.mu.Lock()
+	q.add(s)
+	q.mu.Unlock()
+	if err != nil {
+		s.finish(err)
+		return true
+	}
+	s.Log("goes on at process %s, with %d of %d runs finished", q.config.Process, s.Done, s.Total)
+	s.change(s.publish)
+	q.insert(s)
+	return true
+}
+
+// Succeeds reports whether another process has carried the submission out before this one.
+func (s *Submission) Succeeds() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.runs >= 2*runsOfTerm
+}
+
+// insert has a submission wait before those that were submitted later.
+func (q *Queue) insert(s *Submission) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := slices.IndexFunc(q.waiting, func(o *Submission) bool { return o.Submitted.After(s.Submitted) })
+	if at < 0 {
+		at = len(q.waiting)
+	}
+	q.waiting = slices.Insert(q.waiting, at, s)
+	q.wake()
+}
+
+// Ready finds out whether a plan could be carried out here, and makes the folder of its record; see
+// holders.Config.
+func (q *Queue) Ready(ctx context.Context, p *protos.HeldPlan, dir string) error {
+	m := p.Submitted
+	source, err := experiment.Parse(m.GetFile(), []byte(m.GetText()), m.GetSet()...)
+	if err != nil {
+		return err
+	}
+	err = q.trial(ctx, func() error {
+		o := experiment.Options{Catalog: q.config.Catalog, Data: q.config.Data, Out: dir}
+		r, err := experiment.Prepare(ctx, source, o, experiment.Site{Venue: unplayed{q.config.Insecure},
+			Shared: q.config.Shared})
+		if err != nil {
+			return err
+		}
+		return r.Close()
+	})
+	if err != nil {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
+// unplayed is the cluster as a venue on which nothing takes place yet.
+type unplayed struct{ insecure bool }
+
+var _ experiment.Venue = unplayed{}
+
+// Traits of a cluster.
+func (u unplayed) Traits() experiment.Traits {
+	return experiment.Traits{Clock: "cluster", Alone: true, Insecure: u.insecure}
+}
+
+// Rehearse leaves out what takes other processes: that was found out already.
+func (unplayed) Rehearse(context.Context, *experiment.Stage) error { return nil }
+
+// Play refuses.
+func (unplayed) Play(context.Context, *experiment.Stage) (experiment.Outcome, error) {
+	return experiment.Outcome{}, errors.New("this process does not carry the plan out")
+}
