@@ -121,6 +121,22 @@ func (h *shard) fresh(ctx actor.Context, node int, head *protos.Push, m *protos.
 	return false
 }
 
+// resume goes on with a shard that this server has just taken over. Workers that have pushed nothing
+// yet may have missed the greeting of the server before.
+func (h *shard) resume(ctx actor.Context) {
+	lives := make([]uint64, len(h.workers))
+	for node := range h.workers {
+		lives[node] = h.workers[node].life
+	}
+	h.follow(ctx)
+	for node, life := range lives {
+		if w := &h.workers[node]; w.came == 0 && w.life == life && life > 0 {
+			h.repeat(ctx, node)
+		}
+	}
+	h.commit(ctx)
+}
+
 // repeat tells a worker once more that it may go on, if it may.
 func (h *shard) repeat(ctx actor.Context, node int) {
 	if w := &h.workers[node]; w.pid != nil && !w.rests && !h.clocks.Waits(node) {

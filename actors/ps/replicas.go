@@ -260,7 +260,7 @@ func (r *replicas) serve(ctx actor.Context, k int) {
 	}
 	r.shards.Put(k, h)
 	r.link(ctx, k, c, was)
-	h.follow(ctx)
+	h.resume(ctx)
 	r.shards.Deliver(ctx, k)
 	r.found(ctx, k)
 }

@@ -203,10 +203,6 @@ func (h *shard) rest(node int, head *protos.Push) {
 
 // pull lets a worker go on after a rest, when all that it has pushed is here.
 func (h *shard) pull(ctx actor.Context, head *protos.Pull) {
-	if h.log != nil && head.Life == 0 && h.env.View().Has(head.Node) && h.workers[head.Node].life > 0 {
-		h.repeat(ctx, int(head.Node)) // its greeting was lost with another server
-		return
-	}
 	if !h.env.View().Has(head.Node) || h.workers[head.Node].pid == nil || h.workers[head.Node].life != head.Life {
 		return
 	}

@@ -168,7 +168,7 @@ func (w *worker) again(ctx actor.Context) {
 		for i := range p.sent {
 			w.send(ctx, p, &p.sent[i], p.sent[i].values.Retain())
 		}
-		if p.life == 0 || p.epoch < p.awaits {
+		if p.epoch < p.awaits {
 			w.pull(ctx, p)
 		}
 	}
@@ -216,7 +216,7 @@ func (w *worker) wake(ctx actor.Context) {
 	}
 }
 
-// pull asks for the parameters of a shard: after a rest, or for the first ones.
+// pull asks for the parameters of a shard after a rest.
 func (w *worker) pull(ctx actor.Context, p *part) {
 	head := &protos.Pull{Node: int32(w.env.Node()), Life: p.life, Shard: uint32(p.index), Epoch: p.awaits,
 		Pushes: p.pushes}
