@@ -121,8 +121,8 @@ func (h *shard) fresh(ctx actor.Context, node int, head *protos.Push, m *protos.
 	return false
 }
 
-// resume goes on with a shard that this server has just taken over. Workers that have pushed nothing
-// yet may have missed the greeting of the server before.
+// resume goes on with a shard that this server has just taken over. Workers that have pushed
+// nothing yet may have missed the greeting of the server before.
 func (h *shard) resume(ctx actor.Context) {
 	lives := make([]uint64, len(h.workers))
 	for node := range h.workers {
