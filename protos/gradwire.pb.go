@@ -480,8 +480,10 @@ type Holdings struct {
 	// Position of the sender's node in the view.
 	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
 	// Number of the view.
-	View          uint64           `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
-	Copies        []*Holdings_Copy `protobuf:"bytes,3,rep,name=copies,proto3" json:"copies,omitempty"`
+	View   uint64           `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
+	Copies []*Holdings_Copy `protobuf:"bytes,3,rep,name=copies,proto3" json:"copies,omitempty"`
+	// By node: the view in which the sender has seen it come; 0 if it was there before the sender.
+	Since         []uint64 `protobuf:"varint,4,rep,packed,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -533,6 +535,13 @@ func (x *Holdings) GetView() uint64 {
 func (x *Holdings) GetCopies() []*Holdings_Copy {
 	if x != nil {
 		return x.Copies
+	}
+	return nil
+}
+
+func (x *Holdings) GetSince() []uint64 {
+	if x != nil {
+		return x.Since
 	}
 	return nil
 }
@@ -2710,11 +2719,12 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\apresent\x18\r \x01(\bR\apresent\x12\x14\n" +
 	"\x05epoch\x18\x0e \x01(\x04R\x05epoch\x12\x12\n" +
 	"\x04came\x18\x0f \x01(\x04R\x04came\x12\x12\n" +
-	"\x04goes\x18\x10 \x01(\x04R\x04goes\"\xb1\x01\n" +
+	"\x04goes\x18\x10 \x01(\x04R\x04goes\"\xc7\x01\n" +
 	"\bHoldings\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\x12/\n" +
-	"\x06copies\x18\x03 \x03(\v2\x17.gradwire.Holdings.CopyR\x06copies\x1aL\n" +
+	"\x06copies\x18\x03 \x03(\v2\x17.gradwire.Holdings.CopyR\x06copies\x12\x14\n" +
+	"\x05since\x18\x04 \x03(\x04R\x05since\x1aL\n" +
 	"\x04Copy\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x1a\n" +

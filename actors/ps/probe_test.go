@@ -201,7 +201,7 @@ func (t *trial) run(tb testing.TB, seed uint64) (params []float32, steps []int, 
 
 // check returns an error if a push that was answered is lost, or one is applied twice.
 func (t *trial) check(params []float32, steps []int) error {
-	ahead := uint64(t.arch.Consistency.Ahead())
+	ahead := t.arch.Consistency.Ahead()
 	for j, v := range params {
 		w := j % t.workers
 		made, applied := uint64(steps[w]), uint64(v)

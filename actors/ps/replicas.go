@@ -144,7 +144,7 @@ func (r *replicas) replay(ctx actor.Context) {
 	r.early = nil
 	for _, m := range early {
 		if r.admits(m) {
-			r.server.take(ctx, m)
+			r.take(ctx, m)
 		}
 		m.Release()
 	}
@@ -160,7 +160,7 @@ func (r *replicas) enter(ctx actor.Context) {
 	r.reports, r.missing = make([]*protos.Holdings, len(view.Members)), 0
 	clear(r.linked)
 	clear(r.settled)
-	own := &protos.Holdings{Node: int32(r.env.Node()), View: r.view}
+	own := &protos.Holdings{Node: int32(r.env.Node()), View: r.view, Since: slices.Clone(r.since)}
 	for k, c := range r.copies {
 		if c != nil {
 			own.Copies = append(own.Copies, &protos.Holdings_Copy{Shard: uint32(k), View: c.view, Sequence: c.sequence})
@@ -185,6 +185,9 @@ func (r *replicas) heard(ctx actor.Context, head *protos.Holdings) {
 		return
 	}
 	r.reports[head.Node] = head
+	for node := range min(len(head.Since), len(r.since)) { // this server may have come after others
+		r.since[node] = max(r.since[node], head.Since[node])
+	}
 	if r.missing--; r.missing > 0 {
 		return
 	}
