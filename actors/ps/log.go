@@ -113,8 +113,9 @@ func (h *shard) fresh(ctx actor.Context, node int, head *protos.Push, m *protos.
 			}
 		}
 		h.touch()
-		h.round.take(node, gradient)
-		h.advance(ctx)
+		if h.round.take(node, gradient); !h.round.short() {
+			h.follow(ctx)
+		}
 	default:
 		h.repeat(ctx, node)
 	}
@@ -137,9 +138,11 @@ func (h *shard) resume(ctx actor.Context) {
 	h.commit(ctx)
 }
 
-// repeat tells a worker once more that it may go on, if it may.
+// repeat tells a worker once more that it may go on, if it may. One that need not hear of all its
+// pushes is told how many are finished.
 func (h *shard) repeat(ctx actor.Context, node int) {
-	if w := &h.workers[node]; w.pid != nil && !w.rests && !h.clocks.Waits(node) {
+	waits := h.clocks.Waits(node) && h.arch.model().Ahead() == 0
+	if w := &h.workers[node]; w.pid != nil && !w.rests && !waits {
 		h.answer(ctx, node)
 	}
 }

@@ -105,6 +105,10 @@ func (h *shard) follow(ctx actor.Context) {
 	}
 	h.present = h.met()
 	h.advance(ctx)
+	if h.round != nil && h.round.short() { // who has come begins after this round
+		h.commit(ctx)
+		return
+	}
 	for _, node := range workers {
 		if w := &h.workers[node]; w.pid == nil {
 			*w = worked{pid: view.Members[node].PID}
