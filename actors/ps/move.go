@@ -128,7 +128,7 @@ func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *prot
 		to.pid = h.env.View().Members[node].PID
 	}
 	if next == nil {
-		if w.Gradient && h.round != nil {
+		if w.Gradient && w.Present && w.Came > 0 && h.round != nil { // a former life does not push again
 			h.round.miss(node)
 		}
 		return nil

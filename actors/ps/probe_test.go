@@ -212,7 +212,7 @@ func (t *trial) check(params []float32, steps []int) error {
 		if applied > made {
 			return fmt.Errorf("value %d: worker %d made %d steps, and %d were applied", j, w, made, applied)
 		}
-		if t.config.Loss.Probability < 0.1 && made < 20 {
+		if t.config.Loss.Probability < 0.1 && made < 10 {
 			return fmt.Errorf("worker %d made %d steps", w, made)
 		}
 	}
