@@ -196,6 +196,9 @@ func (w *worker) take(ctx actor.Context, p *part, head *protos.Parameters, m *pr
 	if head.Life < w.since || !p.take(head, m) {
 		return
 	}
+	if w.ahead == 0 && head.Pushes > 0 && head.Pushes == p.pushes { // all are there, and it may go on
+		p.heard = p.clock
+	}
 	if was && !p.late(w.ahead) {
 		w.behind--
 	}
