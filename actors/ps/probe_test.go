@@ -222,6 +222,9 @@ func (t *trial) check(params []float32, steps []int) error {
 // Integers count what was applied: GRADWIRE_TRIALS says how many runs, and from which seed on.
 func TestNoAnsweredPushIsLostAndNoneIsAppliedTwice(t *testing.T) {
 	first, number := uint64(1), uint64(80)
+	if testing.Short() {
+		number = 12
+	}
 	if s := os.Getenv("GRADWIRE_TRIALS"); s != "" {
 		if _, err := fmt.Sscanf(s, "%d:%d", &first, &number); err != nil {
 			t.Fatal(err)
