@@ -122,8 +122,9 @@ func (h *shard) fresh(ctx actor.Context, node int, head *protos.Push, m *protos.
 	return false
 }
 
-// resume goes on with a shard that this server has just taken over. Workers that have pushed
-// nothing yet may have missed the greeting of the server before.
+// resume goes on with a shard that this server has just taken over. Workers may have missed what the
+// server before had to tell them without a push to answer: its greeting, or, where they need not
+// hear of all their pushes, how many are finished.
 func (h *shard) resume(ctx actor.Context) {
 	lives := make([]uint64, len(h.workers))
 	for node := range h.workers {
@@ -131,7 +132,8 @@ func (h *shard) resume(ctx actor.Context) {
 	}
 	h.follow(ctx)
 	for node, life := range lives {
-		if w := &h.workers[node]; w.came == 0 && w.life == life && life > 0 {
+		w := &h.workers[node]
+		if (w.came == 0 || h.arch.model().Ahead() > 0) && w.life == life && life > 0 {
 			h.repeat(ctx, node)
 		}
 	}
