@@ -105,12 +105,9 @@ func (h *shard) fresh(ctx actor.Context, node int, head *protos.Push, m *protos.
 		if head.Number < w.came {
 			return false
 		}
-		gradient := m.Take(0)
-		if w.up != nil {
-			var ok bool
-			if gradient, ok = h.compressor.decode(w.up, gradient); !ok {
-				return false
-			}
+		gradient, ok := h.gradient(node, m)
+		if !ok {
+			return false
 		}
 		h.touch()
 		if h.round.take(node, gradient); !h.round.short() {
@@ -122,9 +119,9 @@ func (h *shard) fresh(ctx actor.Context, node int, head *protos.Push, m *protos.
 	return false
 }
 
-// resume goes on with a shard that this server has just taken over. Workers may have missed what the
-// server before had to tell them without a push to answer: its greeting, or, where they need not
-// hear of all their pushes, how many are finished.
+// resume goes on with a shard that this server has just taken over. Workers may have missed what
+// the server before had to tell them without a push to answer: its greeting, or, where they need
+// not hear of all their pushes, how many are finished.
 func (h *shard) resume(ctx actor.Context) {
 	lives := make([]uint64, len(h.workers))
 	for node := range h.workers {

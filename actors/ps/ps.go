@@ -165,7 +165,8 @@ func (a Architecture) CheckThreads() error {
 	return nil
 }
 
-// Fit refuses as many backup workers as there are workers.
+// Fit refuses as many backup workers as there are workers, and as many replicas as there are
+// servers.
 func (a Architecture) Fit(first, _ *actors.View) error {
 	servers := 0
 	for i := range first.Members {

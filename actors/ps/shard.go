@@ -161,12 +161,9 @@ func (h *shard) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 		return
 	}
 	h.touch()
-	gradient := m.Take(0)
-	if w := &h.workers[node]; w.up != nil {
-		var ok bool
-		if gradient, ok = h.compressor.decode(w.up, gradient); !ok {
-			return
-		}
+	gradient, ok := h.gradient(node, m)
+	if !ok {
+		return
 	}
 	h.workers[node].came++
 	late := h.round != nil && head.Version < h.version
@@ -191,6 +188,15 @@ func (h *shard) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 		h.goOn(node)
 	}
 	h.advance(ctx)
+}
+
+// gradient takes the gradient that a worker has pushed out of its message. It reports false if the
+// code does not fit, which ends the run.
+func (h *shard) gradient(node int, m *protos.Message) (*protos.Tensor, bool) {
+	if up := h.workers[node].up; up != nil {
+		return h.compressor.decode(up, m.Take(0))
+	}
+	return m.Take(0), true
 }
 
 // rest notes whether a worker rests after a push, unless it has gone on already. The first shard
