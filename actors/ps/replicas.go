@@ -78,19 +78,9 @@ func (r *replicas) begin(initial []float32) {
 
 // viewOf is the number of the view that a message of the protocol belongs to; 0 for others.
 func viewOf(m *protos.Message) uint64 {
-	switch head := m.Head.(type) {
-	case *protos.Push:
-		return head.View
-	case *protos.Pull:
-		return head.View
-	case *protos.Holdings:
-		return head.View
-	case *protos.Replicate:
-		return head.View
-	case *protos.Replicated:
-		return head.View
-	case *protos.Settled:
-		return head.View
+	switch m.Head.(type) {
+	case *protos.Push, *protos.Pull, *protos.Holdings, *protos.Replicate, *protos.Replicated, *protos.Settled:
+		return m.Head.(interface{ GetView() uint64 }).GetView()
 	}
 	return 0
 }

@@ -33,18 +33,25 @@ evaluate: {every: 100ms}
 stop: {time: 1500ms}
 `
 
+// sameWhateverTheMachine runs a plan strictly, and on one and two processors. It returns the first
+// run.
+func sameWhateverTheMachine(t *testing.T, text string, set ...string) record.Run {
+	t.Helper()
+	first := run(t, load(t, text, set...), driver.Options{Strict: true})
+	want := fmt.Sprint(digests(first))
+	for _, processors := range []int{1, 2} {
+		before := runtime.GOMAXPROCS(processors)
+		got := fmt.Sprint(digests(run(t, load(t, text, set...), driver.Options{})))
+		runtime.GOMAXPROCS(before)
+		equal(t, fmt.Sprintf("%v with %d processors", set, processors), want, got)
+	}
+	return first.Runs[0]
+}
+
 func TestServersThatComeAndGoTrainTheSameWhateverTheMachine(t *testing.T) {
 	for _, consistency := range []string{"asp", "bsp", "{kind: dssp, low: 1, high: 4}"} {
-		set := []string{"architecture.consistency=" + consistency}
-		first := run(t, load(t, moving, set...), driver.Options{Strict: true})
-		want := fmt.Sprint(digests(first))
-		for _, processors := range []int{1, 2} {
-			before := runtime.GOMAXPROCS(processors)
-			got := fmt.Sprint(digests(run(t, load(t, moving, set...), driver.Options{})))
-			runtime.GOMAXPROCS(before)
-			equal(t, fmt.Sprintf("%s with %d processors", consistency, processors), want, got)
-		}
-		if r := first.Runs[0]; r.Outcome != record.Done || r.BestAccuracy < 0.6 {
+		r := sameWhateverTheMachine(t, moving, "architecture.consistency="+consistency)
+		if r.Outcome != record.Done || r.BestAccuracy < 0.6 {
 			t.Errorf("%s: %s with an accuracy of %v, %+v", consistency, r.Outcome, r.BestAccuracy, r.Incidents)
 		}
 	}
@@ -83,16 +90,8 @@ stop: {time: 2s}
 
 func TestServersWhoseShardsAreCopiedCrashAndTrainingGoesOnTheSameWhateverTheMachine(t *testing.T) {
 	for _, consistency := range []string{"asp", "bsp", "{kind: bounded-delay, bound: 2}"} {
-		set := []string{"architecture.consistency=" + consistency}
-		first := run(t, load(t, crashing, set...), driver.Options{Strict: true})
-		want := fmt.Sprint(digests(first))
-		for _, processors := range []int{1, 2} {
-			before := runtime.GOMAXPROCS(processors)
-			got := fmt.Sprint(digests(run(t, load(t, crashing, set...), driver.Options{})))
-			runtime.GOMAXPROCS(before)
-			equal(t, fmt.Sprintf("%s with %d processors", consistency, processors), want, got)
-		}
-		if r := first.Runs[0]; r.Outcome == record.Failed || r.BestAccuracy < 0.6 || r.Duration < 2 {
+		r := sameWhateverTheMachine(t, crashing, "architecture.consistency="+consistency)
+		if r.Outcome == record.Failed || r.BestAccuracy < 0.6 || r.Duration < 2 {
 			t.Errorf("%s: %s with an accuracy of %v, %+v", consistency, r.Outcome, r.BestAccuracy, r.Incidents)
 		}
 	}
