@@ -93,6 +93,10 @@ func (d drawer) chance(n int) bool { return d.IntN(n) == 0 }
 // server draws a parameter server.
 func (d drawer) server(c *Case) string {
 	c.Servers = 1 + d.IntN(2)
+	copied := d.chance(3)
+	if copied {
+		c.Servers = 3
+	}
 	c.Nodes += c.Servers - 1
 	servers := make([]string, c.Servers)
 	for i := range servers {
@@ -106,13 +110,17 @@ func (d drawer) server(c *Case) string {
 	if d.chance(3) {
 		keys = append(keys, "scale: mean")
 	}
-	if d.chance(3) {
+	if d.chance(3) && !copied {
 		keys = append(keys, "servers: {shard: 500 B}")
 	}
 	if d.chance(3) && !strings.Contains(model, "bounded") {
-		keys = append(keys, d.one("compress: {up: [{kind: top-k, share: 10%}]}",
+		codes := []string{"compress: {up: [{kind: top-k, share: 10%}]}",
 			"compress: {up: [{kind: top-k, share: 10%}], feedback: ef21}",
-			"compress: {up: [{kind: quantise, bits: 4}], down: [{kind: quantise, bits: 8}]}"))
+			"compress: {up: [{kind: quantise, bits: 4}], down: [{kind: quantise, bits: 8}]}"}
+		if copied {
+			codes = codes[:1]
+		}
+		keys = append(keys, d.one(codes...))
 	}
 	if d.chance(4) && model == "bsp" {
 		keys = append(keys, "backup: 1")
@@ -124,7 +132,11 @@ func (d drawer) server(c *Case) string {
 		keys = append(keys, "staleness-rate: inverse")
 	}
 	c.Settings = keys
-	return "kind: parameter-server, consistency: " + model + ", roles: {server: [" + strings.Join(servers, ", ") + "]}"
+	kind := "kind: parameter-server, consistency: " + model + ", roles: {server: [" + strings.Join(servers, ", ") + "]}"
+	if copied {
+		kind += ", servers: {shard: 500 B, replicas: 1}"
+	}
+	return kind
 }
 
 // links draws what links do to messages.
@@ -149,10 +161,10 @@ func (d drawer) links(c *Case) {
 }
 
 // schedule draws what happens to nodes, one thing after the other: never to the last one, so that
-// somebody trains, and to servers only what they survive. One in three of those that crash or leave
-// are not back.
+// somebody trains, and to servers only what they survive, a crash of one where others have copies.
+// One in three of those that crash or leave are not back.
 func (d drawer) schedule(c *Case) {
-	at, gone := 50, map[int]bool{}
+	at, gone, copied := 50, map[int]bool{}, strings.Contains(c.Architecture, "replicas")
 	for range d.IntN(4) {
 		node := 1 + d.IntN(c.Nodes-1)
 		length := 20 + d.IntN(150)
@@ -160,6 +172,9 @@ func (d drawer) schedule(c *Case) {
 			"crash", "leave")
 		if node <= c.Servers {
 			do = d.one("pause", "slow, factor: 4")
+			if copied {
+				do, copied = d.one("restart", "crash", "leave"), false
+			}
 		}
 		if gone[node] {
 			continue
