@@ -196,13 +196,7 @@ func (a Architecture) Roles() []train.Role {
 // Kind makes a server or a worker.
 func (a Architecture) Kind(task *train.Task, place train.Place) actors.Kind {
 	if place.Role == RoleServer {
-		return func(env actors.Env) (actor.Actor, error) {
-			if a.replicated() && env.Lossy() {
-				return nil, errors.New("servers: {replicas} takes delivery: reliable, since links of this plan lose " +
-					"messages")
-			}
-			return newServer(env, task, a), nil
-		}
+		return func(env actors.Env) (actor.Actor, error) { return newServer(env, task, a), nil }
 	}
 	return func(env actors.Env) (actor.Actor, error) { return newWorker(env, task, a) }
 }

@@ -100,9 +100,15 @@ func (c *Catalog) cast(s *Spec) (err error) {
 	if err != nil {
 		return err
 	}
+	if s.Delivery == "as-is" && slices.ContainsFunc(s.Architecture.Roles(), copied) {
+		return syntax.Errorf(section.At(deliveryKey), "as-is, where servers have replicas; accepted is reliable")
+	}
 	s.Plan.Architecture.Fields = append(s.Plan.Architecture.Fields, shared.Only(deliveryKey).Fields...)
 	return s.assign(section, p.Roles.list)
 }
+
+// copied reports whether nodes of a role have copies of what others hold.
+func copied(r train.Role) bool { return r.Copied }
 
 // cast is what gives the nodes of a plan their roles.
 type cast struct {

@@ -137,6 +137,8 @@ func TestMistakesOfRolesAreToldWithTheirPlace(t *testing.T) {
 			"node b is left without a role; give it one of root, site or worker"},
 		{"{kind: gossip}", "[{name: a, role: server}]", false,
 			"node a has the role \"server\", which this architecture does not know"},
+		{"{kind: parameter-server, servers: {replicas: 1}, delivery: as-is}", two, false,
+			"architecture.delivery: as-is, where servers have replicas; accepted is reliable"},
 		{"{kind: gossip, role: {peer: a}}", two, false, "unknown key \"role\"; did you mean roles?"},
 	} {
 		_, _, err := roles(t, x.architecture, x.nodes, x.anyRole)
