@@ -91,6 +91,9 @@ func (d *Deployment) Names() []string {
 // Present reports whether the plan has a node be there at an instant, a paused one included: it
 // begins so, or joins, and neither crashes nor leaves until then, nor at the instant.
 func (d *Deployment) Present(node int, at time.Duration) bool {
+	if node == len(d.Nodes) {
+		return d.Coordinate != nil
+	}
 	there := !d.Nodes[node].Absent
 	for _, c := range d.Schedule {
 		if c.Node == node && c.At <= at && c.Do != Pause {

@@ -101,13 +101,11 @@ func NewLifeCycle(realm Realm, d *Deployment) *LifeCycle {
 	return &LifeCycle{realm, d, make([]actor.Actor, n+1), make([]*NodeChange, n), make([]bool, n+1), make([]bool, n+1)}
 }
 
-// Populate places the actors of the nodes that live here and that the plan has be there when the
-// run begins, or goes on, at an instant. The coordinator's comes last.
-func (l *LifeCycle) Populate(begin time.Duration, here func(node int) bool) error {
-	lead := len(l.deployment.Nodes)
+// Populate places the actors of the nodes that are there when the run begins, or goes on. The
+// coordinator's comes last.
+func (l *LifeCycle) Populate(there func(node int) bool) error {
 	for i := range l.actors {
-		there := i < lead && l.deployment.Present(i, begin-1) || i == lead && l.deployment.Coordinate != nil
-		if !there || !here(i) {
+		if !there(i) {
 			continue
 		}
 		if err := l.realm.Place(i); err != nil {
@@ -199,6 +197,9 @@ func (l *LifeCycle) join(node int) {
 	}
 	l.realm.Tell(MemberChange{Node: node, Present: true})
 }
+
+// Undetected takes note of a crash before the run went on, of which the coordinator has not heard.
+func (l *LifeCycle) Undetected(crash *NodeChange) { l.unheard[crash.Node] = crash }
 
 // Detect lets the coordinator hear of a crash, unless it has.
 func (l *LifeCycle) Detect(crash *NodeChange) {

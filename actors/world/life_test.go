@@ -40,7 +40,7 @@ func (s *stage) do(what ...world.NodeEvent) {
 func TestWhoIsKilledWhileItLeavesIsGone(t *testing.T) {
 	s := &stage{}
 	s.cycle = world.NewLifeCycle(s, &world.Deployment{Nodes: make([]world.Node, 1)})
-	if err := s.cycle.Populate(0, func(int) bool { return true }); err != nil {
+	if err := s.cycle.Populate(func(node int) bool { return node == 0 }); err != nil {
 		t.Fatal(err)
 	}
 	s.do(world.Leave)

@@ -1,29 +1,35 @@
 package checkpoint
 
 import (
+	"bytes"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/sim"
 )
 
 // ErrUnusable says that a run cannot go on from a checkpoint.
 var ErrUnusable = errors.New("cannot be used")
 
-// Run is a run in virtual time that is saved from time to time.
+// Run is a run that is saved from time to time.
 type Run struct {
 	// Folder is where its states are.
 	Folder *Folder
 	// From is where it goes on; nil for its beginning. It is nil again when it has begun to.
 	From *State
-	// Events counts what is written of its events; nil where they are not kept. Flush writes out
-	// what is held back of them.
+	// Events counts what is written of its events; nil where they are not kept. Held calls a function
+	// while nobody records anything, and all that was recorded is written.
 	Events *Counted
-	Flush  func() error
+	Held   func(do func()) error
 	// Told is called when the run goes on from an instant.
 	Told func(at time.Duration)
+
+	written int64 // of the events, when the state was taken
+	failure error // of Held
 }
 
 // Counted counts what is written.
@@ -39,31 +45,79 @@ func (c *Counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// World makes the world of the run, whose checkpoints are saved in its folder. The error wraps
-// ErrUnusable if it cannot go on where it should.
+// World makes the virtual world of the run, whose checkpoints are saved in its folder. The error
+// wraps ErrUnusable if it cannot go on where it should.
 func (r *Run) World(c sim.Config) (*sim.World, error) {
-	c.Checkpoints.Save = r.save
+	c.Checkpoints.Save = func(at time.Duration, world []byte) error {
+		r.held(func() {})
+		return r.save(at, world)
+	}
 	if r.From == nil {
 		return sim.New(c)
 	}
-	at := r.From.At
 	w, err := sim.Restore(c, r.From.World)
 	if err != nil {
-		return nil, fmt.Errorf("its checkpoint at %v %w: %w", at, ErrUnusable, err)
+		return nil, r.unusable(err)
 	}
+	r.began()
+	return w, nil
+}
+
+// Live makes a world in real time that places its nodes, and has it saved, as World does. The
+// world is nil after an error.
+func (r *Run) Live(c live.Config, make func(live.Config) (*live.World, error)) (*live.World, error) {
+	c.Checkpoints.Held = r.held
+	c.Checkpoints.Save = func(s *live.State) error {
+		var b bytes.Buffer
+		if err := gob.NewEncoder(&b).Encode(s); err != nil {
+			return err
+		}
+		return r.save(s.At, b.Bytes())
+	}
+	if r.From == nil {
+		return make(c)
+	}
+	c.Checkpoints.From = &live.State{}
+	if err := gob.NewDecoder(bytes.NewReader(r.From.World)).Decode(c.Checkpoints.From); err != nil {
+		return nil, r.unusable(err)
+	}
+	w, err := make(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.Place(); err != nil {
+		w.Abandon()
+		return nil, r.unusable(err)
+	}
+	r.began()
+	return w, nil
+}
+
+func (r *Run) unusable(err error) error {
+	return fmt.Errorf("its checkpoint at %v %w: %w", r.From.At, ErrUnusable, err)
+}
+
+// began tells that the run goes on.
+func (r *Run) began() {
+	at := r.From.At
 	r.From = nil // which takes much memory
 	r.Told(at)
-	return w, nil
+}
+
+// held has a state taken, and takes note of what is written of events.
+func (r *Run) held(do func()) {
+	r.failure = r.Held(func() {
+		if r.Events != nil {
+			r.written = r.Events.Bytes
+		}
+		do()
+	})
 }
 
 // save begins to write a state.
 func (r *Run) save(at time.Duration, world []byte) error {
-	s := State{At: at, World: world}
-	if err := r.Flush(); err != nil {
-		return err
+	if r.failure != nil {
+		return r.failure
 	}
-	if r.Events != nil {
-		s.Events = r.Events.Bytes
-	}
-	return r.Folder.Save(s)
+	return r.Folder.Save(State{At: at, Events: r.written, World: world})
 }

@@ -33,6 +33,10 @@ type Door struct {
 
 	// Encodes says that parcels carry packets, as between processes, and not messages.
 	Encodes bool
+	// Cuts are those of the nodes, which frames bear, and Flights counts their packets; nil where no
+	// state is saved of nodes one by one.
+	Cuts    []wire.Cut
+	Flights *wire.Flights
 }
 
 // New returns the door of the nodes with these addresses, in the order of the
@@ -151,6 +155,8 @@ func (d *Door) encode(frame *wire.Frame, p *Parcel) (err error) {
 	}
 	if p.Packet, err = wire.Pack(frame, wire.Eager); err != nil {
 		frame.Release()
+	} else if d.Flights != nil {
+		p.Packet.Count(d.Flights)
 	}
 	Release(p.Message)
 	p.Message = nil
@@ -217,6 +223,9 @@ func (d *Door) frame(p *Parcel, source int32) (f wire.Frame, err error) {
 		return f, fmt.Errorf("a message of type %T has no wire form: only *protos.Message can leave a node", message)
 	}
 	f.Kind, f.Target = p.Kind, p.Target
+	if d.Cuts != nil {
+		f.Cut = d.Cuts[source]
+	}
 	return f, nil
 }
 

@@ -63,7 +63,7 @@ func payload(message any) any {
 
 func same(f, g *wire.Frame) error {
 	switch {
-	case f.Kind != g.Kind, f.Run != g.Run, f.Target != g.Target, f.SenderAddress != g.SenderAddress,
+	case f.Kind != g.Kind, f.Run != g.Run, f.Cut != g.Cut, f.Target != g.Target, f.SenderAddress != g.SenderAddress,
 		f.SenderID != g.SenderID, len(f.Tensors) != len(g.Tensors):
 		return fmt.Errorf("strict: a frame to %s was decoded as %+v", f.Target, g)
 	case !proto.Equal(f.Head, g.Head):

@@ -3,6 +3,7 @@ package door
 import (
 	"io"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -43,4 +44,19 @@ func NewSystem() *actor.ActorSystem {
 	s.Extensions.Register(actor.NewMetrics(&s, s.Config.MetricsProvider))
 	s.ProcessRegistry.Add(actor.NewEventStreamProcess(&s), "eventstream")
 	return &s
+}
+
+// Locals is how many actors, futures and others an actor system knows.
+func Locals(s *actor.ActorSystem) (count int) {
+	for _, bucket := range s.ProcessRegistry.LocalPIDs.LocalPIDs {
+		count += bucket.Count()
+	}
+	return count
+}
+
+// HasExtras reports whether an actor has spawned others, is watched, stashes messages or has a
+// timeout of protoactor's.
+func HasExtras(invoker actor.MessageInvoker) bool {
+	extras := reflect.ValueOf(invoker).Elem().FieldByName("extras")
+	return extras.IsValid() && !extras.IsNil()
 }

@@ -6,22 +6,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
+	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/sim"
 )
-
-// checkClock refuses checkpoints where time is not virtual.
-func (r *Runner) checkClock() error {
-	clock := r.Venue.Traits().Clock
-	for i := range r.points {
-		if c := r.points[i].Spec.Plan.Checkpoint; c != nil && clock != VirtualTime {
-			return syntax.Errorf(c.Source, "the state of a run is saved in virtual time only, and this "+
-				"clock is %s; leave checkpoint out", clock)
-		}
-	}
-	return nil
-}
 
 // play lets a run happen from the newest of its checkpoints that can be used, or else from its
 // beginning. The stage is to be closed.
@@ -112,8 +103,60 @@ func (s *Stage) simulate() (*sim.World, error) {
 		return sim.New(c)
 	}
 	s.saved(&c, time.Duration(s.Point.Spec.Plan.Checkpoint.Every), nil)
-	s.saves.Events, s.saves.Flush = s.events, s.Collector.Flush
+	s.saves.Events, s.saves.Held = s.events, s.Collector.Held
 	return s.saves.World(c)
+}
+
+// Live makes a world in real time of what is on the stage, which goes on where it was saved if it
+// was.
+func (s *Stage) Live(c live.Config) (*live.World, error) {
+	if s.saves == nil {
+		return s.live(c)
+	}
+	s.saves.Events, s.saves.Held = s.events, s.held
+	c.Checkpoints = &live.Checkpoints{Every: time.Duration(s.Point.Spec.Plan.Checkpoint.Every),
+		Given: []any{s.Task, s.Point}, With: []any{&s.kept, s.Collector}}
+	if s.tally != nil {
+		c.Checkpoints.With = append(c.Checkpoints.With, s.tally)
+	}
+	w, err := s.saves.Live(c, s.live)
+	s.before = s.kept.links
+	return w, err
+}
+
+func (s *Stage) live(c live.Config) (*live.World, error) {
+	c.Deployment, c.Network, c.Changes = s.Deployment, s.Network, s.Changes
+	w, err := live.New(c)
+	if err == nil {
+		s.Locked = w.Locked
+	}
+	return w, err
+}
+
+// goesOn says that a run in real time goes on from a checkpoint, if it does: it is not as it would
+// have been without interruption.
+func (s *Stage) goesOn() []record.Incident {
+	if s.saves == nil || s.saves.From == nil {
+		return nil
+	}
+	return []record.Incident{{At: s.saves.From.At.Seconds(), Node: actors.Coordinator, Harm: record.ToTimes,
+		What: "the run was interrupted, and went on from its state here: what was on its way arrived at once, and a " +
+			"node's step may count twice"}}
+}
+
+// kept is what a run in real time that goes on knows of its beginning besides its actors' state.
+type kept struct{ links []record.Link }
+
+// held calls a function while nothing of the run is recorded.
+func (s *Stage) held(do func()) (err error) {
+	s.kept.links = s.links()
+	hold := func() { err = s.Collector.Held(do) }
+	if s.tally != nil {
+		s.tally.Held(hold)
+	} else {
+		hold()
+	}
+	return err
 }
 
 // simulation is the stage as a virtual world takes it.

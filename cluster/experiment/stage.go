@@ -293,6 +293,8 @@ type Stage struct {
 	saves   *checkpoint.Run     // nil where no state is saved
 	events  *checkpoint.Counted // nil where they are not kept
 	tally   *faults.Tally       // nil where nothing disturbs the run
+	kept    kept
+	before  []record.Link // what was sent before a run in real time went on
 }
 
 // Stage makes the deployment of a point.
@@ -425,15 +427,35 @@ func Target(p *plan.Plan) (accuracy float64, goOn bool) {
 // nodes.
 func (s *Stage) links() []record.Link {
 	own, others := s.OwnLinks(), s.Elsewhere()
-	if len(others) == 0 {
+	if len(others)+len(s.before) == 0 {
 		return own
 	}
 	at := Positions(s.Names)
-	links := slices.Concat(own, others)
-	slices.SortFunc(links, func(a, b record.Link) int {
+	links := slices.Concat(s.before, own, others)
+	slices.SortStableFunc(links, func(a, b record.Link) int {
 		return cmp.Or(cmp.Compare(at[a.From], at[b.From]), cmp.Compare(at[a.To], at[b.To]))
 	})
-	return links
+	sums := links[:0]
+	for _, l := range links {
+		if n := len(sums) - 1; n >= 0 && sums[n].From == l.From && sums[n].To == l.To {
+			sums[n] = linkSum(sums[n], l)
+		} else {
+			sums = append(sums, l)
+		}
+	}
+	return sums
+}
+
+// linkSum is what an edge has carried in two parts of a run.
+func linkSum(a, b record.Link) record.Link {
+	mean := func(a float64, n int64, b float64, m int64) float64 {
+		return (a*float64(n) + b*float64(m)) / float64(max(n+m, 1))
+	}
+	b.DelayAsked = mean(a.DelayAsked, a.Messages, b.DelayAsked, b.Messages)
+	b.DelayAchieved = mean(a.DelayAchieved, a.Messages-a.Lost, b.DelayAchieved, b.Messages-b.Lost)
+	b.Messages, b.Bytes, b.Lost = a.Messages+b.Messages, a.Bytes+b.Bytes, a.Lost+b.Lost
+	b.Control, b.ControlBytes = a.Control+b.Control, a.ControlBytes+b.ControlBytes
+	return b
 }
 
 // OwnLinks returns the counters of every edge used in this process. Beyond link.MaxPairs edges it

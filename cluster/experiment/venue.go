@@ -136,16 +136,6 @@ func outcome(r *sim.Result) Outcome {
 		Underway: r.Underway, Stalled: r.Stalled}
 }
 
-// Live makes a world in real time of what is on the stage.
-func (s *Stage) Live(c live.Config) (*live.World, error) {
-	c.Deployment, c.Network, c.Changes = s.Deployment, s.Network, s.Changes
-	w, err := live.New(c)
-	if err == nil {
-		s.Locked = w.Locked
-	}
-	return w, err
-}
-
 // Real is a venue in real time: the same actors and delays, in one process.
 type Real struct {
 	// KeepRuntime is as in Options.
@@ -157,20 +147,22 @@ var _ Venue = Real{}
 // Traits of real time: runs would take the cores from each other.
 func (Real) Traits() Traits { return Traits{Clock: RealTime, Here: true, Alone: true} }
 
-// Rehearse refuses nothing.
-func (Real) Rehearse(context.Context, *Stage) error { return nil }
+// Rehearse refuses checkpoints of what cannot be saved.
+func (Real) Rehearse(_ context.Context, s *Stage) error { return s.savable() }
 
 // leastRealPause is a pause of a node in real time that is none: the machine may have been busy.
 const leastRealPause = time.Second
 
 // Play lets the run happen in this process.
 func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
+	incidents := s.goesOn()
 	w, err := s.Live(live.Config{KeepRuntime: v.KeepRuntime})
 	if err != nil {
 		return Outcome{}, err
 	}
 	r, err := w.Run(ctx)
 	return Outcome{
+		Incidents: incidents, Degraded: incidents != nil,
 		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters,
 		Stalled:  r.Stalled,
 		Lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())},

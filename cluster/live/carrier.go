@@ -112,10 +112,12 @@ func (w *World) take(node int, f *wire.Frame) {
 	n, own := w.nodes[node], *f
 	own.Tensors = slices.Clone(f.Tensors)
 	if due, limited := w.downlink(n, f); limited {
+		w.cuts.flights[f.Cut].Add(1)
 		w.clock.Timed(due, func(late time.Duration) {
 			own.Late = w.clock.Now() - due
 			w.late.messages.add(late)
 			n.enter(&own)
+			w.cuts.flights[own.Cut].Add(-1)
 		})
 		return
 	}

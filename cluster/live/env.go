@@ -18,8 +18,8 @@ import (
 
 // env is the world as one actor sees it.
 type env struct {
-	node    *node
-	life    *life
+	node    *node `image:"kept"`
+	life    *life `image:"kept"`
 	view    *actors.View
 	owner   string // of the random streams
 	streams world.Streams
@@ -78,15 +78,12 @@ func (e *env) Lossy() bool {
 }
 
 func (e *env) After(d time.Duration, msg any) actors.Timer {
-	c, due := e.node.world.clock, e.life.now()+max(d, 0)
+	due := e.life.now() + max(d, 0)
 	if e.life.over() {
 		return actors.Timer{}
 	}
-	call := func() { e.life.tell(msg, due) }
-	if e.node.coordinates() {
-		return actors.Timer{Clock: c, ID: c.Watch(due, call)}
-	}
-	return actors.Timer{Clock: c, ID: c.At(due, call)}
+	m := e.life.mailbox
+	return actors.Timer{Clock: &m.timers, ID: m.timers.enter(timer{at: due, message: msg})}
 }
 
 // Compute pads a job to the time that the plan gives it; one that takes longer is late.
@@ -95,7 +92,7 @@ func (e *env) Compute(job actors.Job) {
 	if e.life.over() {
 		return
 	}
-	w.jobs.Add(1)
+	e.life.mailbox.begin()
 	if job.Lag > 0 {
 		if !e.node.coordinates() {
 			w.fail(fmt.Errorf("node %s: only the coordinator computes on no emulated core", e.node.name()))
@@ -120,10 +117,7 @@ func (e *env) book(cores int, cost time.Duration) (deliver func(result any)) {
 		e.life.owed = append(e.life.owed, asked)
 	})
 	return func(result any) {
-		w.clock.At(due, func() {
-			e.life.computed(asked)
-			e.life.tell(result, due)
-		})
+		e.life.mailbox.timers.enter(timer{at: due, computed: true, asked: asked, message: result})
 	}
 }
 
@@ -137,7 +131,7 @@ func (e *env) submit(c rt.Class, do func()) {
 // compute does a job, unless the node's part is over; a panic ends the run.
 func (e *env) compute(do func() any, then func(result any)) {
 	defer e.recover()
-	defer e.node.world.jobs.Add(-1)
+	defer e.life.mailbox.end()
 	if e.life.over() {
 		return
 	}
@@ -204,10 +198,7 @@ func (e *env) failed(reason any) {
 }
 
 // performer is the actor of a node, with its handlers timed and its panics caught.
-type performer struct {
-	actor actor.Actor
-	env   *env
-}
+type performer struct{ env *env }
 
 // Receive has the actor handle a message, a new view's with the view in place. The
 // first one waits until all actors are placed, so that whom it sends to is there; none is
@@ -217,6 +208,9 @@ func (p *performer) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
 		<-w.placed
+		if p.env.life.mailbox.cut.restored {
+			return // it was told so before it was saved
+		}
 	case *actor.Stopped:
 		defer w.stopped.Done()
 	}
@@ -233,7 +227,7 @@ func (p *performer) Receive(ctx actor.Context) {
 		w.handling.Add(1)
 		defer w.handling.Add(-1)
 	}
-	p.actor.Receive(ctx)
+	p.env.life.actor.Receive(ctx)
 }
 
 // isControl reports whether a message belongs to the control protocol.

@@ -26,6 +26,9 @@ type life struct {
 	posts   posts
 	gone    chan struct{} // closed when the node crashes or leaves
 	instant instant
+	env     *env // of the actor, which is there when it has been placed
+	actor   actor.Actor
+	locals  int // that the actor system knows then
 
 	// owed are the instants at which the steps under way should be done. It is guarded by
 	// World.network.
@@ -40,7 +43,7 @@ func (n *node) newLife(number int) *life {
 		walk: n.Profile.Walk(n.world.config.Deployment.Seed, world.Owner(n.ID, number)),
 		pid:  actor.NewPID(n.name(), n.ID), gone: make(chan struct{}),
 	}
-	l.mailbox = &mailbox{life: l}
+	l.mailbox = newMailbox(l)
 	l.system.ProcessRegistry.Address = n.name()
 	l.system.ProcessRegistry.RegisterAddressResolver(l.resolve)
 	l.system.EventStream.Subscribe(func(e any) {
@@ -65,19 +68,28 @@ func (l *life) over() bool {
 // place makes the actor.
 func (l *life) place() error {
 	w := l.node.world
-	env := &env{node: l.node, life: l, view: w.view(), owner: world.Owner(l.pid.Id, l.number)}
-	a, err := l.node.Kind(env)
+	l.env = &env{node: l.node, life: l, view: w.view(), owner: world.Owner(l.pid.Id, l.number)}
+	a, err := l.node.Kind(l.env)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
+	l.actor = a
+	number := w.cuts.latest()
+	l.mailbox.begins(number)
 	w.stopped.Add(1)
-	props := actor.PropsFromProducer(func() actor.Actor { return &performer{actor: a, env: env} },
-		actor.WithGuardian(guardian{env}), actor.WithMailbox(func() actor.Mailbox { return l.mailbox }))
+	props := actor.PropsFromProducer(func() actor.Actor { return &performer{l.env} },
+		actor.WithGuardian(guardian{l.env}), actor.WithMailbox(func() actor.Mailbox { return l.mailbox }))
 	if _, err := l.system.Root.SpawnNamed(props, l.pid.Id); err != nil {
 		w.stopped.Done()
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
-	w.Locked(func() { w.cycle.Settle(int(l.node.index), a) })
+	l.locals = door.Locals(l.system)
+	w.Locked(func() {
+		w.cycle.Settle(int(l.node.index), a)
+		if w.door.Cuts != nil {
+			w.door.Cuts[l.node.index] = wire.CutOf(number)
+		}
+	})
 	return nil
 }
 
@@ -129,14 +141,11 @@ func (l *life) arrive(f *wire.Frame) {
 	if f.SenderID != "" {
 		message = &actor.MessageEnvelope{Message: message, Sender: actor.NewPID(f.SenderAddress, f.SenderID)}
 	}
-	switch {
-	case !there || f.Target != l.pid.Id:
+	if !there || f.Target != l.pid.Id {
 		process.SendUserMessage(target, message)
-	case f.Kind == wire.Control:
-		l.mailbox.postControl(message)
-	default:
-		l.mailbox.postDue(message, l.node.world.clock.Now()-f.Late)
+		return
 	}
+	l.mailbox.postFrame(f, message, l.node.world.clock.Now()-f.Late)
 }
 
 // alive reports whether an actor of this life is there to receive.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/queue"
+	"github.com/gradwire/gradwire/cluster/wire"
 )
 
 // mailbox is the mailbox of a node's actor. It handles system messages before all others, and
@@ -23,6 +24,9 @@ type mailbox struct {
 
 	mu        sync.Mutex
 	queues    queue.Mailbox[letter]
+	timers    timers
+	cut       cut
+	jobs      int // under way
 	suspended bool
 	pauses    int  // how many hold the node, which handles nothing but protoactor's own messages then
 	running   bool // a goroutine handles messages, or is about to
@@ -43,6 +47,7 @@ const (
 type letter struct {
 	message any
 	due     time.Duration
+	cut     uint64 // of the node that has sent it
 }
 
 // RegisterHandlers is told whom to give messages to.
@@ -66,20 +71,31 @@ func (m *mailbox) PostUserMessage(message any) { m.postDue(message, m.life.now()
 
 // postDue takes one that was due at an instant.
 func (m *mailbox) postDue(message any, due time.Duration) {
-	m.enqueue(&m.queues.User, letter{message, due})
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.enqueue(&m.queues.User, letter{message, due, m.cut.times})
 }
 
 // PostSystemMessage takes one of protoactor's own.
 func (m *mailbox) PostSystemMessage(message any) {
-	m.enqueue(&m.queues.System, letter{message, promptly})
-}
-
-// postControl takes a message of the control protocol.
-func (m *mailbox) postControl(message any) { m.enqueue(&m.queues.Control, letter{message, promptly}) }
-
-func (m *mailbox) enqueue(q *queue.Ring[letter], l letter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.enqueue(&m.queues.System, letter{message, promptly, m.cut.times})
+}
+
+// postFrame takes the message of a frame, which was due at an instant, from another node.
+func (m *mailbox) postFrame(f *wire.Frame, message any, due time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	q := &m.queues.User
+	if f.Kind == wire.Control {
+		q, due = &m.queues.Control, promptly
+	}
+	m.enqueue(q, letter{message, due, m.judge(f)})
+}
+
+// enqueue is called under the lock.
+func (m *mailbox) enqueue(q *queue.Ring[letter], l letter) {
 	q.Push(l)
 	switch {
 	case m.running:
@@ -132,8 +148,10 @@ func (m *mailbox) turn(messages int) (idle bool) {
 func (m *mailbox) next() (l letter, system, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l, system, ok = m.queues.Next(m.suspended || m.pauses > 0)
-	m.running = ok
+	l, system, ok = m.queues.Next(m.suspended || m.pauses > 0 || m.cut.held || m.cut.asked > m.cut.times)
+	if m.running = ok; !ok {
+		m.rest()
+	}
 	return l, system, ok
 }
 
@@ -176,7 +194,13 @@ func (m *mailbox) pause() {
 func (m *mailbox) resume() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.pauses--; m.pauses == 0 && !m.running {
+	m.pauses--
+	m.goOn()
+}
+
+// goOn handles what waits, if nothing holds it and nobody does. Called under the lock.
+func (m *mailbox) goOn() {
+	if m.pauses == 0 && !m.running {
 		m.running = true
 		go m.run()
 	}

@@ -19,7 +19,7 @@ func (w *World) schedule() {
 	d := w.config.Deployment
 	var own []*world.NodeChange
 	for i := range d.Schedule {
-		if c := &d.Schedule[i]; !w.nodes[c.Node].away && c.At >= w.config.Start {
+		if c := &d.Schedule[i]; !w.nodes[c.Node].away && c.At >= w.config.start() {
 			own = append(own, c)
 		}
 	}
@@ -39,10 +39,16 @@ func (w *World) schedule() {
 	}
 }
 
-// change has something done by attend.
-func (w *World) change(do func()) {
+// change has something done by attend, unless the run is over.
+func (w *World) change(do func()) bool {
 	w.jobs.Add(1)
-	w.changes <- do
+	select {
+	case w.changes <- do:
+		return true
+	case <-w.end:
+		w.jobs.Add(-1)
+		return false
+	}
 }
 
 // attend carries out the changes of nodes, one after the other, until there are no more.
@@ -129,8 +135,12 @@ type realm struct{ *World }
 
 var _ world.Realm = realm{}
 
-func (r realm) Place(node int) error { return r.nodes[node].life.Load().place() }
-func (r realm) Fail(err error)       { r.fail(err) }
+func (r realm) Place(node int) error {
+	r.spoil()
+	return r.nodes[node].life.Load().place()
+}
+
+func (r realm) Fail(err error) { r.fail(err) }
 
 // Hold has a node's actor handle nothing for a while.
 func (r realm) Hold(node int, d time.Duration) {
@@ -143,6 +153,7 @@ func (r realm) Hold(node int, d time.Duration) {
 // is released, and what it has under way comes to nothing.
 func (r realm) Remove(node int, left bool) {
 	w, n := r.World, r.nodes[node]
+	w.spoil()
 	old := n.life.Load()
 	if n.next == nil {
 		n.prepare()
@@ -165,6 +176,7 @@ func (r realm) Tell(change world.MemberChange) {
 	if r.nodes[change.Node].over() {
 		return
 	}
+	r.spoil()
 	lead := r.lead()
 	if lead.away {
 		if err := r.config.Carrier.Changed(change); err != nil && !errors.Is(err, ErrGone) {

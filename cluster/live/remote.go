@@ -205,7 +205,7 @@ func (n *node) open(p *door.Parcel) error {
 	if err != nil {
 		return err
 	}
-	p.Packet.Recycle()
 	n.life.Load().arrive(&f)
+	p.Packet.Recycle() // a cut that sees it gone finds the message with the actor
 	return nil
 }

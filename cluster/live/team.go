@@ -25,7 +25,7 @@ func (e *env) ComputeTeam(team actors.Team) {
 	s := &squad{Team: team, env: e}
 	s.Threads = min(team.Threads, team.Steps)
 	s.working.Store(int64(s.Threads))
-	e.node.world.jobs.Add(1)
+	e.life.mailbox.begin()
 	s.deliver = e.book(team.Threads*team.Cores, e.life.walk.TeamCost(team))
 	for thread := range s.Threads {
 		e.submit(rt.Steps, func() { s.work(thread) })

@@ -56,6 +56,8 @@ type Config struct {
 	// Lives is how often the nodes hosted here may have lived before, in worlds that are gone.
 	// It tells their random streams apart.
 	Lives int
+	// Checkpoints, if not nil, say how the state of the run is saved, and where it goes on.
+	Checkpoints *Checkpoints
 	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are, at the price of later
 	// timers; otherwise Run changes both while it lasts. See rt.Tune.
 	KeepRuntime bool
@@ -63,6 +65,14 @@ type Config struct {
 	// run is marked; 0 stands for DefaultBound. It is also the lateness up to which an actor's
 	// time counts from when its message was due; more delays the run.
 	Bound time.Duration
+}
+
+// start is what the run's clock shows first.
+func (c *Config) start() time.Duration {
+	if c.Checkpoints != nil && c.Checkpoints.From != nil {
+		return max(c.Start, c.Checkpoints.From.At)
+	}
+	return c.Start
 }
 
 // DefaultBound is the lateness at which a run is marked.
@@ -121,6 +131,7 @@ type World struct {
 	jobs      atomic.Int64  // under way
 	lost      atomic.Uint64 // dead letters
 	arrivals  sync.RWMutex  // held for reading while a frame or news of another process arrive
+	cuts      cuts
 
 	changes   chan func() // of nodes, for attend; nil until the actors are placed
 	attending sync.WaitGroup
@@ -205,6 +216,9 @@ func New(config Config) (*World, error) {
 	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, d)
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
 	w.door.Encodes = true
+	if err := w.beginCuts(); err != nil {
+		return nil, err
+	}
 	if d.Reliable {
 		w.sessions = w.door.KeepSessions(courier{w})
 	}
@@ -241,7 +255,7 @@ func (w *World) Locked(do func()) {
 func (w *World) Place() (err error) {
 	w.changes = make(chan func(), 2*len(w.config.Deployment.Schedule)) // each, and hearing of it
 	w.pool = &rt.Pool{}
-	if w.clock, err = rt.NewClock(w.config.Start, w.broken); err != nil {
+	if w.clock, err = rt.NewClock(w.config.start(), w.broken); err != nil {
 		w.failure = err
 		return err
 	}
@@ -253,12 +267,27 @@ func (w *World) Place() (err error) {
 			})
 		})
 	}
-	if err = w.cycle.Populate(w.config.Start, w.config.Hosted); err != nil {
+	if err = w.cycle.Populate(w.begins); err == nil {
+		err = w.resume()
+	}
+	if err != nil {
 		w.fail(err)
 		return err
 	}
 	w.schedule()
 	return nil
+}
+
+// begins reports whether a node lives here and is there when the run begins, or goes on.
+func (w *World) begins(node int) bool {
+	if !w.config.Hosted(node) {
+		return false
+	}
+	if c := w.config.Checkpoints; c != nil && c.From != nil {
+		_, there := c.From.Nodes[node]
+		return there
+	}
+	return w.config.Deployment.Present(node, w.config.Start-1)
 }
 
 // Now is what the run's clock shows: Config.Start until Run has set it going. Place must have been
@@ -291,6 +320,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 		return Result{}, w.failure
 	}
 	w.clock.Begin()
+	w.nextCut(true)
 	w.attending.Go(w.attend)
 	if err := w.pool.Start(w.config.Threads); err != nil {
 		w.fail(err)
@@ -352,6 +382,7 @@ func (w *World) look(rests bool) {
 // close stops everything that Run started. What is under way is not delivered.
 func (w *World) close() {
 	w.clock.Stop()
+	w.endCuts()
 	close(w.changes)
 	w.attending.Wait()
 	w.pool.Stop()

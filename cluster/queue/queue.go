@@ -1,6 +1,8 @@
 // Package queue holds what waits for its turn: in one order, or in the order of a mailbox.
 package queue
 
+import "iter"
+
 // Ring is a first-in-first-out queue that reuses its memory. The zero value is empty.
 type Ring[T any] struct {
 	items       []T `image:"loose"` // their number is zero or a power of two
@@ -35,6 +37,17 @@ func (r *Ring[T]) Pop() T {
 	r.first = (r.first + 1) & r.mask()
 	r.size--
 	return x
+}
+
+// All yields the items of which something holds, the first one first.
+func (r *Ring[T]) All(holds func(T) bool) iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for i := range r.size {
+			if x := r.items[(r.first+i)&r.mask()]; holds(x) && !yield(x) {
+				return
+			}
+		}
+	}
 }
 
 // Mailbox is what waits for an actor, by class. Protoactor's own messages are handled before all

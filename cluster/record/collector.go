@@ -382,12 +382,20 @@ func (c *Collector) dropMarks(evaluation uint64) {
 	c.marks = slices.Delete(c.marks, 0, n)
 }
 
-// Flush writes the events until now out, where they are kept.
-func (c *Collector) Flush() error {
+// Held calls a function while nobody observes anything, and the events until now, where they are
+// kept, are written out.
+func (c *Collector) Held(do func()) error {
+	for i := range c.nodes {
+		c.nodes[i].mu.Lock()
+		defer c.nodes[i].mu.Unlock()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.events == nil {
+		do()
 		return nil
 	}
-	return c.events.flush()
+	return c.events.flush(do)
 }
 
 // Close ends the record at the snapshot that the given evaluation was made of, and
@@ -398,7 +406,7 @@ func (c *Collector) Flush() error {
 // The error is the first one of writing events, or says that there was no such
 // snapshot; what was counted is returned beside the former.
 func (c *Collector) Close(last uint64) (Data, error) {
-	err := c.Flush()
+	err := c.Held(func() {})
 	if last == 0 {
 		return c.data(c.snapshot(math.MaxInt64, 0), math.MaxUint64), err
 	}

@@ -58,12 +58,14 @@ func (e *eventWriter) write(at time.Duration, number int, event *actors.Event) {
 	_, e.err = e.out.Write(e.line)
 }
 
-func (e *eventWriter) flush() error {
+// flush writes everything out, and calls a function then.
+func (e *eventWriter) flush(then func()) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.err == nil {
 		e.err = e.out.Flush()
 	}
+	then()
 	if e.err != nil {
 		return fmt.Errorf("writing the run's events: %w", e.err)
 	}

@@ -3,10 +3,10 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/checkpoint/image"
+	"github.com/gradwire/gradwire/cluster/door"
 )
 
 // Checkpoints say when a world saves its state. A checkpoint changes nothing: a run with some has
@@ -125,8 +125,7 @@ func (w *World) hidden() error {
 			continue
 		}
 		living++
-		context := reflect.ValueOf(p.mailbox.invoker).Elem()
-		if extras := context.FieldByName("extras"); extras.IsValid() && !extras.IsNil() {
+		if door.HasExtras(p.mailbox.invoker) {
 			return fmt.Errorf("node %s: actor %s has spawned others, is watched, stashes messages or has a timeout "+
 				"of protoactor's", w.names[address.node], p.id)
 		}
@@ -136,18 +135,10 @@ func (w *World) hidden() error {
 			return fmt.Errorf("node %s: its actor has ended itself", w.names[i])
 		}
 	}
-	if living != w.locals()-w.own {
+	if living != door.Locals(w.system)-w.own {
 		return errors.New("an actor awaits an answer in a future of protoactor's")
 	}
 	return nil
-}
-
-// locals is how many actors, futures and others the actor system knows.
-func (w *World) locals() (count int) {
-	for _, bucket := range w.system.ProcessRegistry.LocalPIDs.LocalPIDs {
-		count += bucket.Count()
-	}
-	return count
 }
 
 // given is what no image of the world has in it.

@@ -187,11 +187,11 @@ func New(config Config) (*World, error) {
 			w.stats.DeadLetters++
 		}
 	})
-	w.own = w.locals()
+	w.own = door.Locals(w.system)
 	if lead := len(d.Nodes); d.Coordinate != nil {
 		w.coordinate = w.process(int32(lead), w.nodes[lead].ID)
 	}
-	if err := w.cycle.Populate(0, func(int) bool { return true }); err != nil || config.Checkpoints == nil {
+	if err := w.cycle.Populate(func(i int) bool { return d.Present(i, -1) }); err != nil || config.Checkpoints == nil {
 		return w, err
 	}
 	_, err := w.given()

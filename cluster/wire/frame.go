@@ -4,10 +4,10 @@
 // A frame is a fixed prefix of 20 bytes, a head, and the tensors:
 //
 //	0   'G' 'W'              magic
-//	2   version              3
+//	2   version              4
 //	3   kind                 User, System or Control, or 7: User, in a session
 //	4   length of the head   uint32
-//	8   number of tensors    uint16
+//	8   number of tensors    11 bits, and the cut in the 5 bits above them
 //	10  lateness             uint16, in microseconds
 //	12  run                  uint64, tells the runs of one connection apart
 //	20  head: in a session its header, of 24 bytes; then the length of each tensor
@@ -83,7 +83,7 @@ func (k Kind) check() error {
 // PrefixSize is the number of bytes of the fixed part of a frame.
 const PrefixSize = 20
 
-const version = 3
+const version = 4
 
 // ErrTooLarge is wrapped by errors about frames that exceed a limit.
 var ErrTooLarge = errors.New("frame exceeds a limit")
@@ -96,6 +96,8 @@ type Frame struct {
 	// Late is how much later than it was due the frame has left its node. It travels in whole
 	// microseconds, MaxLate of it at most.
 	Late time.Duration
+	// Cut is that of the sender, see Cut.
+	Cut Cut
 	// Target is the id of the actor on the receiving node.
 	Target string
 	// SenderAddress and SenderID name who wants the answer; both empty if nobody does.
@@ -164,7 +166,7 @@ func AppendHead(b []byte, f *Frame) ([]byte, error) {
 		return b, err
 	}
 	b = append(b, 'G', 'W', version, kind, 0, 0, 0, 0)
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.Tensors)))
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.Tensors))|uint16(f.Cut)<<tensorBits)
 	b = binary.LittleEndian.AppendUint16(b, lateness(f.Late))
 	b = binary.LittleEndian.AppendUint64(b, f.Run)
 	if f.InSession {
@@ -232,6 +234,7 @@ type Prefix struct {
 	Kind    Kind
 	Run     uint64
 	Late    time.Duration
+	Cut     Cut
 	Head    int
 	Tensors int
 	// InSession says that the head begins with a session's header.
@@ -246,7 +249,8 @@ func DecodePrefix(b []byte) (Prefix, error) {
 	p := Prefix{
 		Kind:    Kind(b[3]),
 		Head:    int(binary.LittleEndian.Uint32(b[4:])),
-		Tensors: int(binary.LittleEndian.Uint16(b[8:])),
+		Tensors: int(binary.LittleEndian.Uint16(b[8:]) & (1<<tensorBits - 1)),
+		Cut:     Cut(binary.LittleEndian.Uint16(b[8:]) >> tensorBits),
 		Late:    time.Duration(binary.LittleEndian.Uint16(b[10:])) * time.Microsecond,
 		Run:     binary.LittleEndian.Uint64(b[12:]),
 	}
@@ -303,7 +307,7 @@ func (d *Decoder) Head(p Prefix, b []byte) (Frame, []int, error) {
 		return Frame{}, nil, fmt.Errorf("wire: offset %d: head has %d bytes, its prefix says %d", PrefixSize+len(b),
 			len(b), p.Head)
 	}
-	f := Frame{Kind: p.Kind, Run: p.Run, Late: p.Late, InSession: p.InSession}
+	f := Frame{Kind: p.Kind, Run: p.Run, Late: p.Late, Cut: p.Cut, InSession: p.InSession}
 	offset := PrefixSize // of b
 	if p.InSession {
 		var err error

@@ -119,7 +119,7 @@ func TestDecodedFrameIsTheEncodedOneAndSizeIsItsLength(t *testing.T) {
 func TestFrameIsLaidOutAsDocumented(t *testing.T) {
 	f := &wire.Frame{Kind: wire.System, Run: 9, Late: 258_999, Target: "a", SenderAddress: "b", SenderID: "c",
 		Head: &protos.Start{View: 5}, Tensors: []*protos.Tensor{protos.NewTensor([]float32{1})}}
-	want := "GW\x03\x02" + "\x1b\x00\x00\x00" + "\x01\x00" + "\x02\x01" + "\x09\x00\x00\x00\x00\x00\x00\x00" + // prefix
+	want := "GW\x04\x02" + "\x1b\x00\x00\x00" + "\x01\x00" + "\x02\x01" + "\x09\x00\x00\x00\x00\x00\x00\x00" + // prefix
 		"\x01\x00\x00\x00" + "\x01a\x01b\x01c" + "\x0egradwire.Start" + "\x08\x05" + // head
 		"\x00\x00\x80\x3f"
 	if got := string(encode(t, f)); got != want {
@@ -182,7 +182,8 @@ func TestEveryBitFlipIsRefusedOrReadAsItStands(t *testing.T) {
 	for i := range 8 * len(b) {
 		c := bytes.Clone(b)
 		c[i/8] ^= 1 << (i % 8)
-		if number := i/8 >= 10 && i/8 < wire.PrefixSize; i/8 < fixed && !number { // lateness and run are numbers
+		// The cut above the number of tensors, lateness and run are numbers.
+		if number := i >= 8*8+11 && i/8 < wire.PrefixSize; i/8 < fixed && !number {
 			refused(t, c, fmt.Sprintf("bit %d of byte %d", i%8, i/8))
 			continue
 		}
@@ -199,7 +200,7 @@ func TestEveryBitFlipIsRefusedOrReadAsItStands(t *testing.T) {
 
 func TestHostileFramesAreRefusedWithoutAllocatingWhatTheyClaim(t *testing.T) {
 	head := func(tensors int, rest string) []byte {
-		b := []byte("GW\x03\x01")
+		b := []byte("GW\x04\x01")
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(rest)))
 		b = binary.LittleEndian.AppendUint16(b, uint16(tensors))
 		return append(append(b, make([]byte, 10)...), rest...)
@@ -213,13 +214,13 @@ func TestHostileFramesAreRefusedWithoutAllocatingWhatTheyClaim(t *testing.T) {
 		"other magic": {[]byte("HTTP/1.1 200 OK, then"), "offset 0"},
 		"other version": {[]byte("GW\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
 			"offset 2"},
-		"no kind": {[]byte("GW\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+		"no kind": {[]byte("GW\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
 			"offset 3"},
-		"head of 4 GiB": {[]byte("GW\x03\x01\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+		"head of 4 GiB": {[]byte("GW\x04\x01\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
 			"offset 4"},
-		"65,535 tensors": {[]byte("GW\x03\x01\x00\x00\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+		"65,535 tensors": {[]byte("GW\x04\x01\x00\x00\x00\x00\xff\xff\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
 			"offset 8"},
-		"head of the limit": {[]byte("GW\x03\x01\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
+		"head of the limit": {[]byte("GW\x04\x01\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
 			"offset 20"},
 		"lengths cut":          {head(2, "\x01\x00\x00\x00"), "offset 24"},
 		"huge tensor":          {head(1, "\xff\xff\xff\xff"), "offset 20"},
@@ -339,8 +340,8 @@ func FuzzDecode(f *testing.F) {
 	ack := wire.Acknowledgement("b/actor", session.Header{Node: 1, Answers: true, Alone: true,
 		Ack: session.Ack{Next: 7, Seen: 1}})
 	f.Add(encode(f, &ack))
-	f.Add([]byte("GW\x03\x01\xff\xff\xff\xff\xff\xff\x00\x00"))
-	f.Add([]byte("GW\x03\x01\x04\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\x0f"))
+	f.Add([]byte("GW\x04\x01\xff\xff\xff\xff\xff\xff\x00\x00"))
+	f.Add([]byte("GW\x04\x01\x04\x00\x00\x00\x01\x00\x00\x00\xff\xff\xff\x0f"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var pool protos.TensorPool
 		g, err := wire.Decode(b, &pool)

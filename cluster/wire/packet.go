@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gradwire/gradwire/actors/session"
@@ -40,6 +41,8 @@ type Packet struct {
 	// Values is the number of bytes of all tensors.
 	Values int
 	Class  Class
+
+	flights *atomic.Int64 // counts it while it is there; nil where nobody does
 }
 
 // keptHead is the largest head in bytes whose memory is kept for the next packet.
@@ -71,10 +74,22 @@ func (p *Packet) Copy() *Packet {
 	q := packets.Get().(*Packet)
 	q.Head, q.Tensors = append(q.Head[:0], p.Head...), append(q.Tensors[:0], p.Tensors...)
 	q.Values, q.Class = p.Values, p.Class
+	q.count(p.flights)
 	for _, t := range q.Tensors {
 		t.Retain()
 	}
 	return q
+}
+
+// Count counts the packet among the flights of its frame's cut, as long as it is there.
+func (p *Packet) Count(f *Flights) {
+	p.count(&f[binary.LittleEndian.Uint16(p.Head[Headroom+8:])>>tensorBits])
+}
+
+func (p *Packet) count(flights *atomic.Int64) {
+	if p.flights = flights; flights != nil {
+		flights.Add(1)
+	}
 }
 
 // Size is the number of bytes of memory that the packet holds.
@@ -110,6 +125,10 @@ func (p *Packet) Frame() (Frame, error) {
 // Recycle gives the packet up; its references to tensors are the caller's from then on.
 func (p *Packet) Recycle() {
 	clear(p.Tensors)
+	if p.flights != nil {
+		p.flights.Add(-1)
+		p.flights = nil
+	}
 	if cap(p.Head) <= keptHead {
 		packets.Put(p)
 	}

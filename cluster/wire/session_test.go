@@ -41,7 +41,7 @@ func inSession() *wire.Frame {
 
 func TestHeaderOfASessionIsLaidOutAsDocumented(t *testing.T) {
 	f := &wire.Frame{Kind: wire.User, Head: &protos.Chunk{}, InSession: true, Session: inSession().Session}
-	want := "GW\x03\x07" + "\x2a\x00\x00\x00" + "\x00\x00" + "\x00\x00" + strings.Repeat("\x00", 8) + // prefix
+	want := "GW\x04\x07" + "\x2a\x00\x00\x00" + "\x00\x00" + "\x00\x00" + strings.Repeat("\x00", 8) + // prefix
 		"\x04\x03\x02\x61" + "\x06\x05" + "\x08\x07" + "\x0c\x0b\x0a\x09" + // node with flags, lives, number
 		"\x10\x0f\x0e\x0d" + "\x18\x17\x16\x15\x14\x13\x12\x11" + // acknowledgement
 		"\x00\x00\x00" + "\x0egradwire.Chunk"

@@ -3,8 +3,6 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
-	"slices"
 
 	"github.com/gradwire/gradwire/protos"
 )
@@ -16,11 +14,8 @@ func Encode(b []byte, f *Frame) ([]byte, error) {
 		return b, err
 	}
 	for _, t := range f.Tensors {
-		b = slices.Grow(b, 4*len(t.Data))
-		end := len(b)
-		b = b[:end+4*len(t.Data)]
-		for i, v := range t.Data {
-			binary.LittleEndian.PutUint32(b[end+4*i:], math.Float32bits(v))
+		if b, err = binary.Append(b, binary.LittleEndian, t.Data); err != nil {
+			return b, err
 		}
 	}
 	return b, nil
@@ -48,8 +43,8 @@ func Decode(b []byte, pool *protos.TensorPool) (Frame, error) {
 	}
 	for _, n := range lengths {
 		t := pool.Get(n)
-		for i := range t.Data {
-			t.Data[i] = math.Float32frombits(binary.LittleEndian.Uint32(rest[4*i:]))
+		if _, err := binary.Decode(rest, binary.LittleEndian, t.Data); err != nil {
+			return Frame{}, err
 		}
 		f.Tensors = append(f.Tensors, t)
 		rest = rest[4*n:]

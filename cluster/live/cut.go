@@ -1,0 +1,466 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/checkpoint/image"
+	"github.com/gradwire/gradwire/cluster/door"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// The state of a run in real time is a consistent cut, as in T. H. Lai and T. H. Yang, "On
+// distributed snapshots", Information Processing Letters 25 (1987). Each node is saved by itself,
+// between two of its handlers and while it computes nothing; nobody else waits for it. Every frame
+// says how often its sender had been saved. A node that has a message of one that was saved more
+// often is saved before it handles that. Messages that were sent before the sender was saved, and
+// come after their receiver was, are on their way in the state.
+
+// Checkpoints say how the state of a run in real time is saved, and where it goes on.
+type Checkpoints struct {
+	// Every is the time between two, on the run's clock, in the world of the coordinator.
+	Every time.Duration
+	// Given are pointers to what the run reads and nobody changes, such as its samples.
+	Given []any
+	// With are pointers to what changes with the run and is saved with the coordinator. Held calls a
+	// function while nobody changes it.
+	With []any
+	Held func(do func())
+	// Save takes the state of the nodes that live here. An error ends the run.
+	Save func(*State) error
+	// From is where the nodes that live here go on; nil for their beginning.
+	From *State
+}
+
+// State is the state of nodes, between events of theirs.
+type State struct {
+	// Number is how often the nodes have been saved.
+	Number uint64
+	// At is when they were saved first, on the run's clock.
+	At time.Duration
+	// Nodes are those that were there, by position; the coordinator's is the number of nodes.
+	Nodes map[int]NodeState
+}
+
+// NodeState is the state of a node.
+type NodeState struct {
+	// Actor is an image of its actor, with the messages that wait for it.
+	Actor []byte
+	// Frames are the messages that were on their way to it.
+	Frames [][]byte
+}
+
+// cuts are those of a world.
+type cuts struct {
+	mu      sync.Mutex
+	number  uint64 // of the latest
+	closed  bool   // there will be no more
+	spoiled bool   // who is there has changed since it began
+	saving  sync.WaitGroup
+	flights wire.Flights
+
+	imaging sync.Mutex // one image at a time
+	given   *image.Given
+}
+
+// cut is how far a node has been saved. It is guarded by its mailbox.
+type cut struct {
+	times    uint64        // it was saved
+	asked    uint64        // it is to be: it handles nothing before it has been
+	still    chan struct{} // is closed when no handler is at work and no job is under way, if somebody waits
+	collects bool          // messages that were sent before it was saved
+	late     [][]byte      // the frames of these
+	restored bool          // the node goes on where it was saved
+}
+
+// beginCuts makes ready for cuts, if there are to be any. A run that goes on counts on.
+func (w *World) beginCuts() (err error) {
+	c := w.config.Checkpoints
+	if c == nil {
+		return nil
+	}
+	w.door.Cuts, w.door.Flights = make([]wire.Cut, len(w.names)), &w.cuts.flights
+	if c.From != nil {
+		w.cuts.number = c.From.Number
+	}
+	w.cuts.given, err = image.NewGiven(append([]any{w.config.Deployment}, c.Given...)...)
+	return err
+}
+
+// latest is the number of the latest cut.
+func (c *cuts) latest() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.number
+}
+
+// begins says of how many cuts a life is not part that begins now.
+func (m *mailbox) begins(number uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cut.times, m.cut.asked = number, number
+}
+
+// judge returns how often the sender of a frame had been saved. If that was more often than its
+// receiver, that is saved before it handles the message. Called under the lock.
+func (m *mailbox) judge(f *wire.Frame) uint64 {
+	since := f.Cut.Since(m.cut.times)
+	number := uint64(int64(m.cut.times) + int64(since))
+	switch {
+	case since < 0 && m.cut.collects:
+		whole, err := wire.Encode(nil, f)
+		if err != nil {
+			m.life.node.world.fail(err)
+			break
+		}
+		m.cut.late = append(m.cut.late, whole)
+	case since > 0 && number > m.cut.asked:
+		m.cut.asked = number
+		go m.life.node.world.cutTo(number)
+	}
+	return number
+}
+
+// ask has the node handle nothing more until it has been saved so often. What it returns is closed
+// when no handler is at work and no job under way.
+func (m *mailbox) ask(number uint64) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	still := make(chan struct{})
+	m.cut.asked, m.cut.still = max(m.cut.asked, number), still
+	m.rest()
+	return still
+}
+
+// rest tells who waits for it that the node rests. Called under the lock.
+func (m *mailbox) rest() {
+	if m.cut.still != nil && !m.running && m.jobs == 0 {
+		close(m.cut.still)
+		m.cut.still = nil
+	}
+}
+
+// begin counts a job, and end one that has ended.
+func (m *mailbox) begin() {
+	m.life.node.world.jobs.Add(1)
+	m.mu.Lock()
+	m.jobs++
+	m.mu.Unlock()
+}
+
+func (m *mailbox) end() {
+	m.mu.Lock()
+	m.jobs--
+	m.rest()
+	m.mu.Unlock()
+	m.life.node.world.jobs.Add(-1)
+}
+
+// saved is what is saved of a node.
+type saved struct {
+	actor     actor.Actor
+	env       *env
+	walk      *world.Walk
+	cores     *world.Cores
+	number    int
+	announced *protos.View
+	due       map[uint64]timer
+	control   []letter
+	user      []letter
+}
+
+// saved is what is to be saved of a life, without what waits for it.
+func (l *life) saved() *saved {
+	return &saved{actor: l.actor, env: l.env, walk: l.walk, cores: l.cores, number: l.number,
+		announced: l.node.world.announced.Load()}
+}
+
+// take takes what waits for the actor of a node that rests, which counts as saved from now on.
+func (m *mailbox) take(s *saved, number uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	sent := func(l letter) bool { return l.cut < number }
+	s.due = maps.Clone(m.timers.due)
+	s.control, s.user = slices.Collect(m.queues.Control.All(sent)), slices.Collect(m.queues.User.All(sent))
+	m.cut.times, m.cut.collects, m.cut.late = number, true, nil
+}
+
+// collected ends the collection of the messages that were on their way, and returns their frames.
+func (m *mailbox) collected() (frames [][]byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	frames, m.cut.late, m.cut.collects = m.cut.late, nil, false
+	return frames
+}
+
+// roots are what an image of a node is of.
+func (l *life) roots(s *saved) []any {
+	w := l.node.world
+	roots := []any{s, &l.mailbox.timers, &w.tensors, w.progress}
+	if l.node.coordinates() {
+		roots = append(roots, w.config.Checkpoints.With...)
+	}
+	return roots
+}
+
+// save saves the node for the cut of a number. It returns nothing if the node is gone before.
+func (l *life) save(number uint64) (data []byte, err error) {
+	m, w := l.mailbox, l.node.world
+	select {
+	case <-m.ask(number):
+	case <-l.gone:
+		return nil, nil
+	case <-l.node.end:
+		return nil, nil
+	}
+	if !l.alone() {
+		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), errHidden)
+	}
+	s := l.saved()
+	m.take(s, number)
+	w.Locked(func() { w.door.Cuts[l.node.index] = wire.CutOf(number) })
+	w.cuts.imaging.Lock()
+	marshal := func() { data, err = w.cuts.given.Marshal(l.roots(s)...) }
+	if l.node.coordinates() {
+		w.config.Checkpoints.Held(marshal)
+	} else {
+		marshal()
+	}
+	w.cuts.imaging.Unlock()
+	m.mu.Lock()
+	m.goOn()
+	m.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), err)
+	}
+	return data, nil
+}
+
+// errHidden says that protoactor knows of an actor what no image can hold.
+var errHidden = errors.New("its actor has spawned others or ended itself, is watched, stashes messages, awaits an " +
+	"answer in a future, or has a timeout of protoactor's")
+
+// alone reports whether protoactor knows nothing of the node that no image can hold.
+func (l *life) alone() bool {
+	return door.Locals(l.system) == l.locals && !door.HasExtras(l.mailbox.invoker)
+}
+
+// cutTo has the nodes that live here saved, unless they have been so often or the run is over.
+func (w *World) cutTo(number uint64) {
+	c := &w.cuts
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if number <= c.number || c.closed {
+		return
+	}
+	c.number, c.spoiled = number, false
+	c.saving.Go(func() { w.carryOut(number) })
+}
+
+// spoil has the cut that is under way not saved: who is there has changed.
+func (w *World) spoil() {
+	w.cuts.mu.Lock()
+	w.cuts.spoiled = true
+	w.cuts.mu.Unlock()
+}
+
+// endCuts waits for the cut that is under way, and begins no more.
+func (w *World) endCuts() {
+	w.cuts.mu.Lock()
+	w.cuts.closed = true
+	w.cuts.mu.Unlock()
+	w.cuts.saving.Wait()
+}
+
+// carryOut makes a cut.
+func (w *World) carryOut(number uint64) {
+	s := &State{Number: number, At: w.clock.Now(), Nodes: map[int]NodeState{}}
+	nodes, ok := w.present()
+	if ok {
+		ok = w.saveAll(s, nodes) && w.arrived(number)
+	}
+	for i, l := range nodes {
+		frames := l.mailbox.collected()
+		if n, there := s.Nodes[i]; there {
+			n.Frames = frames
+			s.Nodes[i] = n
+		}
+	}
+	w.cuts.mu.Lock()
+	ok = ok && !w.cuts.spoiled && w.cuts.number == number
+	w.cuts.mu.Unlock()
+	if !w.going() {
+		return
+	}
+	if ok {
+		if err := w.config.Checkpoints.Save(s); err != nil {
+			w.fail(err)
+		}
+	}
+	w.nextCut(ok)
+}
+
+// going reports whether the members are still at work.
+func (w *World) going() bool {
+	select {
+	case <-w.halted:
+		return false
+	default:
+		return true
+	}
+}
+
+// nextCut has the coordinator's world begin the next cut when it is due, or soon, if the one before
+// has come to nothing.
+func (w *World) nextCut(saved bool) {
+	c := w.config.Checkpoints
+	if c == nil || c.Every <= 0 || w.lead().away {
+		return
+	}
+	at := w.clock.Now() + c.Every/sooner
+	if saved {
+		at = (w.clock.Now()/c.Every + 1) * c.Every
+	}
+	number := w.cuts.latest() + 1
+	w.clock.Watch(at, func() { w.cutTo(number) })
+}
+
+// sooner is by how much sooner a cut that came to nothing is made again.
+const sooner = 16
+
+// present returns the lives of the nodes that are there. It is false if one of them hands over what
+// it holds, or if the run is over.
+func (w *World) present() (nodes map[int]*life, ok bool) {
+	found := make(chan struct{})
+	if !w.change(func() {
+		defer close(found)
+		nodes, ok = map[int]*life{}, true
+		for i, n := range w.nodes {
+			if !n.away && w.cycle.There(i) {
+				nodes[i] = n.life.Load()
+				ok = ok && !w.cycle.Leaving(i)
+			}
+		}
+	}) {
+		return nil, false
+	}
+	select {
+	case <-found:
+		return nodes, ok
+	case <-w.end:
+		return nil, false
+	}
+}
+
+// saveAll saves nodes, each as soon as it rests.
+func (w *World) saveAll(s *State, nodes map[int]*life) (ok bool) {
+	var mu sync.Mutex
+	var saving sync.WaitGroup
+	ok = true
+	for i, l := range nodes {
+		saving.Go(func() {
+			data, err := l.save(s.Number)
+			if err != nil {
+				w.fail(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			s.Nodes[i] = NodeState{Actor: data}
+			ok = ok && data != nil
+		})
+	}
+	saving.Wait()
+	return ok
+}
+
+// arrived waits until no message is on its way that was sent before its sender was saved so often.
+// It is false if the run is over before, or another cut has begun.
+func (w *World) arrived(number uint64) bool {
+	look := time.NewTicker(arriveEvery)
+	defer look.Stop()
+	for w.cuts.flights.Before(number) > 0 {
+		w.cuts.mu.Lock()
+		superseded := w.cuts.number > number || w.cuts.spoiled
+		w.cuts.mu.Unlock()
+		if superseded {
+			return false
+		}
+		select {
+		case <-look.C:
+		case <-w.halted:
+			return false
+		}
+	}
+	return true
+}
+
+// arriveEvery is how often a cut looks for messages that are still on their way.
+const arriveEvery = 5 * time.Millisecond
+
+// restore brings a node into the state in which it was saved.
+func (l *life) restore(from *NodeState, number uint64) error {
+	m, w := l.mailbox, l.node.world
+	s := l.saved()
+	if err := w.cuts.given.Unmarshal(from.Actor, l.roots(s)...); err != nil {
+		return fmt.Errorf("node %s: %w", l.node.name(), err)
+	}
+	l.actor, l.number = s.actor, s.number
+	if a := s.announced; a != nil {
+		w.heard(a)
+	}
+	m.mu.Lock()
+	m.cut.restored = true
+	for _, x := range s.control {
+		m.queues.Control.Push(x)
+	}
+	for _, x := range s.user {
+		m.queues.User.Push(x)
+	}
+	m.timers.restore(s.due)
+	m.mu.Unlock()
+	for _, b := range from.Frames {
+		f, err := wire.Decode(b, &w.tensors)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", l.node.name(), err)
+		}
+		f.Cut = wire.CutOf(number)
+		l.arrive(&f)
+	}
+	return nil
+}
+
+// resume brings the nodes that live here into the state in which they were saved. Their actors have
+// been placed, and handle nothing yet.
+func (w *World) resume() error {
+	if w.config.Checkpoints == nil || w.config.Checkpoints.From == nil {
+		return nil
+	}
+	from := w.config.Checkpoints.From
+	for i, n := range w.nodes {
+		saved, there := from.Nodes[i]
+		if n.away || !there {
+			continue
+		}
+		if err := n.life.Load().restore(&saved, from.Number); err != nil {
+			return err
+		}
+	}
+	d := w.config.Deployment
+	for i := range d.Schedule {
+		c := &d.Schedule[i]
+		if _, there := from.Nodes[c.Node]; c.Do == world.Crash && !there && c.At < from.At && c.At+d.Detect >= from.At &&
+			!w.nodes[c.Node].away {
+			w.cycle.Undetected(c)
+			w.clock.At(c.At+d.Detect, func() { w.change(func() { w.cycle.Detect(c) }) })
+		}
+	}
+	return nil
+}
