@@ -75,6 +75,7 @@ type cuts struct {
 type cut struct {
 	times    uint64        // it was saved
 	asked    uint64        // it is to be: it handles nothing before it has been
+	held     bool          // its image is being made
 	still    chan struct{} // is closed when no handler is at work and no job is under way, if somebody waits
 	collects bool          // messages that were sent before it was saved
 	late     [][]byte      // the frames of these
@@ -190,7 +191,7 @@ func (m *mailbox) take(s *saved, number uint64) {
 	sent := func(l letter) bool { return l.cut < number }
 	s.due = maps.Clone(m.timers.due)
 	s.control, s.user = slices.Collect(m.queues.Control.All(sent)), slices.Collect(m.queues.User.All(sent))
-	m.cut.times, m.cut.collects, m.cut.late = number, true, nil
+	m.cut.times, m.cut.held, m.cut.collects, m.cut.late = number, true, true, nil
 }
 
 // collected ends the collection of the messages that were on their way, and returns their frames.
@@ -222,6 +223,9 @@ func (l *life) save(number uint64) (data []byte, err error) {
 		return nil, nil
 	}
 	if !l.alone() {
+		if l.over() {
+			return nil, nil
+		}
 		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), errHidden)
 	}
 	s := l.saved()
@@ -236,6 +240,7 @@ func (l *life) save(number uint64) (data []byte, err error) {
 	}
 	w.cuts.imaging.Unlock()
 	m.mu.Lock()
+	m.cut.held = false
 	m.goOn()
 	m.mu.Unlock()
 	if err != nil {
