@@ -69,7 +69,7 @@ func (x ActorCall_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorCall_Verb.Descriptor instead.
 func (ActorCall_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{44, 0}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{48, 0}
 }
 
 // PlaceRun has a process make the world of a run, with the actors of the nodes that live there.
@@ -94,7 +94,12 @@ type PlaceRun struct {
 	// There if the plan has samples sent.
 	Samples *SampleSet `protobuf:"bytes,9,opt,name=samples,proto3" json:"samples,omitempty"`
 	// Processes that are gone at this moment: they need not be reached.
-	Gone          []string `protobuf:"bytes,10,rep,name=gone,proto3" json:"gone,omitempty"`
+	Gone []string `protobuf:"bytes,10,rep,name=gone,proto3" json:"gone,omitempty"`
+	// The state of the run is saved from time to time, and was so often.
+	Saved bool   `protobuf:"varint,11,opt,name=saved,proto3" json:"saved,omitempty"`
+	Cuts  uint64 `protobuf:"varint,12,opt,name=cuts,proto3" json:"cuts,omitempty"`
+	// The nodes go on where they were saved: the process asks for their state.
+	Resumes       bool `protobuf:"varint,13,opt,name=resumes,proto3" json:"resumes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -197,6 +202,27 @@ func (x *PlaceRun) GetGone() []string {
 		return x.Gone
 	}
 	return nil
+}
+
+func (x *PlaceRun) GetSaved() bool {
+	if x != nil {
+		return x.Saved
+	}
+	return false
+}
+
+func (x *PlaceRun) GetCuts() uint64 {
+	if x != nil {
+		return x.Cuts
+	}
+	return 0
+}
+
+func (x *PlaceRun) GetResumes() bool {
+	if x != nil {
+		return x.Resumes
+	}
+	return false
 }
 
 // SampleSet is what a process is told of samples that it does not read itself.
@@ -410,7 +436,9 @@ type RunPlaced struct {
 	// Why the run cannot be placed; empty if it was.
 	Error string `protobuf:"bytes,1,opt,name=error,proto3" json:"error,omitempty"`
 	// As in PlaceRun.
-	Lives         uint32 `protobuf:"varint,2,opt,name=lives,proto3" json:"lives,omitempty"`
+	Lives uint32 `protobuf:"varint,2,opt,name=lives,proto3" json:"lives,omitempty"`
+	// The state in which the nodes are to go on cannot be used.
+	Unusable      bool `protobuf:"varint,3,opt,name=unusable,proto3" json:"unusable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -457,6 +485,13 @@ func (x *RunPlaced) GetLives() uint32 {
 		return x.Lives
 	}
 	return 0
+}
+
+func (x *RunPlaced) GetUnusable() bool {
+	if x != nil {
+		return x.Unusable
+	}
+	return false
 }
 
 // BeginRun starts the clock of a run that was placed.
@@ -705,6 +740,195 @@ func (x *AskRun) GetWhy() bool {
 	return false
 }
 
+// CutRun has the processes of a run save the state of their nodes, for the cut of a number; see package live.
+type CutRun struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutRun) Reset() {
+	*x = CutRun{}
+	mi := &file_protos_cluster_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutRun) ProtoMessage() {}
+
+func (x *CutRun) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutRun.ProtoReflect.Descriptor instead.
+func (*CutRun) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *CutRun) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// CutPassed comes behind all that its sender had sent to the receiver before its nodes were saved.
+type CutPassed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutPassed) Reset() {
+	*x = CutPassed{}
+	mi := &file_protos_cluster_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutPassed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutPassed) ProtoMessage() {}
+
+func (x *CutPassed) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutPassed.ProtoReflect.Descriptor instead.
+func (*CutPassed) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CutPassed) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+// AskState asks the process that conducts a run for the state in which the sender's nodes go on.
+type AskState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskState) Reset() {
+	*x = AskState{}
+	mi := &file_protos_cluster_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskState) ProtoMessage() {}
+
+func (x *AskState) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskState.ProtoReflect.Descriptor instead.
+func (*AskState) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
+}
+
+// StatePart is a part of the state of nodes.
+type StatePart struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The cut, and the number of the part; part is empty behind the last one.
+	Cut           uint64 `protobuf:"varint,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Number        uint32 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Part          []byte `protobuf:"bytes,3,opt,name=part,proto3" json:"part,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StatePart) Reset() {
+	*x = StatePart{}
+	mi := &file_protos_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StatePart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StatePart) ProtoMessage() {}
+
+func (x *StatePart) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StatePart.ProtoReflect.Descriptor instead.
+func (*StatePart) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *StatePart) GetCut() uint64 {
+	if x != nil {
+		return x.Cut
+	}
+	return 0
+}
+
+func (x *StatePart) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *StatePart) GetPart() []byte {
+	if x != nil {
+		return x.Part
+	}
+	return nil
+}
+
 // RunMark comes behind all that its sender had sent to the receiver before it answered an AskRun.
 type RunMark struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -715,7 +939,7 @@ type RunMark struct {
 
 func (x *RunMark) Reset() {
 	*x = RunMark{}
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +951,7 @@ func (x *RunMark) String() string {
 func (*RunMark) ProtoMessage() {}
 
 func (x *RunMark) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +964,7 @@ func (x *RunMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunMark.ProtoReflect.Descriptor instead.
 func (*RunMark) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RunMark) GetMark() uint64 {
@@ -773,7 +997,7 @@ type RunState struct {
 
 func (x *RunState) Reset() {
 	*x = RunState{}
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -785,7 +1009,7 @@ func (x *RunState) String() string {
 func (*RunState) ProtoMessage() {}
 
 func (x *RunState) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +1022,7 @@ func (x *RunState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunState.ProtoReflect.Descriptor instead.
 func (*RunState) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RunState) GetWave() uint64 {
@@ -880,7 +1104,7 @@ type RunPeer struct {
 
 func (x *RunPeer) Reset() {
 	*x = RunPeer{}
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +1116,7 @@ func (x *RunPeer) String() string {
 func (*RunPeer) ProtoMessage() {}
 
 func (x *RunPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +1129,7 @@ func (x *RunPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunPeer.ProtoReflect.Descriptor instead.
 func (*RunPeer) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunPeer) GetName() string {
@@ -951,7 +1175,7 @@ type RunEvents struct {
 
 func (x *RunEvents) Reset() {
 	*x = RunEvents{}
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1187,7 @@ func (x *RunEvents) String() string {
 func (*RunEvents) ProtoMessage() {}
 
 func (x *RunEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1200,7 @@ func (x *RunEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvents.ProtoReflect.Descriptor instead.
 func (*RunEvents) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RunEvents) GetUntil() int64 {
@@ -1027,7 +1251,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1263,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1276,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RunEvent) GetTime() int64 {
@@ -1199,7 +1423,7 @@ type EdgeCounters struct {
 
 func (x *EdgeCounters) Reset() {
 	*x = EdgeCounters{}
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1435,7 @@ func (x *EdgeCounters) String() string {
 func (*EdgeCounters) ProtoMessage() {}
 
 func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1448,7 @@ func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeCounters.ProtoReflect.Descriptor instead.
 func (*EdgeCounters) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *EdgeCounters) GetFrom() string {
@@ -1308,7 +1532,7 @@ type RunResult struct {
 
 func (x *RunResult) Reset() {
 	*x = RunResult{}
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +1544,7 @@ func (x *RunResult) String() string {
 func (*RunResult) ProtoMessage() {}
 
 func (x *RunResult) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +1557,7 @@ func (x *RunResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunResult.ProtoReflect.Descriptor instead.
 func (*RunResult) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RunResult) GetError() string {
@@ -1394,7 +1618,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1630,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1643,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Request) GetKind() isRequest_Kind {
@@ -1613,7 +1837,7 @@ type SubmitPlan struct {
 
 func (x *SubmitPlan) Reset() {
 	*x = SubmitPlan{}
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1625,7 +1849,7 @@ func (x *SubmitPlan) String() string {
 func (*SubmitPlan) ProtoMessage() {}
 
 func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1638,7 +1862,7 @@ func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPlan.ProtoReflect.Descriptor instead.
 func (*SubmitPlan) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SubmitPlan) GetFile() string {
@@ -1678,7 +1902,7 @@ type ListNodes struct {
 
 func (x *ListNodes) Reset() {
 	*x = ListNodes{}
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1914,7 @@ func (x *ListNodes) String() string {
 func (*ListNodes) ProtoMessage() {}
 
 func (x *ListNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1927,7 @@ func (x *ListNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodes.ProtoReflect.Descriptor instead.
 func (*ListNodes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 // ListRuns asks for what was submitted to this process.
@@ -1715,7 +1939,7 @@ type ListRuns struct {
 
 func (x *ListRuns) Reset() {
 	*x = ListRuns{}
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1951,7 @@ func (x *ListRuns) String() string {
 func (*ListRuns) ProtoMessage() {}
 
 func (x *ListRuns) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1964,7 @@ func (x *ListRuns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuns.ProtoReflect.Descriptor instead.
 func (*ListRuns) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 // WatchRun asks for the state of a submission with every change, until it has ended.
@@ -1753,7 +1977,7 @@ type WatchRun struct {
 
 func (x *WatchRun) Reset() {
 	*x = WatchRun{}
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +1989,7 @@ func (x *WatchRun) String() string {
 func (*WatchRun) ProtoMessage() {}
 
 func (x *WatchRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +2002,7 @@ func (x *WatchRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRun.ProtoReflect.Descriptor instead.
 func (*WatchRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WatchRun) GetId() string {
@@ -1800,7 +2024,7 @@ type ReadLog struct {
 
 func (x *ReadLog) Reset() {
 	*x = ReadLog{}
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +2036,7 @@ func (x *ReadLog) String() string {
 func (*ReadLog) ProtoMessage() {}
 
 func (x *ReadLog) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +2049,7 @@ func (x *ReadLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLog.ProtoReflect.Descriptor instead.
 func (*ReadLog) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReadLog) GetId() string {
@@ -1852,7 +2076,7 @@ type StopRun struct {
 
 func (x *StopRun) Reset() {
 	*x = StopRun{}
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +2088,7 @@ func (x *StopRun) String() string {
 func (*StopRun) ProtoMessage() {}
 
 func (x *StopRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +2101,7 @@ func (x *StopRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRun.ProtoReflect.Descriptor instead.
 func (*StopRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *StopRun) GetId() string {
@@ -1897,7 +2121,7 @@ type RemoveRun struct {
 
 func (x *RemoveRun) Reset() {
 	*x = RemoveRun{}
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +2133,7 @@ func (x *RemoveRun) String() string {
 func (*RemoveRun) ProtoMessage() {}
 
 func (x *RemoveRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +2146,7 @@ func (x *RemoveRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRun.ProtoReflect.Descriptor instead.
 func (*RemoveRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RemoveRun) GetId() string {
@@ -1942,7 +2166,7 @@ type FetchRecord struct {
 
 func (x *FetchRecord) Reset() {
 	*x = FetchRecord{}
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1954,7 +2178,7 @@ func (x *FetchRecord) String() string {
 func (*FetchRecord) ProtoMessage() {}
 
 func (x *FetchRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1967,7 +2191,7 @@ func (x *FetchRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRecord.ProtoReflect.Descriptor instead.
 func (*FetchRecord) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FetchRecord) GetId() string {
@@ -1998,7 +2222,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2010,7 +2234,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2023,7 +2247,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Reply) GetKind() isReply_Kind {
@@ -2186,7 +2410,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2422,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2435,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Refusal) GetError() string {
@@ -2247,7 +2471,7 @@ type Submitted struct {
 
 func (x *Submitted) Reset() {
 	*x = Submitted{}
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2483,7 @@ func (x *Submitted) String() string {
 func (*Submitted) ProtoMessage() {}
 
 func (x *Submitted) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2496,7 @@ func (x *Submitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submitted.ProtoReflect.Descriptor instead.
 func (*Submitted) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Submitted) GetId() string {
@@ -2299,7 +2523,7 @@ type Processes struct {
 
 func (x *Processes) Reset() {
 	*x = Processes{}
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2535,7 @@ func (x *Processes) String() string {
 func (*Processes) ProtoMessage() {}
 
 func (x *Processes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2548,7 @@ func (x *Processes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Processes.ProtoReflect.Descriptor instead.
 func (*Processes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Processes) GetProcesses() []*Process {
@@ -2356,7 +2580,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2368,7 +2592,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2381,7 +2605,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Process) GetName() string {
@@ -2457,7 +2681,7 @@ type Submissions struct {
 
 func (x *Submissions) Reset() {
 	*x = Submissions{}
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2693,7 @@ func (x *Submissions) String() string {
 func (*Submissions) ProtoMessage() {}
 
 func (x *Submissions) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2706,7 @@ func (x *Submissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submissions.ProtoReflect.Descriptor instead.
 func (*Submissions) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Submissions) GetSubmissions() []*Submission {
@@ -2530,7 +2754,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2766,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2555,7 +2779,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Submission) GetId() string {
@@ -2684,7 +2908,7 @@ type News struct {
 
 func (x *News) Reset() {
 	*x = News{}
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2920,7 @@ func (x *News) String() string {
 func (*News) ProtoMessage() {}
 
 func (x *News) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +2933,7 @@ func (x *News) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use News.ProtoReflect.Descriptor instead.
 func (*News) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *News) GetSubmissions() []*Submission {
@@ -2743,7 +2967,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2755,7 +2979,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2768,7 +2992,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LogLines) GetLines() []string {
@@ -2788,7 +3012,7 @@ type Portion struct {
 
 func (x *Portion) Reset() {
 	*x = Portion{}
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2800,7 +3024,7 @@ func (x *Portion) String() string {
 func (*Portion) ProtoMessage() {}
 
 func (x *Portion) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2813,7 +3037,7 @@ func (x *Portion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Portion.ProtoReflect.Descriptor instead.
 func (*Portion) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Portion) GetBytes() []byte {
@@ -2832,7 +3056,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2844,7 +3068,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,7 +3081,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 // SpawnActor has an actor made that belongs to no run. A client asks any process for it, which picks one that
@@ -2882,7 +3106,7 @@ type SpawnActor struct {
 
 func (x *SpawnActor) Reset() {
 	*x = SpawnActor{}
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2894,7 +3118,7 @@ func (x *SpawnActor) String() string {
 func (*SpawnActor) ProtoMessage() {}
 
 func (x *SpawnActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2907,7 +3131,7 @@ func (x *SpawnActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnActor.ProtoReflect.Descriptor instead.
 func (*SpawnActor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SpawnActor) GetName() string {
@@ -2984,7 +3208,7 @@ type ListActors struct {
 
 func (x *ListActors) Reset() {
 	*x = ListActors{}
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2996,7 +3220,7 @@ func (x *ListActors) String() string {
 func (*ListActors) ProtoMessage() {}
 
 func (x *ListActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3009,7 +3233,7 @@ func (x *ListActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListActors.ProtoReflect.Descriptor instead.
 func (*ListActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListActors) GetName() string {
@@ -3029,7 +3253,7 @@ type AttachActors struct {
 
 func (x *AttachActors) Reset() {
 	*x = AttachActors{}
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3041,7 +3265,7 @@ func (x *AttachActors) String() string {
 func (*AttachActors) ProtoMessage() {}
 
 func (x *AttachActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3054,7 +3278,7 @@ func (x *AttachActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachActors.ProtoReflect.Descriptor instead.
 func (*AttachActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
 }
 
 // Actors are the actors of one process or of all.
@@ -3075,7 +3299,7 @@ type Actors struct {
 
 func (x *Actors) Reset() {
 	*x = Actors{}
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3087,7 +3311,7 @@ func (x *Actors) String() string {
 func (*Actors) ProtoMessage() {}
 
 func (x *Actors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3100,7 +3324,7 @@ func (x *Actors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actors.ProtoReflect.Descriptor instead.
 func (*Actors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Actors) GetActors() []*Actor {
@@ -3172,7 +3396,7 @@ type Actor struct {
 
 func (x *Actor) Reset() {
 	*x = Actor{}
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3184,7 +3408,7 @@ func (x *Actor) String() string {
 func (*Actor) ProtoMessage() {}
 
 func (x *Actor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3197,7 +3421,7 @@ func (x *Actor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actor.ProtoReflect.Descriptor instead.
 func (*Actor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Actor) GetName() string {
@@ -3299,7 +3523,7 @@ type ActorRequest struct {
 
 func (x *ActorRequest) Reset() {
 	*x = ActorRequest{}
-	mi := &file_protos_cluster_proto_msgTypes[42]
+	mi := &file_protos_cluster_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3311,7 +3535,7 @@ func (x *ActorRequest) String() string {
 func (*ActorRequest) ProtoMessage() {}
 
 func (x *ActorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[42]
+	mi := &file_protos_cluster_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3324,7 +3548,7 @@ func (x *ActorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorRequest.ProtoReflect.Descriptor instead.
 func (*ActorRequest) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ActorRequest) GetId() uint64 {
@@ -3390,7 +3614,7 @@ type ActorResponse struct {
 
 func (x *ActorResponse) Reset() {
 	*x = ActorResponse{}
-	mi := &file_protos_cluster_proto_msgTypes[43]
+	mi := &file_protos_cluster_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3402,7 +3626,7 @@ func (x *ActorResponse) String() string {
 func (*ActorResponse) ProtoMessage() {}
 
 func (x *ActorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[43]
+	mi := &file_protos_cluster_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3415,7 +3639,7 @@ func (x *ActorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorResponse.ProtoReflect.Descriptor instead.
 func (*ActorResponse) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ActorResponse) GetId() uint64 {
@@ -3478,7 +3702,7 @@ type ActorCall struct {
 
 func (x *ActorCall) Reset() {
 	*x = ActorCall{}
-	mi := &file_protos_cluster_proto_msgTypes[44]
+	mi := &file_protos_cluster_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3490,7 +3714,7 @@ func (x *ActorCall) String() string {
 func (*ActorCall) ProtoMessage() {}
 
 func (x *ActorCall) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[44]
+	mi := &file_protos_cluster_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3503,7 +3727,7 @@ func (x *ActorCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorCall.ProtoReflect.Descriptor instead.
 func (*ActorCall) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ActorCall) GetVerb() ActorCall_Verb {
@@ -3593,7 +3817,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_protos_cluster_proto_msgTypes[45]
+	mi := &file_protos_cluster_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3605,7 +3829,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[45]
+	mi := &file_protos_cluster_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3618,7 +3842,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{45}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Vector) GetValues() []float32 {
@@ -3645,7 +3869,7 @@ type ActorReceipt struct {
 
 func (x *ActorReceipt) Reset() {
 	*x = ActorReceipt{}
-	mi := &file_protos_cluster_proto_msgTypes[46]
+	mi := &file_protos_cluster_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3657,7 +3881,7 @@ func (x *ActorReceipt) String() string {
 func (*ActorReceipt) ProtoMessage() {}
 
 func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[46]
+	mi := &file_protos_cluster_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3670,7 +3894,7 @@ func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorReceipt.ProtoReflect.Descriptor instead.
 func (*ActorReceipt) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{46}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ActorReceipt) GetLine() uint64 {
@@ -3719,7 +3943,7 @@ var File_protos_cluster_proto protoreflect.FileDescriptor
 
 const file_protos_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/cluster.proto\x12\bgradwire\"\x95\x02\n" +
+	"\x14protos/cluster.proto\x12\bgradwire\"\xd9\x02\n" +
 	"\bPlaceRun\x12\x1e\n" +
 	"\n" +
 	"submission\x18\x01 \x01(\tR\n" +
@@ -3733,7 +3957,10 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05lives\x18\b \x01(\rR\x05lives\x12-\n" +
 	"\asamples\x18\t \x01(\v2\x13.gradwire.SampleSetR\asamples\x12\x12\n" +
 	"\x04gone\x18\n" +
-	" \x03(\tR\x04gone\"\x99\x01\n" +
+	" \x03(\tR\x04gone\x12\x14\n" +
+	"\x05saved\x18\v \x01(\bR\x05saved\x12\x12\n" +
+	"\x04cuts\x18\f \x01(\x04R\x04cuts\x12\x18\n" +
+	"\aresumes\x18\r \x01(\bR\aresumes\"\x99\x01\n" +
 	"\tSampleSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06inputs\x18\x02 \x01(\x05R\x06inputs\x12\x18\n" +
@@ -3748,10 +3975,11 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x06worker\x18\x01 \x01(\x05R\x06worker\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\x05R\x05first\x12\x12\n" +
 	"\x04rows\x18\x03 \x03(\x05R\x04rows\x12\x16\n" +
-	"\x06labels\x18\x04 \x03(\x05R\x06labels\"7\n" +
+	"\x06labels\x18\x04 \x03(\x05R\x06labels\"S\n" +
 	"\tRunPlaced\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12\x14\n" +
-	"\x05lives\x18\x02 \x01(\rR\x05lives\"\n" +
+	"\x05lives\x18\x02 \x01(\rR\x05lives\x12\x1a\n" +
+	"\bunusable\x18\x03 \x01(\bR\bunusable\"\n" +
 	"\n" +
 	"\bBeginRun\"\t\n" +
 	"\aHaltRun\"\b\n" +
@@ -3764,7 +3992,17 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x06AskRun\x12\x12\n" +
 	"\x04wave\x18\x01 \x01(\x04R\x04wave\x12\x12\n" +
 	"\x04mark\x18\x02 \x01(\x04R\x04mark\x12\x10\n" +
-	"\x03why\x18\x03 \x01(\bR\x03why\"\x1d\n" +
+	"\x03why\x18\x03 \x01(\bR\x03why\" \n" +
+	"\x06CutRun\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"#\n" +
+	"\tCutPassed\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"\n" +
+	"\n" +
+	"\bAskState\"I\n" +
+	"\tStatePart\x12\x10\n" +
+	"\x03cut\x18\x01 \x01(\x04R\x03cut\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\rR\x06number\x12\x12\n" +
+	"\x04part\x18\x03 \x01(\fR\x04part\"\x1d\n" +
 	"\aRunMark\x12\x12\n" +
 	"\x04mark\x18\x01 \x01(\x04R\x04mark\"\xc2\x02\n" +
 	"\bRunState\x12\x12\n" +
@@ -4019,7 +4257,7 @@ func file_protos_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_protos_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_protos_cluster_proto_goTypes = []any{
 	(ActorCall_Verb)(0),   // 0: gradwire.ActorCall.Verb
 	(*PlaceRun)(nil),      // 1: gradwire.PlaceRun
@@ -4032,85 +4270,89 @@ var file_protos_cluster_proto_goTypes = []any{
 	(*EndRun)(nil),        // 8: gradwire.EndRun
 	(*NodeChanged)(nil),   // 9: gradwire.NodeChanged
 	(*AskRun)(nil),        // 10: gradwire.AskRun
-	(*RunMark)(nil),       // 11: gradwire.RunMark
-	(*RunState)(nil),      // 12: gradwire.RunState
-	(*RunPeer)(nil),       // 13: gradwire.RunPeer
-	(*RunEvents)(nil),     // 14: gradwire.RunEvents
-	(*RunEvent)(nil),      // 15: gradwire.RunEvent
-	(*EdgeCounters)(nil),  // 16: gradwire.EdgeCounters
-	(*RunResult)(nil),     // 17: gradwire.RunResult
-	(*Request)(nil),       // 18: gradwire.Request
-	(*SubmitPlan)(nil),    // 19: gradwire.SubmitPlan
-	(*ListNodes)(nil),     // 20: gradwire.ListNodes
-	(*ListRuns)(nil),      // 21: gradwire.ListRuns
-	(*WatchRun)(nil),      // 22: gradwire.WatchRun
-	(*ReadLog)(nil),       // 23: gradwire.ReadLog
-	(*StopRun)(nil),       // 24: gradwire.StopRun
-	(*RemoveRun)(nil),     // 25: gradwire.RemoveRun
-	(*FetchRecord)(nil),   // 26: gradwire.FetchRecord
-	(*Reply)(nil),         // 27: gradwire.Reply
-	(*Refusal)(nil),       // 28: gradwire.Refusal
-	(*Submitted)(nil),     // 29: gradwire.Submitted
-	(*Processes)(nil),     // 30: gradwire.Processes
-	(*Process)(nil),       // 31: gradwire.Process
-	(*Submissions)(nil),   // 32: gradwire.Submissions
-	(*Submission)(nil),    // 33: gradwire.Submission
-	(*News)(nil),          // 34: gradwire.News
-	(*LogLines)(nil),      // 35: gradwire.LogLines
-	(*Portion)(nil),       // 36: gradwire.Portion
-	(*Done)(nil),          // 37: gradwire.Done
-	(*SpawnActor)(nil),    // 38: gradwire.SpawnActor
-	(*ListActors)(nil),    // 39: gradwire.ListActors
-	(*AttachActors)(nil),  // 40: gradwire.AttachActors
-	(*Actors)(nil),        // 41: gradwire.Actors
-	(*Actor)(nil),         // 42: gradwire.Actor
-	(*ActorRequest)(nil),  // 43: gradwire.ActorRequest
-	(*ActorResponse)(nil), // 44: gradwire.ActorResponse
-	(*ActorCall)(nil),     // 45: gradwire.ActorCall
-	(*Vector)(nil),        // 46: gradwire.Vector
-	(*ActorReceipt)(nil),  // 47: gradwire.ActorReceipt
-	nil,                   // 48: gradwire.RunState.WaitsEntry
-	nil,                   // 49: gradwire.Process.LabelsEntry
-	nil,                   // 50: gradwire.Submission.PlacementEntry
+	(*CutRun)(nil),        // 11: gradwire.CutRun
+	(*CutPassed)(nil),     // 12: gradwire.CutPassed
+	(*AskState)(nil),      // 13: gradwire.AskState
+	(*StatePart)(nil),     // 14: gradwire.StatePart
+	(*RunMark)(nil),       // 15: gradwire.RunMark
+	(*RunState)(nil),      // 16: gradwire.RunState
+	(*RunPeer)(nil),       // 17: gradwire.RunPeer
+	(*RunEvents)(nil),     // 18: gradwire.RunEvents
+	(*RunEvent)(nil),      // 19: gradwire.RunEvent
+	(*EdgeCounters)(nil),  // 20: gradwire.EdgeCounters
+	(*RunResult)(nil),     // 21: gradwire.RunResult
+	(*Request)(nil),       // 22: gradwire.Request
+	(*SubmitPlan)(nil),    // 23: gradwire.SubmitPlan
+	(*ListNodes)(nil),     // 24: gradwire.ListNodes
+	(*ListRuns)(nil),      // 25: gradwire.ListRuns
+	(*WatchRun)(nil),      // 26: gradwire.WatchRun
+	(*ReadLog)(nil),       // 27: gradwire.ReadLog
+	(*StopRun)(nil),       // 28: gradwire.StopRun
+	(*RemoveRun)(nil),     // 29: gradwire.RemoveRun
+	(*FetchRecord)(nil),   // 30: gradwire.FetchRecord
+	(*Reply)(nil),         // 31: gradwire.Reply
+	(*Refusal)(nil),       // 32: gradwire.Refusal
+	(*Submitted)(nil),     // 33: gradwire.Submitted
+	(*Processes)(nil),     // 34: gradwire.Processes
+	(*Process)(nil),       // 35: gradwire.Process
+	(*Submissions)(nil),   // 36: gradwire.Submissions
+	(*Submission)(nil),    // 37: gradwire.Submission
+	(*News)(nil),          // 38: gradwire.News
+	(*LogLines)(nil),      // 39: gradwire.LogLines
+	(*Portion)(nil),       // 40: gradwire.Portion
+	(*Done)(nil),          // 41: gradwire.Done
+	(*SpawnActor)(nil),    // 42: gradwire.SpawnActor
+	(*ListActors)(nil),    // 43: gradwire.ListActors
+	(*AttachActors)(nil),  // 44: gradwire.AttachActors
+	(*Actors)(nil),        // 45: gradwire.Actors
+	(*Actor)(nil),         // 46: gradwire.Actor
+	(*ActorRequest)(nil),  // 47: gradwire.ActorRequest
+	(*ActorResponse)(nil), // 48: gradwire.ActorResponse
+	(*ActorCall)(nil),     // 49: gradwire.ActorCall
+	(*Vector)(nil),        // 50: gradwire.Vector
+	(*ActorReceipt)(nil),  // 51: gradwire.ActorReceipt
+	nil,                   // 52: gradwire.RunState.WaitsEntry
+	nil,                   // 53: gradwire.Process.LabelsEntry
+	nil,                   // 54: gradwire.Submission.PlacementEntry
 }
 var file_protos_cluster_proto_depIdxs = []int32{
 	2,  // 0: gradwire.PlaceRun.samples:type_name -> gradwire.SampleSet
-	13, // 1: gradwire.RunState.peers:type_name -> gradwire.RunPeer
-	48, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
-	15, // 3: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
-	16, // 4: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
-	19, // 5: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
-	20, // 6: gradwire.Request.nodes:type_name -> gradwire.ListNodes
-	21, // 7: gradwire.Request.runs:type_name -> gradwire.ListRuns
-	22, // 8: gradwire.Request.watch:type_name -> gradwire.WatchRun
-	23, // 9: gradwire.Request.log:type_name -> gradwire.ReadLog
-	24, // 10: gradwire.Request.stop:type_name -> gradwire.StopRun
-	26, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
-	38, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
-	39, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
-	40, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
-	25, // 15: gradwire.Request.remove:type_name -> gradwire.RemoveRun
-	28, // 16: gradwire.Reply.refusal:type_name -> gradwire.Refusal
-	29, // 17: gradwire.Reply.submitted:type_name -> gradwire.Submitted
-	30, // 18: gradwire.Reply.processes:type_name -> gradwire.Processes
-	32, // 19: gradwire.Reply.submissions:type_name -> gradwire.Submissions
-	33, // 20: gradwire.Reply.submission:type_name -> gradwire.Submission
-	35, // 21: gradwire.Reply.lines:type_name -> gradwire.LogLines
-	36, // 22: gradwire.Reply.portion:type_name -> gradwire.Portion
-	37, // 23: gradwire.Reply.done:type_name -> gradwire.Done
-	41, // 24: gradwire.Reply.actors:type_name -> gradwire.Actors
-	31, // 25: gradwire.Processes.processes:type_name -> gradwire.Process
-	49, // 26: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
-	33, // 27: gradwire.Submissions.submissions:type_name -> gradwire.Submission
-	50, // 28: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
-	33, // 29: gradwire.News.submissions:type_name -> gradwire.Submission
-	42, // 30: gradwire.Actors.actors:type_name -> gradwire.Actor
-	38, // 31: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
-	39, // 32: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
-	41, // 33: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
+	17, // 1: gradwire.RunState.peers:type_name -> gradwire.RunPeer
+	52, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
+	19, // 3: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
+	20, // 4: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
+	23, // 5: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
+	24, // 6: gradwire.Request.nodes:type_name -> gradwire.ListNodes
+	25, // 7: gradwire.Request.runs:type_name -> gradwire.ListRuns
+	26, // 8: gradwire.Request.watch:type_name -> gradwire.WatchRun
+	27, // 9: gradwire.Request.log:type_name -> gradwire.ReadLog
+	28, // 10: gradwire.Request.stop:type_name -> gradwire.StopRun
+	30, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
+	42, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
+	43, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
+	44, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
+	29, // 15: gradwire.Request.remove:type_name -> gradwire.RemoveRun
+	32, // 16: gradwire.Reply.refusal:type_name -> gradwire.Refusal
+	33, // 17: gradwire.Reply.submitted:type_name -> gradwire.Submitted
+	34, // 18: gradwire.Reply.processes:type_name -> gradwire.Processes
+	36, // 19: gradwire.Reply.submissions:type_name -> gradwire.Submissions
+	37, // 20: gradwire.Reply.submission:type_name -> gradwire.Submission
+	39, // 21: gradwire.Reply.lines:type_name -> gradwire.LogLines
+	40, // 22: gradwire.Reply.portion:type_name -> gradwire.Portion
+	41, // 23: gradwire.Reply.done:type_name -> gradwire.Done
+	45, // 24: gradwire.Reply.actors:type_name -> gradwire.Actors
+	35, // 25: gradwire.Processes.processes:type_name -> gradwire.Process
+	53, // 26: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
+	37, // 27: gradwire.Submissions.submissions:type_name -> gradwire.Submission
+	54, // 28: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
+	37, // 29: gradwire.News.submissions:type_name -> gradwire.Submission
+	46, // 30: gradwire.Actors.actors:type_name -> gradwire.Actor
+	42, // 31: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
+	43, // 32: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
+	45, // 33: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
 	0,  // 34: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
-	46, // 35: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
-	46, // 36: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
+	50, // 35: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
+	50, // 36: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
 	37, // [37:37] is the sub-list for method output_type
 	37, // [37:37] is the sub-list for method input_type
 	37, // [37:37] is the sub-list for extension type_name
@@ -4123,7 +4365,7 @@ func file_protos_cluster_proto_init() {
 	if File_protos_cluster_proto != nil {
 		return
 	}
-	file_protos_cluster_proto_msgTypes[17].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[21].OneofWrappers = []any{
 		(*Request_Submit)(nil),
 		(*Request_Nodes)(nil),
 		(*Request_Runs)(nil),
@@ -4136,7 +4378,7 @@ func file_protos_cluster_proto_init() {
 		(*Request_Attach)(nil),
 		(*Request_Remove)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[26].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[30].OneofWrappers = []any{
 		(*Reply_Refusal)(nil),
 		(*Reply_Submitted)(nil),
 		(*Reply_Processes)(nil),
@@ -4147,7 +4389,7 @@ func file_protos_cluster_proto_init() {
 		(*Reply_Done)(nil),
 		(*Reply_Actors)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[42].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[46].OneofWrappers = []any{
 		(*ActorRequest_Spawn)(nil),
 		(*ActorRequest_List)(nil),
 	}
@@ -4157,7 +4399,7 @@ func file_protos_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_cluster_proto_rawDesc), len(file_protos_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   50,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -148,7 +148,7 @@ func (c *Chunk) Place() PlaceName {
 func IsControl(head proto.Message) bool {
 	switch head.(type) {
 	case *Start, *View, *Progress, *TakeSnapshot, *Snapshot, *PullShards, *ShardCopy, *Arrived,
-		*BeginRun, *HaltRun, *NodeChanged:
+		*BeginRun, *HaltRun, *NodeChanged, *CutRun:
 		return true
 	}
 	return false

@@ -1,8 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
@@ -49,8 +47,10 @@ func (c *Counted) Write(b []byte) (int, error) {
 // wraps ErrUnusable if it cannot go on where it should.
 func (r *Run) World(c sim.Config) (*sim.World, error) {
 	c.Checkpoints.Save = func(at time.Duration, world []byte) error {
-		r.held(func() {})
-		return r.save(at, world)
+		if r.held(func() {}); r.failure != nil {
+			return r.failure
+		}
+		return r.Folder.Save(State{At: at, Events: r.written, World: world})
 	}
 	if r.From == nil {
 		return sim.New(c)
@@ -63,22 +63,27 @@ func (r *Run) World(c sim.Config) (*sim.World, error) {
 	return w, nil
 }
 
-// Live makes a world in real time that places its nodes, and has it saved, as World does. The
-// world is nil after an error.
+// Live makes a world in real time that goes on where it should, and places its nodes then. What is
+// set of c.Checkpoints says what becomes of the state of its nodes, if not all of the run's live
+// there; if nothing does, it is saved in the folder. The world is nil after an error.
 func (r *Run) Live(c live.Config, make func(live.Config) (*live.World, error)) (*live.World, error) {
+	save := c.Checkpoints.Save
+	if save == nil {
+		save = r.Save
+	}
 	c.Checkpoints.Held = r.held
 	c.Checkpoints.Save = func(s *live.State) error {
-		var b bytes.Buffer
-		if err := gob.NewEncoder(&b).Encode(s); err != nil {
-			return err
+		if r.failure != nil {
+			return r.failure
 		}
-		return r.save(s.At, b.Bytes())
+		s.Events = r.written
+		return save(s)
 	}
 	if r.From == nil {
 		return make(c)
 	}
-	c.Checkpoints.From = &live.State{}
-	if err := gob.NewDecoder(bytes.NewReader(r.From.World)).Decode(c.Checkpoints.From); err != nil {
+	var err error
+	if c.Checkpoints.From, err = decode(r.From.World); err != nil {
 		return nil, r.unusable(err)
 	}
 	w, err := make(c)
@@ -91,6 +96,15 @@ func (r *Run) Live(c live.Config, make func(live.Config) (*live.World, error)) (
 	}
 	r.began()
 	return w, nil
+}
+
+// Save begins to write the state of a run in real time.
+func (r *Run) Save(s *live.State) error {
+	b, err := encode(s)
+	if err != nil {
+		return err
+	}
+	return r.Folder.Save(State{At: s.At, Events: s.Events, World: b})
 }
 
 func (r *Run) unusable(err error) error {
@@ -112,12 +126,4 @@ func (r *Run) held(do func()) {
 		}
 		do()
 	})
-}
-
-// save begins to write a state.
-func (r *Run) save(at time.Duration, world []byte) error {
-	if r.failure != nil {
-		return r.failure
-	}
-	return r.Folder.Save(State{At: at, Events: r.written, World: world})
 }

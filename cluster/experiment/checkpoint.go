@@ -114,8 +114,11 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 		return s.live(c)
 	}
 	s.saves.Events, s.saves.Held = s.events, s.held
-	c.Checkpoints = &live.Checkpoints{Every: time.Duration(s.Point.Spec.Plan.Checkpoint.Every),
-		Given: []any{s.Task, s.Point}, With: []any{&s.kept, s.Collector}}
+	if c.Checkpoints == nil {
+		c.Checkpoints = &live.Checkpoints{}
+	}
+	c.Checkpoints.Every = time.Duration(s.Point.Spec.Plan.Checkpoint.Every)
+	c.Checkpoints.With = []any{&s.kept, s.Collector}
 	if s.tally != nil {
 		c.Checkpoints.With = append(c.Checkpoints.With, s.tally)
 	}
@@ -125,6 +128,10 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 }
 
 func (s *Stage) live(c live.Config) (*live.World, error) {
+	if c.Checkpoints != nil {
+		c.Checkpoints.Given = []any{s.Task}
+		s.from = c.Checkpoints.From
+	}
 	c.Deployment, c.Network, c.Changes = s.Deployment, s.Network, s.Changes
 	w, err := live.New(c)
 	if err == nil {
@@ -133,13 +140,21 @@ func (s *Stage) live(c live.Config) (*live.World, error) {
 	return w, err
 }
 
-// goesOn says that a run in real time goes on from a checkpoint, if it does: it is not as it would
-// have been without interruption.
-func (s *Stage) goesOn() []record.Incident {
-	if s.saves == nil || s.saves.From == nil {
+// Saves reports whether the run is saved from time to time, and Save begins to write its state, of
+// which worlds in several processes have their parts.
+func (s *Stage) Saves() bool                  { return s.saves != nil }
+func (s *Stage) Save(state *live.State) error { return s.saves.Save(state) }
+
+// From is the state in which a run in real time goes on whose world was made; nil if it begins.
+func (s *Stage) From() *live.State { return s.from }
+
+// Interrupted says that a run in real time goes on from a checkpoint, if it does: it is not as it
+// would have been without interruption.
+func (s *Stage) Interrupted() []record.Incident {
+	if s.from == nil {
 		return nil
 	}
-	return []record.Incident{{At: s.saves.From.At.Seconds(), Node: actors.Coordinator, Harm: record.ToTimes,
+	return []record.Incident{{At: s.from.At.Seconds(), Node: actors.Coordinator, Harm: record.ToTimes,
 		What: "the run was interrupted, and went on from its state here: what was on its way arrived at once, and a " +
 			"node's step may count twice"}}
 }
@@ -173,8 +188,8 @@ func (s *Stage) saved(c *sim.Config, every time.Duration, save func(at time.Dura
 	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.Task, s.Point}, With: s.state}
 }
 
-// savable returns an error if the plan has checkpoints, and actors that cannot be saved.
-func (s *Stage) savable() error {
+// Savable returns an error if the plan has checkpoints, and actors that cannot be saved.
+func (s *Stage) Savable() error {
 	p := s.Point.Spec.Plan.Checkpoint
 	if p == nil {
 		return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/faults"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -293,6 +294,7 @@ type Stage struct {
 	saves   *checkpoint.Run     // nil where no state is saved
 	events  *checkpoint.Counted // nil where they are not kept
 	tally   *faults.Tally       // nil where nothing disturbs the run
+	from    *live.State         // where it goes on in real time; nil for its beginning
 	kept    kept
 	before  []record.Link // what was sent before a run in real time went on
 }

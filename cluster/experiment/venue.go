@@ -103,7 +103,7 @@ func (v Virtual) Rehearse(_ context.Context, s *Stage) error {
 	if err := v.check(s); err != nil {
 		return err
 	}
-	return s.savable()
+	return s.Savable()
 }
 
 func (Virtual) check(s *Stage) error {
@@ -148,21 +148,20 @@ var _ Venue = Real{}
 func (Real) Traits() Traits { return Traits{Clock: RealTime, Here: true, Alone: true} }
 
 // Rehearse refuses checkpoints of what cannot be saved.
-func (Real) Rehearse(_ context.Context, s *Stage) error { return s.savable() }
+func (Real) Rehearse(_ context.Context, s *Stage) error { return s.Savable() }
 
 // leastRealPause is a pause of a node in real time that is none: the machine may have been busy.
 const leastRealPause = time.Second
 
 // Play lets the run happen in this process.
 func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
-	incidents := s.goesOn()
 	w, err := s.Live(live.Config{KeepRuntime: v.KeepRuntime})
 	if err != nil {
 		return Outcome{}, err
 	}
 	r, err := w.Run(ctx)
 	return Outcome{
-		Incidents: incidents, Degraded: incidents != nil,
+		Incidents: s.Interrupted(), Degraded: s.from != nil,
 		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters,
 		Stalled:  r.Stalled,
 		Lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())},

@@ -36,8 +36,22 @@ type Checkpoints struct {
 	Held func(do func())
 	// Save takes the state of the nodes that live here. An error ends the run.
 	Save func(*State) error
-	// From is where the nodes that live here go on; nil for their beginning.
-	From *State
+	// From is where the nodes that live here go on; nil for their beginning. Before is how often the
+	// nodes of the run were saved before, if From is nil.
+	From   *State
+	Before uint64
+	// Others are the other worlds of the run; nil if there are none.
+	Others Cutter
+}
+
+// Cutter reaches the other worlds of a run.
+type Cutter interface {
+	// Others names their processes.
+	Others() []string
+	// Cut calls Cut of all others. The coordinator's world calls it when it begins a cut.
+	Cut(number uint64)
+	// Passed calls Passed of all others, behind all that this world has sent them.
+	Passed(number uint64)
 }
 
 // State is the state of nodes, between events of theirs.
@@ -46,6 +60,8 @@ type State struct {
 	Number uint64
 	// At is when they were saved first, on the run's clock.
 	At time.Duration
+	// Events is how many bytes of the run's events were written when the coordinator was saved.
+	Events int64
 	// Nodes are those that were there, by position; the coordinator's is the number of nodes.
 	Nodes map[int]NodeState
 }
@@ -69,6 +85,7 @@ type cuts struct {
 
 	imaging sync.Mutex // one image at a time
 	given   *image.Given
+	passed  map[string]uint64 // by process: the latest cut
 }
 
 // cut is how far a node has been saved. It is guarded by its mailbox.
@@ -89,6 +106,7 @@ func (w *World) beginCuts() (err error) {
 		return nil
 	}
 	w.door.Cuts, w.door.Flights = make([]wire.Cut, len(w.names)), &w.cuts.flights
+	w.cuts.number, w.cuts.passed = c.Before, map[string]uint64{}
 	if c.From != nil {
 		w.cuts.number = c.From.Number
 	}
@@ -96,11 +114,11 @@ func (w *World) beginCuts() (err error) {
 	return err
 }
 
-// latest is the number of the latest cut.
-func (c *cuts) latest() uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.number
+// Cuts is the number of the latest cut that has begun here.
+func (w *World) Cuts() uint64 {
+	w.cuts.mu.Lock()
+	defer w.cuts.mu.Unlock()
+	return w.cuts.number
 }
 
 // begins says of how many cuts a life is not part that begins now.
@@ -125,7 +143,7 @@ func (m *mailbox) judge(f *wire.Frame) uint64 {
 		m.cut.late = append(m.cut.late, whole)
 	case since > 0 && number > m.cut.asked:
 		m.cut.asked = number
-		go m.life.node.world.cutTo(number)
+		go m.life.node.world.Cut(number)
 	}
 	return number
 }
@@ -258,16 +276,27 @@ func (l *life) alone() bool {
 	return door.Locals(l.system) == l.locals && !door.HasExtras(l.mailbox.invoker)
 }
 
-// cutTo has the nodes that live here saved, unless they have been so often or the run is over.
-func (w *World) cutTo(number uint64) {
+// Cut has the nodes that live here saved, unless they have been so often or the run is over. Place
+// must have been called.
+func (w *World) Cut(number uint64) {
 	c := &w.cuts
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if number <= c.number || c.closed {
+	if w.config.Checkpoints == nil || number <= c.number || c.closed {
 		return
 	}
 	c.number, c.spoiled = number, false
 	c.saving.Go(func() { w.carryOut(number) })
+}
+
+// Passed takes note that nothing comes from another process any more that was sent here before its
+// nodes were saved for the cut of a number.
+func (w *World) Passed(process string, number uint64) {
+	w.cuts.mu.Lock()
+	defer w.cuts.mu.Unlock()
+	if w.cuts.passed != nil {
+		w.cuts.passed[process] = max(w.cuts.passed[process], number)
+	}
 }
 
 // spoil has the cut that is under way not saved: who is there has changed.
@@ -288,9 +317,17 @@ func (w *World) endCuts() {
 // carryOut makes a cut.
 func (w *World) carryOut(number uint64) {
 	s := &State{Number: number, At: w.clock.Now(), Nodes: map[int]NodeState{}}
+	others := w.config.Checkpoints.Others
+	if others != nil && !w.lead().away {
+		others.Cut(number)
+	}
 	nodes, ok := w.present()
 	if ok {
-		ok = w.saveAll(s, nodes) && w.arrived(number)
+		ok = w.saveAll(s, nodes) && w.await(number, func() bool { return w.cuts.flights.Before(number) == 0 })
+	}
+	if ok && others != nil {
+		others.Passed(number)
+		ok = w.await(number, func() bool { return w.othersPassed(number) })
 	}
 	for i, l := range nodes {
 		frames := l.mailbox.collected()
@@ -334,8 +371,8 @@ func (w *World) nextCut(saved bool) {
 	if saved {
 		at = (w.clock.Now()/c.Every + 1) * c.Every
 	}
-	number := w.cuts.latest() + 1
-	w.clock.Watch(at, func() { w.cutTo(number) })
+	number := w.Cuts() + 1
+	w.clock.Watch(at, func() { w.Cut(number) })
 }
 
 // sooner is by how much sooner a cut that came to nothing is made again.
@@ -386,16 +423,16 @@ func (w *World) saveAll(s *State, nodes map[int]*life) (ok bool) {
 	return ok
 }
 
-// arrived waits until no message is on its way that was sent before its sender was saved so often.
-// It is false if the run is over before, or another cut has begun.
-func (w *World) arrived(number uint64) bool {
-	look := time.NewTicker(arriveEvery)
+// await waits until something holds that makes a cut whole. It is false if the run is over before,
+// who is there has changed, or another cut has begun.
+func (w *World) await(number uint64, holds func() bool) bool {
+	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for w.cuts.flights.Before(number) > 0 {
+	for !holds() {
 		w.cuts.mu.Lock()
-		superseded := w.cuts.number > number || w.cuts.spoiled
+		vain := w.cuts.number > number || w.cuts.spoiled
 		w.cuts.mu.Unlock()
-		if superseded {
+		if vain {
 			return false
 		}
 		select {
@@ -407,8 +444,24 @@ func (w *World) arrived(number uint64) bool {
 	return true
 }
 
-// arriveEvery is how often a cut looks for messages that are still on their way.
-const arriveEvery = 5 * time.Millisecond
+// othersPassed reports whether everything has arrived here that was sent in other worlds before the
+// cut of a number.
+func (w *World) othersPassed(number uint64) bool {
+	w.cuts.mu.Lock()
+	for _, process := range w.config.Checkpoints.Others.Others() {
+		if w.cuts.passed[process] < number {
+			w.cuts.mu.Unlock()
+			return false
+		}
+	}
+	w.cuts.mu.Unlock()
+	w.arrivals.Lock()                         // what has come before is with the actors,
+	w.arrivals.Unlock()                       //nolint:staticcheck // which this stands for waiting for,
+	return w.cuts.flights.Before(number) == 0 // or on a downlink
+}
+
+// lookEvery is how often a cut looks for messages that are still on their way.
+const lookEvery = 5 * time.Millisecond
 
 // restore brings a node into the state in which it was saved.
 func (l *life) restore(from *NodeState, number uint64) error {

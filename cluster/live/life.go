@@ -74,7 +74,7 @@ func (l *life) place() error {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
 	l.actor = a
-	number := w.cuts.latest()
+	number := w.Cuts()
 	l.mailbox.begins(number)
 	w.stopped.Add(1)
 	props := actor.PropsFromProducer(func() actor.Actor { return &performer{l.env} },

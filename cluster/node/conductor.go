@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/live"
@@ -41,9 +42,12 @@ type conductor struct {
 
 	bound   time.Duration // the instant at which the run is to end; 0 if it has none
 	history *journal.History
-	stalled time.Duration   // since when nothing has moved in a bounded run; 0 if something does
-	pauses  atomic.Int64    // of this process, that were noticed
-	slept   []time.Duration // when those began that were noticed after the halt
+	states  *checkpoint.Gatherer // of all processes; nil if the run is not saved
+	saving  sync.WaitGroup       // of a state
+	folder  sync.Mutex           // held meanwhile
+	stalled time.Duration        // since when nothing has moved in a bounded run; 0 if something does
+	pauses  atomic.Int64         // of this process, that were noticed
+	slept   []time.Duration      // when those began that were noticed after the halt
 }
 
 // resultPatience is how long a run that has ended waits for what the other processes say last.
@@ -176,9 +180,10 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 		c.tellAll(&protos.EndRun{})
 	})
 	defer end()
-	w, err := c.placeWorld(c.stage, 0)
+	w, err := c.placeWorld(c.stage, 0, c.ownCheckpoints())
 	again := time.Duration(0)
 	if err == nil {
+		c.begins(c.message)
 		err = c.placeAll(ctx)
 		again = c.again()
 	}
@@ -193,7 +198,7 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 	c.mu.Unlock()
 	c.log("began on %s", strings.Join(append([]string{c.process.config.Name}, c.remaining()...), ", "))
 	for name := range c.parties {
-		c.events.Started(name, 0)
+		c.events.Started(name, time.Duration(c.message.Start))
 	}
 	c.tellAll(&protos.BeginRun{})
 	for name := range c.parties { // who has gone in between
@@ -204,6 +209,7 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 	}
 	result, err := c.watched(w)
 	end()
+	c.saving.Wait()
 	out, failure := c.outcome(result, err)
 	out.Again = c.again()
 	return out, c.because(failure)
@@ -262,6 +268,9 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 	}
 	var bereft error
 	out.Incidents, out.Degraded, bereft = c.history.Close(r.Now)
+	if more := c.stage.Interrupted(); more != nil {
+		out.Incidents, out.Degraded = slices.Concat(more, out.Incidents), true
+	}
 	return out, cmp.Or(failure, bereft)
 }
 

@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/checkpoint"
+	"github.com/gradwire/gradwire/cluster/checkpoint/image"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/mesh"
@@ -33,9 +35,11 @@ type hosted struct {
 	begin     context.CancelFunc
 	halted    context.Context
 	halt      context.CancelFunc
-	lives     uint32        // of the run in this process, before this one
-	over      chan struct{} // closed when the run is forgotten
-	handled   atomic.Int64  // messages, when the process was last asked
+	lives     uint32           // of the run in this process, before this one
+	resume    chan *live.State // in which the nodes here go on
+	parts     checkpoint.Parts // of it
+	over      chan struct{}    // closed when the run is forgotten
+	handled   atomic.Int64     // messages, when the process was last asked
 
 	mu    sync.Mutex
 	marks map[string]uint64 // the latest of each other process
@@ -55,6 +59,7 @@ var (
 func (p *process) newHosted(run uint64, lead string, processes []string) *hosted {
 	h := &hosted{
 		process: p, over: make(chan struct{}), marks: map[string]uint64{}, indispensable: map[string]string{},
+		resume: make(chan *live.State, 1),
 	}
 	h.begun, h.begin = context.WithCancel(context.Background())
 	h.halted, h.halt = context.WithCancel(context.Background())
@@ -152,7 +157,11 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	}
 	events := newForwarder(h, s)
 	s.Deployment.Observer = events
-	w, err := h.placeWorld(s, time.Duration(m.Start))
+	var w *live.World
+	saves, err := h.checkpoints(m)
+	if err == nil {
+		w, err = h.placeWorld(s, time.Duration(m.Start), saves)
+	}
 	if err == nil {
 		err = h.Reach(h.stop, m.Gone)
 	}
@@ -175,7 +184,7 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 
 // answer says whether the run could be placed.
 func (h *hosted) answer(err error) {
-	m := &protos.RunPlaced{Lives: h.lives}
+	m := &protos.RunPlaced{Lives: h.lives, Unusable: errors.Is(err, image.ErrOther)}
 	if err != nil {
 		m.Error = request.Text(err.Error(), request.MaxText)
 	}
@@ -209,10 +218,14 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 // tellLead sends the process that conducts the run a message. It waits while that process is
 // silent, for example paused.
 func (h *hosted) tellLead(m proto.Message) {
-	frame := &wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}
-	if err := h.process.node.SendOn(h.stop, h.Lead(), frame); err != nil {
+	if err := h.process.node.SendOn(h.stop, h.Lead(), h.frame(m)); err != nil {
 		h.process.log("run %x: %v", h.Number(), err)
 	}
+}
+
+// frame is a message about the run.
+func (h *hosted) frame(m proto.Message) *wire.Frame {
+	return &wire.Frame{Kind: wire.KindOf(m), Run: h.Number(), Head: m}
 }
 
 // report sends another process of a run a message. If it cannot be sent, the process is gone, and
@@ -224,16 +237,18 @@ func (p *process) report(name string, run uint64, m proto.Message) {
 }
 
 // placeWorld makes the world of the nodes that live here.
-func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration) (*live.World, error) {
+func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, c *live.Checkpoints) (*live.World, error) {
 	w, err := s.Live(live.Config{
 		Threads: max(h.process.residents.Free(), 1), Hosted: h.Hosts, Carrier: h, RoundTrip: h.RoundTrip, Start: start,
-		Lives: int(h.lives), KeepRuntime: h.process.config.KeepRuntime,
+		Lives: int(h.lives), KeepRuntime: h.process.config.KeepRuntime, Checkpoints: c,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := w.Place(); err != nil {
-		return w, err
+	if s.From() == nil || !s.Saves() { // a stage that is saved has placed it
+		if err := w.Place(); err != nil {
+			return w, err
+		}
 	}
 	h.Attach(w, experiment.Positions(s.Names))
 	return w, nil
@@ -241,7 +256,11 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration) (*live.Wor
 
 // told carries out an order of the process that conducts the run.
 func (h *hosted) told(m proto.Message) {
-	switch m.(type) {
+	switch m := m.(type) {
+	case *protos.CutRun:
+		if w := h.World(); w != nil {
+			w.Cut(m.Number)
+		}
 	case *protos.BeginRun:
 		h.begin()
 	case *protos.HaltRun:

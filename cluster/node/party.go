@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/transport"
@@ -53,10 +54,17 @@ func (c *conductor) heard(name string, m proto.Message) {
 			c.process.begin(func() { c.supply(name, m) })
 		}
 		return
+	case *protos.AskState:
+		if c.stage != nil {
+			c.process.begin(func() { c.supplyState(name) })
+		}
+		return
 	case *protos.RunPlaced:
 		c.note(name, func(q *party) {
 			switch {
 			case m.Lives != q.lives || q.err != nil:
+			case m.Unusable:
+				q.err = fmt.Errorf("its checkpoint %w: %s", checkpoint.ErrUnusable, m.Error)
 			case m.Error != "":
 				q.err = errors.New(m.Error)
 			default:
@@ -77,6 +85,8 @@ func (c *conductor) heard(name string, m proto.Message) {
 		if c.events != nil {
 			c.events.Add(name, m)
 		}
+	case *protos.StatePart:
+		c.stated(name, m)
 	case *protos.RunState:
 		c.note(name, func(q *party) { q.state = m })
 	case *protos.NodeChanged:
@@ -260,7 +270,10 @@ func (c *conductor) back(name string) {
 	first := cmp.Or(q.first, q.err)
 	*q = party{lives: q.lives + 1}
 	m := proto.CloneOf(c.message)
-	m.Start, m.Lives = int64(c.now()), q.lives
+	m.Start, m.Lives, m.Resumes = int64(c.now()), q.lives, false
+	if w := c.World(); w != nil {
+		m.Cuts = w.Cuts()
+	}
 	for _, other := range c.names {
 		if c.parties[other].err != nil {
 			m.Gone = append(m.Gone, other)

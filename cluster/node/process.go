@@ -465,7 +465,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	case *protos.PlaceRun:
 		run := f.Run
 		p.begin(func() { p.host(from.Name, run, m) })
-	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun:
+	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun, *protos.CutRun:
 		if mine {
 			h.told(m)
 		}
@@ -482,12 +482,23 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		if h != nil {
 			h.marked(from.Name, m.Mark)
 		}
+	case *protos.CutPassed:
+		if h != nil && h.World() != nil {
+			h.World().Passed(from.Name, m.Number)
+		}
+	case *protos.StatePart:
+		switch {
+		case mine:
+			h.resumed(m)
+		case h != nil && h.conductor != nil:
+			h.conductor.heard(from.Name, m)
+		}
 	case *protos.Samples:
 		if mine {
 			h.arrived(m, f.Tensors)
 		}
 		f.Release()
-	case *protos.AskSamples, *protos.RunPlaced, *protos.RunState, *protos.RunEvents, *protos.RunResult,
+	case *protos.AskSamples, *protos.AskState, *protos.RunPlaced, *protos.RunState, *protos.RunEvents, *protos.RunResult,
 		*protos.NodeChanged:
 		if h != nil && h.conductor != nil {
 			h.conductor.heard(from.Name, m)

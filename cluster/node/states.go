@@ -1,0 +1,127 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/gradwire/gradwire/cluster/checkpoint"
+	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Where a plan has checkpoints, each process sends the state of its nodes to the one that conducts
+// the run, which saves that of all. In a run that goes on each process asks for the state of its
+// nodes.
+
+// checkpoints say how the world here is saved of a run that another process conducts.
+func (h *hosted) checkpoints(m *protos.PlaceRun) (*live.Checkpoints, error) {
+	if !m.Saved {
+		return nil, nil
+	}
+	c := &live.Checkpoints{Before: m.Cuts, Others: h, Save: func(s *live.State) error {
+		if err := h.sendState(h.Lead(), s); err != nil {
+			h.process.log("run %x: the state of the nodes here is not saved: %v", h.Number(), err)
+		}
+		return nil
+	}}
+	if !m.Resumes {
+		return c, nil
+	}
+	if err := h.process.tell(h.Lead(), h.Number(), &protos.AskState{}); err != nil {
+		return nil, err
+	}
+	select {
+	case c.From = <-h.resume:
+		return c, nil
+	case <-h.stop.Done():
+		return nil, context.Cause(h.stop)
+	}
+}
+
+// sendState sends a process a state.
+func (h *hosted) sendState(name string, s *live.State) error {
+	for part, err := range checkpoint.Split(s) {
+		if err == nil {
+			err = h.process.node.SendOn(h.stop, name, h.frame(part))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resumed takes a part of the state in which the nodes here go on.
+func (h *hosted) resumed(m *protos.StatePart) {
+	s, err := h.parts.Add(m)
+	switch {
+	case err != nil:
+		h.end(fmt.Errorf("from %s: %w", h.Lead(), err))
+	case s != nil:
+		select {
+		case h.resume <- s:
+		default: // it was not asked for
+		}
+	}
+}
+
+// ownCheckpoints say how the world is saved of the process that conducts the run.
+func (c *conductor) ownCheckpoints() *live.Checkpoints {
+	if c.stage == nil || !c.stage.Saves() {
+		return nil
+	}
+	own := c.process.config.Name
+	c.states = checkpoint.NewGatherer(own, len(c.names)+1, func(s *live.State) error {
+		c.saving.Go(func() { c.save(s) }) // while more arrives
+		return nil
+	})
+	return &live.Checkpoints{Others: c, Save: func(s *live.State) error { return c.states.Add(own, s) }}
+}
+
+// save begins to write the state of all nodes.
+func (c *conductor) save(s *live.State) {
+	c.folder.Lock()
+	defer c.folder.Unlock()
+	if err := c.stage.Save(s); err != nil {
+		c.end(err)
+	}
+}
+
+// begins has the other processes know how the run is saved, and where it goes on.
+func (c *conductor) begins(m *protos.PlaceRun) {
+	if m.Saved = c.states != nil; c.stage.From() != nil {
+		m.Start, m.Cuts, m.Resumes = int64(c.stage.From().At), c.stage.From().Number, true
+	}
+}
+
+// stated takes a part of the state of another process's nodes.
+func (c *conductor) stated(name string, m *protos.StatePart) {
+	if c.states == nil {
+		return
+	}
+	if err := c.states.Part(name, m); err != nil {
+		c.log("the state of process %s: %v", name, err)
+	}
+}
+
+// supplyState sends a process the state in which its nodes go on.
+func (c *conductor) supplyState(name string) {
+	from := c.stage.From()
+	if from == nil {
+		return
+	}
+	s := &live.State{Number: from.Number, At: from.At, Nodes: map[int]live.NodeState{}}
+	for _, i := range c.NodesOf(name) {
+		if n, there := from.Nodes[i]; there {
+			s.Nodes[i] = n
+		}
+	}
+	if err := c.sendState(name, s); err != nil {
+		c.note(name, func(q *party) {
+			if !q.placed {
+				q.err = errors.Join(q.err, fmt.Errorf("the state of its nodes cannot be sent: %w", err))
+			}
+		})
+	}
+}
