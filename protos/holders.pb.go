@@ -39,8 +39,12 @@ type HeldPlan struct {
 	Target float64 `protobuf:"fixed64,7,opt,name=target,proto3" json:"target,omitempty"`
 	// Folder of its record, within the folder of records of the process that carries it out.
 	Folder string `protobuf:"bytes,8,opt,name=folder,proto3" json:"folder,omitempty"`
-	// The processes that hold it, the one that it was submitted to first.
-	Holders       []string `protobuf:"bytes,9,rep,name=holders,proto3" json:"holders,omitempty"`
+	// The processes that hold it.
+	Holders []string `protobuf:"bytes,9,rep,name=holders,proto3" json:"holders,omitempty"`
+	// Those that did, and may have a copy still.
+	Former []string `protobuf:"bytes,10,rep,name=former,proto3" json:"former,omitempty"`
+	// How it has ended; not there before.
+	End           *Submission `protobuf:"bytes,11,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -134,6 +138,20 @@ func (x *HeldPlan) GetFolder() string {
 func (x *HeldPlan) GetHolders() []string {
 	if x != nil {
 		return x.Holders
+	}
+	return nil
+}
+
+func (x *HeldPlan) GetFormer() []string {
+	if x != nil {
+		return x.Former
+	}
+	return nil
+}
+
+func (x *HeldPlan) GetEnd() *Submission {
+	if x != nil {
+		return x.End
 	}
 	return nil
 }
@@ -316,8 +334,10 @@ func (x *LeaseAnswer) GetEnded() bool {
 
 // LeaseAsks are the questions of one process to another.
 type LeaseAsks struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Asks          []*LeaseAsk            `protobuf:"bytes,1,rep,name=asks,proto3" json:"asks,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Asks  []*LeaseAsk            `protobuf:"bytes,1,rep,name=asks,proto3" json:"asks,omitempty"`
+	// This life of the sender leaves the cluster: it releases the terms of these questions, and asks nothing. 0 otherwise.
+	Leaves        uint64 `protobuf:"varint,2,opt,name=leaves,proto3" json:"leaves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -357,6 +377,13 @@ func (x *LeaseAsks) GetAsks() []*LeaseAsk {
 		return x.Asks
 	}
 	return nil
+}
+
+func (x *LeaseAsks) GetLeaves() uint64 {
+	if x != nil {
+		return x.Leaves
+	}
+	return 0
 }
 
 // LeaseAnswers are answers to LeaseAsks.
@@ -405,8 +432,7 @@ func (x *LeaseAnswers) GetAnswers() []*LeaseAnswer {
 }
 
 // CopyHead begins a copy of a submission's record, from the process that carries it out to one that holds it.
-// The answer is a CopyAnswer. If it has no error, and the submission has not ended, a tar archive of files follows,
-// and another CopyAnswer.
+// The answer is a CopyAnswer. If the files are to be sent, a tar archive of them follows, and another CopyAnswer.
 type CopyHead struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the sender.
@@ -415,8 +441,10 @@ type CopyHead struct {
 	Plan *HeldPlan `protobuf:"bytes,3,opt,name=plan,proto3" json:"plan,omitempty"`
 	// The copy is to be made anew: the archive has all files.
 	Whole bool `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`
-	// It has ended, and need not be held any longer.
-	Ended         bool `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"`
+	// It has ended, and these are the last files of its record.
+	Ended bool `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"`
+	// The receiver is no holder, or no longer, and has no need of its copy. No files follow.
+	Dismissed     bool `protobuf:"varint,6,opt,name=dismissed,proto3" json:"dismissed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -486,12 +514,21 @@ func (x *CopyHead) GetEnded() bool {
 	return false
 }
 
+func (x *CopyHead) GetDismissed() bool {
+	if x != nil {
+		return x.Dismissed
+	}
+	return false
+}
+
 // CopyAnswer answers CopyHead.
 type CopyAnswer struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Answer *LeaseAnswer           `protobuf:"bytes,1,opt,name=answer,proto3" json:"answer,omitempty"`
 	// Why the files are not, or were not, taken; empty if they are.
-	Error         string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	// It knows already, and no files are to be sent.
+	Enough        bool `protobuf:"varint,3,opt,name=enough,proto3" json:"enough,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -540,11 +577,18 @@ func (x *CopyAnswer) GetError() string {
 	return ""
 }
 
+func (x *CopyAnswer) GetEnough() bool {
+	if x != nil {
+		return x.Enough
+	}
+	return false
+}
+
 var File_protos_holders_proto protoreflect.FileDescriptor
 
 const file_protos_holders_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/holders.proto\x12\bgradwire\x1a\x14protos/cluster.proto\"\xe2\x01\n" +
+	"\x14protos/holders.proto\x12\bgradwire\x1a\x14protos/cluster.proto\"\xa2\x02\n" +
 	"\bHeldPlan\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x122\n" +
 	"\tsubmitted\x18\x02 \x01(\v2\x14.gradwire.SubmitPlanR\tsubmitted\x12\x12\n" +
@@ -554,7 +598,10 @@ const file_protos_holders_proto_rawDesc = "" +
 	"\x05total\x18\x06 \x01(\x05R\x05total\x12\x16\n" +
 	"\x06target\x18\a \x01(\x01R\x06target\x12\x16\n" +
 	"\x06folder\x18\b \x01(\tR\x06folder\x12\x18\n" +
-	"\aholders\x18\t \x03(\tR\aholders\"\xae\x01\n" +
+	"\aholders\x18\t \x03(\tR\aholders\x12\x16\n" +
+	"\x06former\x18\n" +
+	" \x03(\tR\x06former\x12&\n" +
+	"\x03end\x18\v \x01(\v2\x14.gradwire.SubmissionR\x03end\"\xae\x01\n" +
 	"\bLeaseAsk\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12!\n" +
@@ -568,21 +615,24 @@ const file_protos_holders_proto_rawDesc = "" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x12\x14\n" +
 	"\x05owner\x18\x04 \x01(\tR\x05owner\x12\x12\n" +
 	"\x04sent\x18\x05 \x01(\x03R\x04sent\x12\x14\n" +
-	"\x05ended\x18\x06 \x01(\bR\x05ended\"3\n" +
+	"\x05ended\x18\x06 \x01(\bR\x05ended\"K\n" +
 	"\tLeaseAsks\x12&\n" +
-	"\x04asks\x18\x01 \x03(\v2\x12.gradwire.LeaseAskR\x04asks\"?\n" +
+	"\x04asks\x18\x01 \x03(\v2\x12.gradwire.LeaseAskR\x04asks\x12\x16\n" +
+	"\x06leaves\x18\x02 \x01(\x04R\x06leaves\"?\n" +
 	"\fLeaseAnswers\x12/\n" +
-	"\aanswers\x18\x01 \x03(\v2\x15.gradwire.LeaseAnswerR\aanswers\"\x98\x01\n" +
+	"\aanswers\x18\x01 \x03(\v2\x15.gradwire.LeaseAnswerR\aanswers\"\xb6\x01\n" +
 	"\bCopyHead\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12$\n" +
 	"\x03ask\x18\x02 \x01(\v2\x12.gradwire.LeaseAskR\x03ask\x12&\n" +
 	"\x04plan\x18\x03 \x01(\v2\x12.gradwire.HeldPlanR\x04plan\x12\x14\n" +
 	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x14\n" +
-	"\x05ended\x18\x05 \x01(\bR\x05ended\"Q\n" +
+	"\x05ended\x18\x05 \x01(\bR\x05ended\x12\x1c\n" +
+	"\tdismissed\x18\x06 \x01(\bR\tdismissed\"i\n" +
 	"\n" +
 	"CopyAnswer\x12-\n" +
 	"\x06answer\x18\x01 \x01(\v2\x15.gradwire.LeaseAnswerR\x06answer\x12\x14\n" +
-	"\x05error\x18\x02 \x01(\tR\x05errorB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
+	"\x05error\x18\x02 \x01(\tR\x05error\x12\x16\n" +
+	"\x06enough\x18\x03 \x01(\bR\x06enoughB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
 
 var (
 	file_protos_holders_proto_rawDescOnce sync.Once
@@ -606,19 +656,21 @@ var file_protos_holders_proto_goTypes = []any{
 	(*CopyHead)(nil),     // 5: gradwire.CopyHead
 	(*CopyAnswer)(nil),   // 6: gradwire.CopyAnswer
 	(*SubmitPlan)(nil),   // 7: gradwire.SubmitPlan
+	(*Submission)(nil),   // 8: gradwire.Submission
 }
 var file_protos_holders_proto_depIdxs = []int32{
 	7, // 0: gradwire.HeldPlan.submitted:type_name -> gradwire.SubmitPlan
-	1, // 1: gradwire.LeaseAsks.asks:type_name -> gradwire.LeaseAsk
-	2, // 2: gradwire.LeaseAnswers.answers:type_name -> gradwire.LeaseAnswer
-	1, // 3: gradwire.CopyHead.ask:type_name -> gradwire.LeaseAsk
-	0, // 4: gradwire.CopyHead.plan:type_name -> gradwire.HeldPlan
-	2, // 5: gradwire.CopyAnswer.answer:type_name -> gradwire.LeaseAnswer
-	6, // [6:6] is the sub-list for method output_type
-	6, // [6:6] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	8, // 1: gradwire.HeldPlan.end:type_name -> gradwire.Submission
+	1, // 2: gradwire.LeaseAsks.asks:type_name -> gradwire.LeaseAsk
+	2, // 3: gradwire.LeaseAnswers.answers:type_name -> gradwire.LeaseAnswer
+	1, // 4: gradwire.CopyHead.ask:type_name -> gradwire.LeaseAsk
+	0, // 5: gradwire.CopyHead.plan:type_name -> gradwire.HeldPlan
+	2, // 6: gradwire.CopyAnswer.answer:type_name -> gradwire.LeaseAnswer
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_protos_holders_proto_init() }

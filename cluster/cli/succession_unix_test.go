@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,21 +52,44 @@ func beginSeveral(t *testing.T, runs int, names ...string) *succession {
 	return s
 }
 
+// shun has commands ask another process than one.
+func (s *succession) shun(name string) {
+	for other, address := range s.addresses() {
+		if other != name {
+			s.join, s.seed = address, address
+		}
+	}
+}
+
+// now is the submission as far as anybody knows who answers: for a moment nobody may.
+func (s *succession) now() (now driver.Submission) {
+	if _, out, _ := s.run("status", s.id, "--format", "json"); json.Unmarshal([]byte(out), &now) != nil {
+		return driver.Submission{}
+	}
+	return now
+}
+
 // survive kills the process that carries the submission out, and returns which one goes on, and how
 // long it takes until that one has a run begin.
 func (s *succession) survive(from string) (to string, took time.Duration) {
 	s.t.Helper()
-	for name, address := range s.addresses() {
-		if name != from {
-			s.join, s.seed = address, address
-		}
-	}
+	return s.outlive(from, os.Kill)
+}
+
+// outlive is survive with a signal.
+func (s *succession) outlive(from string, sig os.Signal) (to string, took time.Duration) {
+	s.t.Helper()
+	s.shun(from)
 	killed := time.Now()
-	s.kill(from)
+	if s.signal(sig, from); sig == os.Kill {
+		s.nodes[from].end(s.t)
+	} else {
+		defer s.nodes[from].end(s.t)
+	}
 	s.await("successor", func() bool {
-		now := s.status(s.id)
+		now := s.now()
 		to = now.Process
-		return now.Away.IsZero() && to != from
+		return to != "" && now.Away.IsZero() && to != from
 	})
 	began := func() (at time.Time) {
 		for line := range strings.Lines(s.must("logs", s.id)) {
@@ -134,19 +158,7 @@ func TestSubmissionSurvivesTheProcessThatCarriesItOut(t *testing.T) {
 	if took > 10*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	s.start("a") // which finds that it has lost the submission, and what it held is removed
-	s.await("end of all copies", func() bool {
-		copies, err := filepath.Glob(s.path("records-*/.held-*/*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range copies {
-			if info, err := os.Stat(name); err == nil && info.IsDir() {
-				return false
-			}
-		}
-		return true
-	})
+	s.start("a") // which finds that it has lost the submission
 	s.await("one record", func() bool {
 		records, err := filepath.Glob(s.path("records-*/plan-*"))
 		return err == nil && len(records) == 1
@@ -154,6 +166,76 @@ func TestSubmissionSurvivesTheProcessThatCarriesItOut(t *testing.T) {
 	if list := s.must("submissions"); strings.Count(list, s.id) != 1 {
 		t.Errorf("the submission is listed more than once:\n%s", list)
 	}
+	s.shun(to)
+	s.kill(to)
+	s.await("copy of the record", func() bool { now := s.now(); return now.Over() && now.Process != to })
+	s.must("fetch", s.id, "--out", s.path("copied"))
+	original, err := os.ReadFile(s.path("fetched/summary.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(s.path("copied/summary.json")); err != nil || string(text) != string(original) {
+		t.Errorf("the copy's summary is %s, %v", text, err)
+	}
+}
+
+func TestSubmissionIsHandedOverByAProcessThatLeaves(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and ends processes")
+	}
+	times := 1
+	if os.Getenv("GRADWIRE_LENGTHY") != "" {
+		times = 10
+	}
+	s := beginSeveral(t, 4+6*times, "a", "b", "c", "d")
+	at := "a"
+	var all []time.Duration
+	for range times {
+		done := s.status(s.id).Done
+		s.await("finished run", func() bool { return s.status(s.id).Done > done })
+		to, took := s.outlive(at, syscall.SIGTERM)
+		t.Logf("%s leaves, and %s begins a run after %v", at, to, took.Round(time.Millisecond))
+		if all = append(all, took); took > 2*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		s.await("holder instead", func() bool { return !slices.Contains(s.status(s.id).Holders, at) })
+		s.start(at)
+		at = to
+	}
+	slices.Sort(all)
+	t.Logf("median %v, longest %v", all[len(all)/2], all[len(all)-1])
+	s.whole()
+}
+
+func TestSubmissionSurvivesManyProcesses(t *testing.T) {
+	lengthy(t)
+	s := beginSeveral(t, 60, "a", "b", "c", "d", "e", "f")
+	at, before := "a", ""
+	for loss := range 5 {
+		done := s.status(s.id).Done
+		s.await("finished run", func() bool { return s.status(s.id).Done > done })
+		victim, began := at, time.Now()
+		if loss%2 == 1 {
+			held := s.status(s.id).Holders
+			victim = held[slices.IndexFunc(held, func(name string) bool { return name != at })]
+			s.shun(victim)
+			s.kill(victim)
+		} else {
+			var took time.Duration
+			at, took = s.survive(victim)
+			t.Logf("%s carries it out, and a run begins %v after the kill of %s", at, took.Round(time.Millisecond), victim)
+		}
+		s.await("holder instead", func() bool {
+			held := s.status(s.id).Holders
+			return len(held) == 3 && !slices.Contains(held, victim)
+		})
+		t.Logf("%s is replaced after %v", victim, time.Since(began).Round(time.Millisecond))
+		if before != "" {
+			s.start(before)
+		}
+		before = victim
+	}
+	s.whole()
 }
 
 func TestSubmissionSurvivesAtAnyInstant(t *testing.T) {
@@ -226,9 +308,8 @@ func TestProcessThatWasSilentForTooLongWritesNoMore(t *testing.T) {
 	s.signal(syscall.SIGSTOP, "a")
 	stopped := time.Now()
 	s.await("successor", func() bool {
-		_, out, _ := s.run("status", s.id, "--format", "json") // for a moment nobody who answers knows
-		var now driver.Submission
-		return json.Unmarshal([]byte(out), &now) == nil && now.Process != "a" && now.Done > 2
+		now := s.now()
+		return now.Process != "a" && now.Done > 2
 	})
 	t.Logf("another process goes on after %v", time.Since(stopped).Round(time.Second))
 	s.signal(syscall.SIGCONT, "a")

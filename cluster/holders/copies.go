@@ -20,6 +20,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/archive"
 	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/cluster/record/lockfile"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -37,12 +38,14 @@ const (
 	longestAgain = 3 * time.Second
 )
 
-// held is what another holder has of a submission that this process carries out.
+// held is what another process has of a submission that this process carries out.
 type held struct {
 	has     lease.Version
 	files   map[string]stamp // nil if the copy is to be made anew
-	knows   bool             // that it has ended
+	knows   bool             // that it has ended, or that this one is no holder
 	sending bool
+	failed  int           // copies, one after the other
+	unfit   time.Duration // it is not to become a holder before
 }
 
 // stamp tells whether a file has changed.
@@ -55,23 +58,22 @@ func (c *held) lose() {
 	}
 }
 
-// supplyOne keeps one holder up to date, until another process takes over or the holder knows that
-// the submission has ended.
+// supplyOne keeps one process up to date, until another one takes over or it knows that the submission
+// has ended.
 func (s *Service) supplyOne(d *duty, name string, c *held) {
 	for again := againAfter; ; {
 		s.mu.Lock()
-		m, changed, over := d.of.member, d.changed, d.lost || c.knows
-		due := d.ending && !c.knows || c.has != m.Version() || c.files == nil
-		ask := lease.Ask{Term: m.Promise().Term, Version: m.Version(), Sent: s.now()}
-		due = due && (m.Leads() || d.ending)
+		head, changed, over := s.due(d, name, c), d.changed, d.lost || c.knows && d.ending
 		s.mu.Unlock()
 		if over || s.config.Stop.Err() != nil {
 			return
 		}
-		if due {
-			err := s.copyTo(s.config.Stop, d, name, ask)
+		if head != nil {
+			err := s.copyTo(s.config.Stop, d, name, head)
 			if err == nil {
 				again = againAfter
+			}
+			if err == nil || s.outbid(d, head) {
 				continue
 			}
 			changed = nil // it needs time
@@ -85,13 +87,43 @@ func (s *Service) supplyOne(d *duty, name string, c *held) {
 	}
 }
 
-// copyTo brings one holder up to date, and takes in its answer to the question.
-func (s *Service) copyTo(ctx context.Context, d *duty, name string, ask lease.Ask) error {
+// outbid reports whether a copy was refused because of a candidate's larger term, which the owner has
+// bettered since.
+func (s *Service) outbid(d *duty, head *protos.CopyHead) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return d.of.member.Leads() && d.of.member.Promise().Term > head.Ask.Term
+}
+
+// due returns what a process is to be sent now; nil if it has all. Who is no holder hears it once
+// nothing depends on its copy; s.mu is held.
+func (s *Service) due(d *duty, name string, c *held) *protos.CopyHead {
+	h := d.of
+	stays := !d.removed && (name == d.next || slices.Contains(h.plan.Holders, name))
+	switch {
+	case c.knows:
+		return nil
+	case !stays && !d.removed && !h.ended && !h.member.Decided(s.now()):
+		return nil
+	case stays && !d.ending && (!h.member.Leads() || c.files != nil && c.has == h.member.Version()):
+		return nil
+	}
+	head := s.head(h, c)
+	head.Ended, head.Dismissed = d.ending && stays, !stays
+	return head
+}
+
+// head returns the beginning of the next copy; s.mu is held.
+func (s *Service) head(h *holding, c *held) *protos.CopyHead {
+	ask := lease.Ask{Term: h.member.Promise().Term, Version: h.member.Version(), Sent: s.now()}
+	return &protos.CopyHead{From: s.config.Process, Ask: s.message(h, ask), Plan: h.plan, Whole: c.files == nil}
+}
+
+// copyTo brings one process up to date, and takes in its answer to the question.
+func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos.CopyHead) error {
 	s.mu.Lock()
 	h, c := d.of, d.copies[name]
 	files := maps.Clone(c.files)
-	head := &protos.CopyHead{From: s.config.Process, Ask: s.message(h, ask), Plan: h.plan, Whole: files == nil,
-		Ended: d.ending}
 	dir := filepath.Join(s.config.Out, h.folder)
 	c.sending = true
 	s.mu.Unlock()
@@ -105,16 +137,17 @@ func (s *Service) copyTo(ctx context.Context, d *duty, name string, ask lease.As
 	if err == nil && answer.Error != "" {
 		err = errors.New(answer.Error)
 	}
-	if answer != nil && !head.Ended {
+	if answer != nil {
 		s.tookIn(h, name, answer.Answer)
 	}
 	switch {
 	case err != nil:
-		c.files, c.has = nil, lease.Version{}
-	case head.Ended:
-		c.knows = true
+		c.files, c.has, c.failed = nil, lease.Version{}, c.failed+1
+	case head.Dismissed:
+		c.files, c.has, c.knows = nil, lease.Version{}, true
 	default:
-		c.files, c.has = files, ask.Version
+		c.files, c.has, c.failed, c.knows = files, version(head.Ask), 0, head.Ended
+		h.member.Has(name, c.has)
 	}
 	d.change()
 	return err
@@ -146,12 +179,12 @@ func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, 
 		return nil, err
 	}
 	answer, err := heard(conn, in)
-	if err != nil || answer.Error != "" || head.Ended {
+	if err != nil || answer.Error != "" || answer.Enough || head.Dismissed {
 		return answer, err
 	}
 	fresh := func(name string, info fs.FileInfo) bool {
 		is := stamp{info.Size(), info.ModTime().UnixNano()}
-		if files[name] == is || !finished(dir, name) {
+		if files[name] == is || !head.Ended && !finished(dir, name) || unfinished(name) {
 			return false
 		}
 		files[name] = is
@@ -183,11 +216,16 @@ func finished(dir, name string) bool {
 	switch {
 	case folder == "":
 		return file == "tuning.json" || file == "log.txt"
-	case runs != "runs/" || run == "" || strings.HasSuffix(file, ".partial"):
+	case runs != "runs/" || run == "":
 		return false
 	}
 	_, err := os.Stat(filepath.Join(dir, "runs", run, "run.json"))
 	return err == nil
+}
+
+// unfinished reports whether a file of a record belongs to a program that writes into it.
+func unfinished(name string) bool {
+	return strings.HasSuffix(name, ".partial") || path.Base(name) == lockfile.Name
 }
 
 // lively is a connection on which something has to move.
@@ -242,7 +280,7 @@ func check(head *protos.CopyHead, from string) error {
 		return fmt.Errorf("it says that it is process %.40q", head.From)
 	case id == "" || !single(id) || head.Ask.GetId() != id:
 		return fmt.Errorf("it is about submissions %.40q and %.40q", id, head.Ask.GetId())
-	case !head.Ended && !single(folder):
+	case !single(folder):
 		return fmt.Errorf("folder %.80q", folder)
 	}
 	return nil
@@ -276,12 +314,13 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 	return errors.Join(os.RemoveAll(files), request.Write(lively{conn}, answer))
 }
 
-// makeRoom makes a new folder for the files of a copy: that of a record, if the copy is made anew.
+// makeRoom makes a new folder for the files of a copy: that of a record, if the copy is made anew and
+// may have to be gone on with.
 func (s *Service) makeRoom(head *protos.CopyHead, dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	if !head.Whole {
+	if !head.Whole || head.Ended {
 		return os.MkdirAll(dir, 0o750)
 	}
 	ctx, cancel := context.WithTimeout(s.config.Stop, readyPatience)
@@ -301,61 +340,76 @@ func (s *Service) settle(h *holding, head *protos.CopyHead, files string, err er
 		err = s.install(h, head, files)
 	}
 	if err != nil && h.folder == "" { // it was never taken
-		delete(s.all, head.Plan.Id)
+		s.abandon(h, head.Plan.Id)
 	}
 	return err
 }
 
-// enter finds out whether a copy is to be taken, and returns its holding, which is busy then. The
-// end of a submission needs no more.
+// abandon forgets a holding that has not come about, but not what an earlier one has promised; s.mu
+// is held.
+func (s *Service) abandon(h *holding, id string) {
+	if h.ended = h.kept.Term > 0; !h.ended {
+		delete(s.all, id)
+	}
+}
+
+// enter finds out whether a copy is to be taken, and returns its holding, which is busy then.
 func (s *Service) enter(head *protos.CopyHead) (*holding, *protos.CopyAnswer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.all[head.Plan.Id]
-	known := h != nil
 	refused := func(why string) (*holding, *protos.CopyAnswer) {
-		return nil, &protos.CopyAnswer{Error: why, Answer: s.voteOn(s.all[head.Plan.Id], head.From, head.Ask)}
+		return nil, &protos.CopyAnswer{Error: why, Answer: s.voteOn(h, head.From, head.Ask)}
 	}
+	known := h != nil && !h.dismissed()
 	switch {
-	case !s.ready:
-		return nil, &protos.CopyAnswer{Error: "its process has just begun"}
-	case known && h.ended:
+	case !s.ready || s.leaving:
+		return nil, &protos.CopyAnswer{Error: "its process has just begun, or leaves"}
+	case known && h.ended && (!head.Dismissed || head.Ask.Term < h.member.Promise().Term):
 		if !head.Ended || h.by != head.From {
 			return refused("it has ended, at process " + h.by)
 		}
-		return nil, &protos.CopyAnswer{}
+		return nil, &protos.CopyAnswer{Enough: true}
 	case known && h.busy:
 		return refused("it is being changed")
-	case !known && head.Ended:
+	case known && version(head.Ask).Before(h.member.Version()):
+		return refused("something later is here")
+	case !known && head.Dismissed:
 		return nil, &protos.CopyAnswer{}
 	case !known && !head.Whole:
 		return refused("it is not here")
-	case !known:
+	case known && h.ended:
+		s.forget(h, "")
+		return nil, &protos.CopyAnswer{}
+	case h == nil:
 		h = s.newHolding(head.Plan, "", lease.Promise{}, lease.Version{})
 		s.all[head.Plan.Id] = h
 	}
-	answer := s.voteOn(h, head.From, head.Ask)
+	h.ended = false
+	answer := &protos.CopyAnswer{Answer: s.voteOn(h, head.From, head.Ask)}
 	switch {
-	case !answer.Granted:
-		if !known {
-			delete(s.all, head.Plan.Id)
-		}
-		return nil, &protos.CopyAnswer{Answer: answer, Error: "another process has the lease: " + answer.Owner}
+	case !answer.Answer.Granted:
+		answer.Error = "another process has the lease: " + answer.Answer.Owner
 	case h.duty != nil:
-		return nil, &protos.CopyAnswer{Answer: answer, Error: "it is still carried out here"}
+		answer.Error = "it is still carried out here"
 	case known && h.folder != s.copyName(head.Plan.Id): // of an earlier life
-		by := ""
-		if head.Ended {
-			by = head.From
-		}
-		s.giveUp(h, head.From, by)
-		return nil, &protos.CopyAnswer{Answer: answer, Error: "it is being changed"}
-	case head.Ended:
-		s.forget(h, head.From)
-		return nil, &protos.CopyAnswer{Answer: answer}
+		s.giveUp(h, head.From, "")
+		answer.Error = "it is being changed"
+	case head.Dismissed:
+		s.forget(h, "")
+	default:
+		h.busy = true
+		return h, answer
 	}
-	h.busy = true
-	return h, &protos.CopyAnswer{Answer: answer}
+	if !known {
+		s.abandon(h, head.Plan.Id)
+	}
+	return nil, answer
+}
+
+// version is the one that a question tells.
+func version(a *protos.LeaseAsk) lease.Version {
+	return lease.Version{Term: a.GetVersionTerm(), Number: a.GetVersionNumber()}
 }
 
 // install makes what has come the copy, or a part of it: a run as a whole; s.mu is held.
@@ -373,34 +427,29 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 		return err
 	}
 	h.plan, h.folder = proto.CloneOf(head.Plan), name
-	if head.Whole { // which may be for other holders than the one before
-		h.member = lease.New(spans, s.config.Process, s.others(h.plan), h.member.Promise(), lease.Version{}, s.now())
+	h.member.Set(version(head.Ask), h.plan.Holders)
+	if head.Ended {
+		s.end(h, head.From)
 	}
-	h.member.SetVersion(lease.Version{Term: head.Ask.VersionTerm, Number: head.Ask.VersionNumber})
 	if !s.keep(h) {
 		return errors.New("it cannot be noted that this is here")
 	}
 	return nil
 }
 
-// merge moves the files of one folder into another: in each folder of a run, what finishes it last.
+// merge moves the files of one folder into another: in each folder, what finishes it last.
 func merge(from, to string) error {
-	names, err := filepath.Glob(filepath.Join(from, "*.*"))
-	if err != nil {
-		return err
-	}
-	runs, err := filepath.Glob(filepath.Join(from, "runs", "*"))
-	if err != nil {
-		return err
-	}
-	for _, run := range runs {
-		files, err := filepath.Glob(filepath.Join(run, "*"))
-		if err != nil {
-			return err
+	var names []string
+	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			names = append(names, path)
 		}
-		slices.SortStableFunc(files, func(a, b string) int { return cmp.Compare(last(a), last(b)) })
-		names = append(names, files...)
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(last(a), last(b)) })
 	for _, name := range names {
 		at, err := filepath.Rel(from, name)
 		if err != nil {

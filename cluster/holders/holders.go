@@ -2,7 +2,15 @@
 // that carries it out. The plan is there before the submission is acknowledged, and each finished
 // run before it counts. The three have a lease on it, see package lease: who owns the lease carries
 // the submission out. When the owner's process is gone, as far as another holder can see, that one
-// asks for the lease as soon as it has run out, and goes on from the last finished run.
+// asks for the lease as soon as it has run out, and goes on from the last finished run. An owner
+// that leaves in order gives the lease up, and need not be waited for.
+//
+// The owner replaces a holder that has been gone for a while, or leaves: by one that has a copy by
+// then. A fourth is added first, and then one removed. Who was removed while it was away hears so
+// when it is back, and until then nothing depends on it.
+//
+// When a submission has ended, holders keep a copy of its record, in case that the process is gone
+// which has ended it. The latest hundred stay.
 //
 // A process that is silent, as one that is paused, is not gone: it is waited for as runs wait for
 // it, and goes on. Nothing that it finishes counts before it has the lease again and another holder
@@ -15,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -37,8 +46,10 @@ const (
 	// stagger is how much later each further holder asks for a lease that has run out, and how long
 	// one waits that was not granted it.
 	stagger = time.Second
-	// maxEnded is how many submissions that have ended are remembered.
-	maxEnded = 1000
+	// maxEnded is how many submissions that have ended are remembered, and maxCopies of how many the
+	// copy of a record is kept.
+	maxEnded  = 1000
+	maxCopies = 100
 )
 
 // spans are those of the leases.
@@ -58,8 +69,8 @@ type Config struct {
 	Out string
 	// Others names the other processes of the cluster.
 	Others func() []string
-	// Gone reports whether a life of a process has ended, as far as is known here. One that is only
-	// silent is not gone.
+	// Gone reports whether a life of a process has ended, as far as is known here, or, with 0, whether
+	// no life of it is there. One that is only silent is not gone.
 	Gone func(process string, incarnation uint64) bool
 	// Send sends another process LeaseAsks or LeaseAnswers; they may be lost.
 	Send func(process string, m proto.Message)
@@ -70,12 +81,14 @@ type Config struct {
 	// Ready finds out whether a plan can be carried out here, and makes the folder of its record.
 	Ready func(ctx context.Context, p *protos.HeldPlan, dir string) error
 	// Adopt has this process carry a submission out, in a term of its lease: with the record in the
-	// folder that p names, which has the runs that have finished. It returns false for one that has
-	// ended here already.
-	Adopt func(p *protos.HeldPlan, term uint64) bool
+	// folder that p names, which has the runs that have finished. If it has ended here already, it
+	// returns how.
+	Adopt func(p *protos.HeldPlan, term uint64) *protos.Submission
 	// Drop has this process carry a submission out no longer, because another one does; it is empty
 	// if that is not known. It returns when nothing is written to the record any more.
 	Drop func(id, to string)
+	// Held is told who holds a submission that is carried out here, when that has changed.
+	Held func(id string, holders []string)
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
 }
@@ -85,9 +98,11 @@ type Service struct {
 	config Config
 	began  time.Time
 
-	mu    sync.Mutex
-	ready bool // what earlier lives have held is known
-	all   map[string]*holding
+	mu      sync.Mutex
+	ready   bool // what earlier lives have held is known
+	leaving bool // this process does
+	all     map[string]*holding
+	left    map[string]uint64 // the life of each other process that leaves, or has left
 }
 
 // holding is a submission that this process is a holder of.
@@ -95,28 +110,32 @@ type holding struct {
 	member *lease.Member
 	plan   *protos.HeldPlan // without its text once it has ended
 	life   uint64           // of the owner
-	folder string           // of the copy or the record, within the process's folder of records
+	folder string           // of the copy or the record, within the process's folder of records; empty without
 	ended  bool
-	by     string        // which process has brought it to its end
+	by     string        // which process has brought it to its end; empty if this one holds it no longer
 	kept   lease.Promise // that is on the disk
 
 	duty     *duty         // nil unless this process carries it out
 	busy     bool          // a copy is being taken, or the record given up
 	campaign time.Duration // it does not ask for the lease before; 0 if the owner is there
+	released bool          // the owner has given the lease up
 }
 
 // duty is the part of the process that carries a submission out.
 type duty struct {
 	of      *holding
-	copies  map[string]*held // by holder, of all others
-	changed chan struct{}    // closed at the next change
-	ending  bool             // the others are to know that it has ended
-	lost    bool             // another process has taken over
+	copies  map[string]*held         // of all other holders, those that were, and the next
+	next    string                   // it is to become a holder; empty if none is
+	away    map[string]time.Duration // since when each holder is gone
+	changed chan struct{}            // closed at the next change
+	ending  bool                     // the others are to know that it has ended
+	removed bool                     // they are to know that nobody holds it any longer
+	lost    bool                     // another process has taken over
 }
 
 // New returns the service of a process that holds nothing.
 func New(c Config) *Service {
-	return &Service{config: c, began: time.Now(), all: map[string]*holding{}}
+	return &Service{config: c, began: time.Now(), all: map[string]*holding{}, left: map[string]uint64{}}
 }
 
 // now is on the clock of this process.
@@ -125,7 +144,7 @@ func (s *Service) now() time.Duration { return time.Since(s.began) }
 // newHolding returns a holding with what is known of an earlier one.
 func (s *Service) newHolding(plan *protos.HeldPlan, folder string, p lease.Promise, v lease.Version) *holding {
 	return &holding{plan: plan, folder: folder, kept: p,
-		member: lease.New(spans, s.config.Process, s.others(plan), p, v, s.now())}
+		member: lease.New(spans, s.config.Process, plan.Holders, p, v, s.now())}
 }
 
 // others are the other holders of a submission.
@@ -135,9 +154,9 @@ func (s *Service) others(plan *protos.HeldPlan) []string {
 
 // newDuty has this process supply the others.
 func (s *Service) newDuty(h *holding) {
-	d := &duty{of: h, copies: map[string]*held{}, changed: make(chan struct{})}
+	d := &duty{of: h, copies: map[string]*held{}, away: map[string]time.Duration{}, changed: make(chan struct{})}
 	h.duty = d
-	for _, name := range s.others(h.plan) {
+	for _, name := range append(s.others(h.plan), h.plan.Former...) {
 		d.copies[name] = &held{}
 	}
 }
@@ -202,15 +221,19 @@ func (s *Service) offer(ctx context.Context, h *holding) map[string]error {
 	s.newDuty(h)
 	h.busy = true
 	h.member.Campaign(s.now())
-	ask, _ := h.member.Due(s.now())
+	h.member.Set(lease.Version{Term: h.member.Promise().Term}, h.plan.Holders)
+	h.member.Due(s.now())
 	d := h.duty
 	s.mu.Unlock()
 	errs := map[string]error{}
 	var mu sync.Mutex
 	var offering sync.WaitGroup
-	for name := range d.copies {
+	for name, c := range d.copies {
 		offering.Go(func() {
-			if err := s.copyTo(ctx, d, name, ask); err != nil {
+			s.mu.Lock()
+			head := s.head(h, c)
+			s.mu.Unlock()
+			if err := s.copyTo(ctx, d, name, head); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs[name] = err
@@ -256,6 +279,7 @@ func (s *Service) begin(ctx context.Context, h *holding) error {
 			return errors.New("it does not answer any more")
 		}
 	}
+	h.member.Set(lease.Version{Term: h.member.Promise().Term}, h.plan.Holders)
 	if !s.keep(h) {
 		delete(s.all, h.plan.Id)
 		return fmt.Errorf("process %s cannot note it", s.config.Process)
@@ -269,7 +293,7 @@ func (s *Service) begin(ctx context.Context, h *holding) error {
 func (s *Service) withdraw(h *holding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.duty.ending = true
+	h.duty.ending, h.duty.removed = true, true
 	for name, c := range h.duty.copies {
 		if c.files == nil {
 			delete(h.duty.copies, name)
@@ -310,21 +334,21 @@ func (s *Service) Orphans() (all []*protos.Submission) {
 // Commit waits until a run that has finished is at another holder, while this process has the
 // lease. The error is ErrElsewhere if another one has taken over.
 func (s *Service) Commit(ctx context.Context, id string) error {
-	return s.reach(ctx, id, false)
+	return s.reach(ctx, id, nil)
 }
 
-// End waits until another holder knows that a submission has ended, while this process has the
-// lease. The error is ErrElsewhere if another one has taken over.
-func (s *Service) End(ctx context.Context, id string) error {
-	return s.reach(ctx, id, true)
+// End waits until another holder has the record of a submission that has ended, while this process
+// has the lease, and knows how. The error is ErrElsewhere if another one has taken over.
+func (s *Service) End(ctx context.Context, id string, end *protos.Submission) error {
+	return s.reach(ctx, id, end)
 }
 
-// reach waits until a majority has what has just been added to a submission.
-func (s *Service) reach(ctx context.Context, id string, ends bool) error {
+// reach waits until a majority has what has just been added to a submission: a run, or its end.
+func (s *Service) reach(ctx context.Context, id string, end *protos.Submission) error {
 	s.mu.Lock()
 	h := s.all[id]
 	switch {
-	case h != nil && h.ended && ends && h.by == s.config.Process:
+	case h != nil && h.ended && end != nil && h.by == s.config.Process:
 		s.mu.Unlock()
 		return nil
 	case h == nil || h.duty == nil || h.ended:
@@ -332,15 +356,19 @@ func (s *Service) reach(ctx context.Context, id string, ends bool) error {
 		return ErrElsewhere
 	}
 	d := h.duty
-	d.ending = ends
-	h.member.SetVersion(lease.Version{Term: h.member.Promise().Term, Number: h.member.Version().Number + 1})
+	if end != nil {
+		d.ending, d.next = true, ""
+		h.plan = proto.CloneOf(h.plan)
+		h.plan.End = end
+	}
+	h.member.Set(lease.Version{Term: h.member.Promise().Term, Number: h.member.Version().Number + 1}, h.plan.Holders)
 	s.keep(h)
 	d.change()
 	for {
-		wanted, lost, changed := h.member.Version(), d.lost, d.changed
-		there := h.member.Owns(s.now()) && d.has(wanted, ends)
-		if there && ends {
-			s.forget(h, s.config.Process)
+		lost, changed, there := d.lost, d.changed, h.member.Decided(s.now())
+		if there && end != nil {
+			s.end(h, s.config.Process)
+			s.keep(h)
 		}
 		s.mu.Unlock()
 		switch {
@@ -361,13 +389,54 @@ func (s *Service) reach(ctx context.Context, id string, ends bool) error {
 	}
 }
 
-// has reports whether another holder has a version, or knows that the submission has ended; s.mu is
-// held.
-func (d *duty) has(v lease.Version, ends bool) bool {
-	for _, c := range d.copies {
-		if c.knows || !ends && c.has == v {
-			return true
+// Remove has all others forget a submission that has ended here, with their copies of its record.
+func (s *Service) Remove(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.all[id]
+	if h == nil || h.busy || h.ended && h.by != s.config.Process {
+		return
+	}
+	if h.duty != nil {
+		h.duty.lost = true
+		h.duty.change()
+	}
+	s.newDuty(h)
+	h.duty.ending, h.duty.removed = true, true
+	s.end(h, s.config.Process)
+	s.keep(h)
+	s.supply(h.duty)
+}
+
+// Copy returns how a submission has ended of whose record there is a copy here, and where; nil
+// without.
+func (s *Service) Copy(id string) *protos.Submission {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.all[id]; h != nil {
+		return s.copied(h)
+	}
+	return nil
+}
+
+// Left are the submissions whose records are copied here, and whose processes are gone.
+func (s *Service) Left() (all []*protos.Submission) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.all {
+		if m := s.copied(h); m != nil && s.config.Gone(h.by, 0) {
+			all = append(all, m)
 		}
 	}
-	return false
+	return all
+}
+
+// copied is Copy of a holding; s.mu is held.
+func (s *Service) copied(h *holding) *protos.Submission {
+	if !s.hasCopy(h) || h.plan.End == nil {
+		return nil
+	}
+	m := proto.CloneOf(h.plan.End)
+	m.Process, m.Folder, m.Holders = s.config.Process, filepath.Join(s.config.Out, h.folder), h.plan.Holders
+	return m
 }

@@ -49,7 +49,10 @@ type process struct {
 	mu      sync.Mutex
 	carries map[string]string // folder of each submission that is carried out here
 	done    map[string]bool   // those that have ended here
+	holders map[string][]string
 	adopted int
+
+	replaced int // holders, by this process
 }
 
 func newCluster(t *testing.T, seed uint64, names ...string) *cluster {
@@ -63,17 +66,18 @@ func newCluster(t *testing.T, seed uint64, names ...string) *cluster {
 
 // start begins the next life of a process.
 func (c *cluster) start(name string) *process {
-	p := &process{c: c, name: name, life: 1, carries: map[string]string{}, done: map[string]bool{}}
+	p := &process{c: c, name: name, life: 1, carries: map[string]string{}, done: map[string]bool{},
+		holders: map[string][]string{}}
 	p.stop, p.end = context.WithCancel(context.Background())
 	c.mu.Lock()
 	if before := c.all[name]; before != nil {
 		p.life = before.life + 1
-		p.done = before.done
+		p.done, p.replaced = before.done, before.replaced
 	}
 	c.mu.Unlock()
 	p.Service = holders.New(holders.Config{
 		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Gone: p.gone, Send: p.send,
-		Open: p.open, Begin: p.work.Go, Ready: p.ready, Adopt: p.adopt, Drop: p.drop,
+		Open: p.open, Begin: p.work.Go, Ready: p.ready, Adopt: p.adopt, Drop: p.drop, Held: p.held,
 		Log: func(format string, args ...any) { c.t.Logf(name+": "+format, args...) },
 	})
 	c.mu.Lock()
@@ -89,6 +93,14 @@ func (c *cluster) kill(name string) {
 	p := c.at(name)
 	p.end()
 	p.work.Wait()
+}
+
+// leave has a process take its leave.
+func (c *cluster) leave(name string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	c.at(name).Leave(ctx)
+	c.kill(name)
 }
 
 func (c *cluster) at(name string) *process {
@@ -131,7 +143,7 @@ func (p *process) gone(name string, life uint64) bool {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
 	other := p.c.all[name]
-	return other.life != life || other.stop.Err() != nil
+	return life != 0 && other.life != life || other.stop.Err() != nil
 }
 
 func (p *process) send(to string, m proto.Message) {
@@ -160,6 +172,8 @@ func (p *process) open(_ context.Context, to string) (net.Conn, error) {
 }
 
 func (p *process) ready(_ context.Context, plan *protos.HeldPlan, dir string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.unfit != nil {
 		return p.unfit
 	}
@@ -167,15 +181,38 @@ func (p *process) ready(_ context.Context, plan *protos.HeldPlan, dir string) er
 		os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan.Submitted.Text), 0o640))
 }
 
-func (p *process) adopt(plan *protos.HeldPlan, _ uint64) bool {
+// suits says why a process can carry nothing out, if it cannot.
+func (p *process) suits(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unfit = err
+}
+
+func (p *process) adopt(plan *protos.HeldPlan, _ uint64) *protos.Submission {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done[plan.Id] {
-		return false
+		return ended(plan.Id)
 	}
 	p.carries[plan.Id] = plan.Folder
 	p.adopted++
-	return true
+	return nil
+}
+
+func (p *process) held(id string, names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.holders[id] = names
+	p.replaced++
+}
+
+// ended is how all submissions end here.
+func ended(id string) *protos.Submission { return &protos.Submission{Id: id, State: "done"} }
+
+// finish writes the summary of a record, and ends the submission.
+func (p *process) finish(ctx context.Context, id string) error {
+	err := os.WriteFile(filepath.Join(p.out(), p.folder(id), "summary.json"), []byte("by "+p.name), 0o640)
+	return errors.Join(err, p.End(ctx, id, ended(id)))
 }
 
 func (p *process) drop(id, _ string) {
@@ -195,7 +232,7 @@ func (p *process) folder(id string) string {
 // submit has a process carry a submission out.
 func (p *process) submit(id string) (names []string, note string) {
 	p.c.t.Helper()
-	plan := &protos.HeldPlan{Id: id, Submitted: &protos.SubmitPlan{Text: "name: " + id}, Folder: "plan-" + id}
+	plan := &protos.HeldPlan{Id: id, At: time.Now().UnixNano(), Submitted: &protos.SubmitPlan{Text: "name: " + id}, Folder: "plan-" + id}
 	if err := p.ready(p.stop, plan, filepath.Join(p.out(), plan.Folder)); err != nil {
 		p.c.t.Fatal(err)
 	}
@@ -289,13 +326,13 @@ func TestAnotherHolderGoesOnWithAllFinishedRunsWhenAProcessDies(t *testing.T) {
 		if run, err := b.make(t.Context(), "1"); err != nil || run != 3 || b.text("1", 2) != "2 by a 1" {
 			t.Errorf("run %d, %v; run 2 is %q", run, err, b.text("1", 2))
 		}
-		if err := b.End(t.Context(), "1"); err != nil {
+		if err := b.finish(t.Context(), "1"); err != nil {
 			t.Error(err)
 		}
 		a = c.start("a")
 		time.Sleep(10 * time.Second)
-		if a.adopted > 0 || a.Holds("1") || len(c.copies("a"))+len(c.copies("b"))+len(c.copies("c")) > 0 {
-			t.Errorf("a: %+v, copies %v, %v, %v", a.carries, c.copies("a"), c.copies("b"), c.copies("c"))
+		if a.adopted > 0 || a.Holds("1") || len(c.copies("a")) > 0 {
+			t.Errorf("a: %+v, copies %v", a.carries, c.copies("a"))
 		}
 		if left, err := filepath.Glob(filepath.Join(c.dir, "a", "plan-*")); err != nil || len(left) > 0 {
 			t.Errorf("a has %v, %v", left, err)
@@ -313,8 +350,8 @@ func TestSubmissionIsHeldByThoseThatCanCarryItOutOrTheNoteSaysWhyNot(t *testing.
 		}
 		for i, name := range []string{"c", "d", "e"} {
 			p := c.start(name)
-			if p.unfit = errors.New("no such file"); i == 2 {
-				p.unfit = nil
+			if i < 2 {
+				p.suits(errors.New("no such file"))
 			}
 			names, note := c.at("a").submit(name)
 			switch {
@@ -400,7 +437,7 @@ func TestProcessThatHasEndedASubmissionKeepsItsRecord(t *testing.T) {
 		}
 		only("b")
 		a.done["1"] = true
-		if err := a.End(t.Context(), "1"); err != nil || !c.at("c").Holds("1") {
+		if err := a.finish(t.Context(), "1"); err != nil || !c.at("c").Holds("1") {
 			t.Fatal(err)
 		}
 		c.kill("a")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,8 @@ type note struct {
 	// Version says what is in Folder, within the folder of records.
 	Version lease.Version `json:"version"`
 	Folder  string        `json:"folder"`
-	// EndedBy is the process that has brought it to its end; empty as long as none has.
+	// EndedBy is the process that has brought it to its end; empty as long as none has. Without it and
+	// without a folder this process is a holder no longer, and keeps its word.
 	EndedBy string `json:"ended_by,omitempty"`
 	// Plan is a protos.HeldPlan.
 	Plan []byte `json:"plan"`
@@ -61,36 +63,65 @@ func (s *Service) keep(h *holding) bool {
 }
 
 // keptPromise reports whether the latest promise is on the disk; s.mu is held. It is written if it
-// is not. Of a copy that has not come yet nothing is kept: nothing can be gone on from.
+// is not. Of a first copy that has not come yet nothing is kept: nothing can be gone on from.
 func (s *Service) keptPromise(h *holding) bool {
-	return h.folder == "" || h.kept == h.member.Promise() || s.keep(h)
+	return h.folder == "" && h.kept.Term == 0 || h.kept == h.member.Promise() || s.keep(h)
 }
 
-// forget takes note that a process has brought a submission to its end; a copy is removed; s.mu is
-// held.
-func (s *Service) forget(h *holding, by string) {
-	if h.folder == s.copyName(h.plan.Id) {
-		if err := os.RemoveAll(filepath.Join(s.config.Out, h.folder)); err != nil {
-			s.config.Log("copy of submission %s: %v", h.plan.Id, err)
-		}
-	}
+// dismissed reports whether this process is a holder no longer.
+func (h *holding) dismissed() bool { return h.ended && h.by == "" }
+
+// end takes note that a process has brought a submission to its end; s.mu is held.
+func (s *Service) end(h *holding, by string) {
 	h.ended, h.by = true, by
-	h.plan = &protos.HeldPlan{Id: h.plan.Id, At: h.plan.At, Holders: h.plan.Holders}
-	s.keep(h)
-	var ended []*holding
-	for _, other := range s.all {
-		if other.ended {
-			ended = append(ended, other)
+	h.plan = proto.CloneOf(h.plan)
+	h.plan.Submitted = nil
+	s.tidy(maxCopies, s.hasCopy, func(old *holding) {
+		s.removeCopy(old)
+		s.keep(old)
+	})
+	s.tidy(maxEnded, func(h *holding) bool { return h.ended }, func(old *holding) {
+		s.removeCopy(old)
+		delete(s.all, old.plan.Id)
+		if err := os.Remove(s.notePath(old.plan.Id)); err != nil {
+			s.config.Log("%v", err)
 		}
+	})
+}
+
+// tidy does something with the holdings of a kind that were submitted first, until not more than
+// most are left; s.mu is held.
+func (s *Service) tidy(most int, kind func(h *holding) bool, drop func(h *holding)) {
+	all := slices.DeleteFunc(slices.Collect(maps.Values(s.all)), func(h *holding) bool { return !kind(h) })
+	slices.SortFunc(all, func(a, b *holding) int { return cmp.Compare(a.plan.At, b.plan.At) })
+	for _, old := range all[:max(len(all)-most, 0)] {
+		drop(old)
 	}
-	if len(ended) <= maxEnded {
+}
+
+// hasCopy reports whether a submission has ended of whose record there is a copy here.
+func (s *Service) hasCopy(h *holding) bool { return h.ended && h.folder == s.copyName(h.plan.Id) }
+
+// removeCopy removes the copy of a record, if there is one; s.mu is held.
+func (s *Service) removeCopy(h *holding) {
+	if h.folder != s.copyName(h.plan.Id) {
 		return
 	}
-	oldest := slices.MinFunc(ended, func(a, b *holding) int { return cmp.Compare(a.plan.At, b.plan.At) })
-	delete(s.all, oldest.plan.Id)
-	if err := os.Remove(s.notePath(oldest.plan.Id)); err != nil {
-		s.config.Log("%v", err)
+	if err := os.RemoveAll(filepath.Join(s.config.Out, h.folder)); err != nil {
+		s.config.Log("copy of submission %s: %v", h.plan.Id, err)
 	}
+	h.folder = ""
+}
+
+// forget removes a copy, since a process has brought the submission to its end without this one, or,
+// if the name is empty, this process is a holder no longer; s.mu is held.
+func (s *Service) forget(h *holding, by string) {
+	if s.removeCopy(h); by == "" {
+		h.folder = ""
+		h.member.Set(lease.Version{}, nil)
+	}
+	s.end(h, by)
+	s.keep(h)
 }
 
 // rename gives a folder of records another name, if it is there.
@@ -165,10 +196,10 @@ func (s *Service) load(path string) error {
 	if err := proto.Unmarshal(n.Plan, plan); err != nil {
 		return err
 	}
-	if !filepath.IsLocal(n.Folder) || plan.Id+".json" != filepath.Base(path) {
+	if n.Folder != "" && !filepath.IsLocal(n.Folder) || plan.Id+".json" != filepath.Base(path) {
 		return fmt.Errorf("it is about submission %.40q in folder %.80q", plan.Id, n.Folder)
 	}
-	if n.EndedBy == "" && s.missing(n.Folder) {
+	if n.EndedBy == "" && n.Folder != "" && s.missing(n.Folder) {
 		if s.missing(s.copyName(plan.Id)) {
 			n.Version = lease.Version{}
 		} else if err := s.rename(s.copyName(plan.Id), n.Folder); err != nil {
@@ -176,7 +207,7 @@ func (s *Service) load(path string) error {
 		}
 	}
 	h := s.newHolding(plan, n.Folder, n.Promise, n.Version)
-	h.life, h.by, h.ended = n.Life, n.EndedBy, n.EndedBy != ""
+	h.life, h.by, h.ended = n.Life, n.EndedBy, n.EndedBy != "" || n.Folder == ""
 	s.all[plan.Id] = h
 	return nil
 }

@@ -17,13 +17,16 @@ func TestNothingThatCountedIsLost(t *testing.T) {
 	if testing.Short() {
 		seeds = 5
 	}
-	successions := 0
+	successions, replaced := 0, 0
 	for seed := range seeds {
-		bubble(t, func(t *testing.T) { successions += chance(t, seed) })
+		bubble(t, func(t *testing.T) {
+			more, holders := chance(t, seed)
+			successions, replaced = successions+more, replaced+holders
+		})
 	}
-	t.Logf("%d successions in %d stories", successions, seeds)
-	if successions == 0 {
-		t.Error("no process has taken over")
+	t.Logf("%d successions, %d holders replaced in %d stories", successions, replaced, seeds)
+	if successions == 0 || replaced == 0 {
+		t.Error("no process has taken over, or become a holder")
 	}
 }
 
@@ -37,12 +40,12 @@ type story struct {
 const storyRuns = 12
 
 // chance tells a story, and returns how often a process has taken over.
-func chance(t *testing.T, seed uint64) (successions int) {
-	s := &story{cluster: newCluster(t, seed, "a", "b", "c", "d"), counted: map[int]string{}}
+func chance(t *testing.T, seed uint64) (successions, replaced int) {
+	s := &story{names: []string{"a", "b", "c", "d", "e"}, counted: map[int]string{}}
+	s.cluster = newCluster(t, seed, s.names...)
 	defer s.close()
 	s.lost = []float64{0, 0.2}[seed%2]
-	var note string
-	if s.names, note = s.at("a").submit("1"); note != "" {
+	if _, note := s.at("a").submit("1"); note != "" {
 		t.Fatalf("seed %d: %s", seed, note)
 	}
 	over := make(chan struct{})
@@ -71,11 +74,12 @@ func chance(t *testing.T, seed uint64) (successions int) {
 		if successions += p.adopted; p.done["1"] {
 			ends++
 		}
+		replaced += p.replaced
 	}
 	if len(s.counted) < storyRuns/2 || ends != 1 {
 		t.Errorf("seed %d: %d runs counted, and %d processes have the record", seed, len(s.counted), ends)
 	}
-	return successions
+	return successions, replaced
 }
 
 // over reports whether all processes are there, and know that the submission has ended.
@@ -101,7 +105,7 @@ func (s *story) work(p *process) {
 		p.mu.Lock()
 		p.done["1"] = true // as a ledger says before others know
 		p.mu.Unlock()
-		err = p.End(ctx, "1")
+		err = p.finish(ctx, "1")
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -146,23 +150,28 @@ func (c *cluster) span(most time.Duration) time.Duration {
 func (c *cluster) disturb(names []string) {
 	c.mu.Lock()
 	name := names[c.IntN(len(names))]
-	dead := slices.IndexFunc(names, func(n string) bool { return c.all[n].stop.Err() != nil })
-	owner := slices.IndexFunc(names, func(n string) bool { return c.all[n].folder("1") != "" })
-	if owner >= 0 {
-		name = names[owner]
+	var dead []string
+	for _, n := range names {
+		if c.all[n].stop.Err() != nil {
+			dead = append(dead, n)
+		} else if c.all[n].folder("1") != "" && c.IntN(2) == 0 {
+			name = n
+		}
 	}
-	what := c.IntN(3)
+	what := c.IntN(4)
 	other := names[c.IntN(len(names))]
 	c.mu.Unlock()
 	switch {
-	case dead >= 0:
-		c.start(names[dead])
+	case len(dead) > 1 || len(dead) == 1 && what == 0 || slices.Contains(dead, name):
+		c.start(dead[0])
 	case what == 0:
 		c.mu.Lock()
 		if c.cut[[2]string{name, other}] = true; c.IntN(2) == 0 {
 			clear(c.cut)
 		}
 		c.mu.Unlock()
+	case what == 1:
+		c.leave(name)
 	default:
 		c.kill(name)
 	}

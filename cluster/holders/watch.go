@@ -37,7 +37,9 @@ func (s *Service) look() map[string][]*protos.LeaseAsk {
 		if h.ended {
 			continue
 		}
-		s.judge(h, now)
+		if s.judge(h, now); h.duty != nil && h.member.Leads() && !h.busy {
+			s.mend(h, now)
+		}
 		ask, due := h.member.Due(now)
 		if !due || !s.keptPromise(h) {
 			continue
@@ -54,7 +56,7 @@ func (s *Service) look() map[string][]*protos.LeaseAsk {
 func (s *Service) judge(h *holding, now time.Duration) {
 	m := h.member
 	switch {
-	case h.busy:
+	case h.busy || s.leaving:
 	case h.duty != nil && !m.Leads():
 		owner := m.Promise().Owner
 		if owner == s.config.Process {
@@ -64,6 +66,10 @@ func (s *Service) judge(h *holding, now time.Duration) {
 	case h.duty == nil && m.Leads():
 		s.takeOver(h)
 	case m.Claims():
+	case !slices.Contains(h.plan.Holders, s.config.Process):
+		if now-m.Until() > waitPatience { // whoever wanted it to hold this is gone, or has changed its mind
+			s.forget(h, "")
+		}
 	case !m.Expired(now) || !s.free(h):
 		h.campaign = 0
 	case h.campaign == 0:
@@ -77,17 +83,18 @@ func (s *Service) judge(h *holding, now time.Duration) {
 // free reports whether nobody carries a submission out, as far as is known here; s.mu is held.
 func (s *Service) free(h *holding) bool {
 	owner := h.member.Promise().Owner
-	return owner == s.config.Process || owner != "" && s.config.Gone(owner, h.life)
+	return h.released || owner == s.config.Process || owner != "" && s.config.Gone(owner, h.life)
 }
 
-// patience is how long this holder lets others ask first that come before it; s.mu is held.
+// patience is how long this holder lets others ask first that are there and come before it; s.mu is
+// held.
 func (s *Service) patience(h *holding) time.Duration {
 	owner, before := h.member.Promise().Owner, time.Duration(0)
 	for _, name := range h.plan.Holders {
 		if name == s.config.Process {
 			break
 		}
-		if name != owner {
+		if name != owner && !s.departs(name) && !s.config.Gone(name, 0) {
 			before += stagger
 		}
 	}
@@ -97,7 +104,7 @@ func (s *Service) patience(h *holding) time.Duration {
 // takeOver has this process carry a submission out; s.mu is held.
 func (s *Service) takeOver(h *holding) {
 	m := h.member
-	m.SetVersion(lease.Version{Term: m.Promise().Term, Number: m.Version().Number})
+	m.Set(lease.Version{Term: m.Promise().Term, Number: m.Version().Number}, m.Members())
 	before := h.folder
 	h.plan = proto.CloneOf(h.plan)
 	h.plan.Folder = s.vacant(h)
@@ -112,8 +119,8 @@ func (s *Service) takeOver(h *holding) {
 	s.newDuty(h)
 	d, plan, term := h.duty, h.plan, m.Promise().Term
 	s.config.Begin(func() {
-		if !s.config.Adopt(plan, term) {
-			_ = s.End(s.config.Stop, plan.Id) // there is nothing else to be done
+		if end := s.config.Adopt(plan, term); end != nil {
+			_ = s.End(s.config.Stop, plan.Id, end) // there is nothing else to be done
 		}
 	})
 	s.supply(d)
@@ -159,6 +166,10 @@ func (s *Service) message(h *holding, a lease.Ask) *protos.LeaseAsk {
 func (s *Service) Receive(from string, m proto.Message) {
 	switch m := m.(type) {
 	case *protos.LeaseAsks:
+		if m.Leaves != 0 {
+			s.leaves(from, m)
+			return
+		}
 		if answers := s.vote(from, m.Asks); len(answers) > 0 {
 			s.config.Send(from, &protos.LeaseAnswers{Answers: answers})
 		}
@@ -185,14 +196,13 @@ func (s *Service) vote(from string, asks []*protos.LeaseAsk) (answers []*protos.
 // voteOn answers a question about a holding, which is nil if it is not known; s.mu is held.
 func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.LeaseAnswer {
 	answer := &protos.LeaseAnswer{Id: a.Id, Sent: a.Sent}
-	if h == nil {
+	if h == nil || h.dismissed() {
 		return answer
 	}
 	if !h.ended {
-		v := h.member.Vote(s.now(), from, lease.Ask{Term: a.Term,
-			Version: lease.Version{Term: a.VersionTerm, Number: a.VersionNumber}, Sent: time.Duration(a.Sent)})
+		v := h.member.Vote(s.now(), from, lease.Ask{Term: a.Term, Version: version(a), Sent: time.Duration(a.Sent)})
 		if v.Granted {
-			h.life = a.Incarnation
+			h.life, h.released = a.Incarnation, false
 		}
 		answer.Granted = v.Granted && s.keptPromise(h)
 	}
@@ -216,11 +226,11 @@ func (s *Service) hear(from string, a *protos.LeaseAnswer) {
 // hearOf takes in an answer about a holding; s.mu is held.
 func (s *Service) hearOf(h *holding, from string, a *protos.LeaseAnswer) {
 	switch {
-	case !slices.Contains(h.plan.Holders, from) || h.ended:
+	case h.ended:
 	case a.Ended:
 		s.heardEnd(h, a)
 	case a.Term == 0:
-		if h.duty != nil {
+		if h.duty != nil && h.duty.copies[from] != nil {
 			h.duty.copies[from].lose()
 			h.duty.change()
 		}

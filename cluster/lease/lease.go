@@ -14,6 +14,13 @@
 // version is before their own. What a majority has is so what every later owner has, as in D.
 // Ongaro and J. Ousterhout, "In search of an understandable consensus algorithm", USENIX Annual
 // Technical Conference (2014), section 5.4.1.
+//
+// Who the members are is part of what they have a version of, and the latest that a member has heard
+// of holds for it. The owner adds or removes one at a time, so that majorities before and after have
+// a member in common, and only once a majority has a version of its own term, without which two
+// owners could make changes that know nothing of each other: D. Ongaro, "Consensus: bridging theory
+// and practice", dissertation, Stanford University (2014), section 4.1, and his message to
+// raft-dev, "bug in single-server membership changes" (2015).
 package lease
 
 import (
@@ -64,12 +71,12 @@ type Answer struct {
 	Sent    time.Duration
 }
 
-// Member is one member's end of a lease. Instants are on the clock of its process; it may not be
-// used by several goroutines at a time.
+// Member is one member's end of a lease, or that of a process that was one or may become one.
+// Instants are on the clock of its process; it may not be used by several goroutines at a time.
 type Member struct {
 	config  Config
 	self    string
-	others  []string
+	members []string // as of the version
 	promise Promise
 	until   time.Duration // the promise is not given to others before
 	version Version
@@ -77,15 +84,17 @@ type Member struct {
 
 	claims  bool // it is candidate or owner, of the term that it has promised to itself
 	won     bool
+	elected uint64 // the term in which it has won
 	began   time.Duration
 	asked   time.Duration            // the latest question
-	granted map[string]time.Duration // when that was asked which each member has granted last
+	granted map[string]time.Duration // when that was asked which each process has granted last
+	has     map[string]Version       // what each other process has
 }
 
 // New returns a member, with the latest promise and version of its earlier life, if it had one.
 // Whoever had the promise may have been granted it just before that life ended.
-func New(c Config, self string, others []string, p Promise, v Version, now time.Duration) *Member {
-	m := &Member{config: c, self: self, others: others, promise: p, version: v, seen: p.Term}
+func New(c Config, self string, members []string, p Promise, v Version, now time.Duration) *Member {
+	m := &Member{config: c, self: self, members: members, promise: p, version: v, seen: p.Term}
 	if p.Term > 0 {
 		m.until = now + c.Length
 	}
@@ -98,8 +107,51 @@ func (m *Member) Promise() Promise { return m.promise }
 // Version returns what the member has.
 func (m *Member) Version() Version { return m.version }
 
-// SetVersion takes note of what the member has from now on.
-func (m *Member) SetVersion(v Version) { m.version = v }
+// Members returns who the members are as of the version.
+func (m *Member) Members() []string { return m.members }
+
+// Set takes note of what the member has from now on, and who the members are as of then.
+func (m *Member) Set(v Version, members []string) { m.version, m.members = v, members }
+
+// Has takes note that another process has a version.
+func (m *Member) Has(name string, v Version) {
+	if m.claims {
+		m.has[name] = v
+	}
+}
+
+// Decided reports whether the member is the owner, and whatever comes, every later one has what this
+// one has: a majority has it, and it is of a version of its own.
+func (m *Member) Decided(now time.Duration) bool {
+	if !m.Owns(now) || m.version.Term < m.elected {
+		return false
+	}
+	have := 0
+	for _, name := range m.members {
+		if name == m.self || m.has[name] == m.version {
+			have++
+		}
+	}
+	return have >= m.majority()
+}
+
+// Change adds or removes one member, with a new version. It refuses while what the owner has is not
+// decided, and to remove the owner.
+func (m *Member) Change(now time.Duration, members []string) bool {
+	common := 0
+	for _, name := range members {
+		if slices.Contains(m.members, name) {
+			common++
+		}
+	}
+	if !m.Decided(now) || len(members)+len(m.members)-2*common != 1 || !slices.Contains(members, m.self) {
+		return false
+	}
+	m.Set(Version{Term: m.promise.Term, Number: m.version.Number + 1}, members)
+	return true
+}
+
+func (m *Member) majority() int { return len(m.members)/2 + 1 }
 
 // Until returns when the latest grant that this member has given is over, or was.
 func (m *Member) Until() time.Duration { return m.until }
@@ -107,7 +159,8 @@ func (m *Member) Until() time.Duration { return m.until }
 // Expired reports whether no grant lasts that this member has given.
 func (m *Member) Expired(now time.Duration) bool { return now >= m.until }
 
-// Vote answers the question of another member.
+// Vote answers the question of another process. Whether it is a member is for that one to know: this
+// one may not have heard of it.
 func (m *Member) Vote(now time.Duration, from string, a Ask) Answer {
 	granted := m.grants(now, from, &a)
 	m.seen = max(m.seen, a.Term)
@@ -123,19 +176,23 @@ func (m *Member) Vote(now time.Duration, from string, a Ask) Answer {
 
 func (m *Member) grants(now time.Duration, from string, a *Ask) bool {
 	switch {
-	case !slices.Contains(m.others, from) || a.Term < m.promise.Term:
+	case a.Term < m.promise.Term:
 		return false
 	case a.Term == m.promise.Term:
 		return from == m.promise.Owner
-	case now < m.until && from != m.promise.Owner:
+	case now < m.until && from != m.promise.Owner && (!m.claims || m.won): // a candidate makes way
 		return false
 	}
 	return !a.Version.Before(m.version)
 }
 
-// Campaign makes the member a candidate for a term of which nobody has been heard.
+// Campaign makes a member a candidate for a term of which nobody has been heard.
 func (m *Member) Campaign(now time.Duration) {
-	m.claims, m.won, m.granted = true, false, map[string]time.Duration{}
+	if !slices.Contains(m.members, m.self) {
+		return
+	}
+	m.claims, m.won = true, false
+	m.granted, m.has = map[string]time.Duration{}, map[string]Version{}
 	m.raise(now)
 }
 
@@ -157,16 +214,20 @@ func (m *Member) Due(now time.Duration) (a Ask, due bool) {
 	}
 	m.asked, m.until = now, now+m.config.Length
 	m.granted[m.self] = now
-	m.won = m.won || m.Owns(now)
+	m.look(now)
 	return Ask{Term: m.promise.Term, Version: m.version, Sent: now}, true
 }
 
-// Hear takes in the answer of another member. An owner whose lease lasts asks for a larger term
+// look finds out whether a candidate has won.
+func (m *Member) look(now time.Duration) {
+	if !m.won && m.Owns(now) {
+		m.won, m.elected = true, m.promise.Term
+	}
+}
+
+// Hear takes in the answer of another process. An owner whose lease lasts asks for a larger term
 // where another member has promised one: to a candidate that has failed, since there is one owner.
 func (m *Member) Hear(now time.Duration, from string, a Answer) {
-	if !slices.Contains(m.others, from) {
-		return
-	}
 	m.seen = max(m.seen, a.Promise.Term)
 	switch {
 	case !m.claims:
@@ -177,7 +238,7 @@ func (m *Member) Hear(now time.Duration, from string, a Answer) {
 	case a.Sent < m.began || a.Sent > now: // it is about an earlier term
 	case a.Granted && a.Promise == m.promise:
 		m.granted[from] = max(m.granted[from], a.Sent)
-		m.won = m.won || m.Owns(now)
+		m.look(now)
 	case !a.Granted && !m.won:
 		m.giveUp(now)
 	}
@@ -187,7 +248,21 @@ func (m *Member) Hear(now time.Duration, from string, a Answer) {
 // candidate from then on.
 func (m *Member) giveUp(now time.Duration) {
 	if m.claims {
-		m.claims, m.won, m.granted, m.until = false, false, nil, now
+		m.claims, m.won, m.granted, m.has, m.until = false, false, nil, nil, now
+	}
+}
+
+// Release ends the lease of an owner before its time. The others are to hear the term, which it
+// never has again.
+func (m *Member) Release(now time.Duration) (term uint64) {
+	m.giveUp(now)
+	return m.promise.Term
+}
+
+// Released takes note that another process has released a term.
+func (m *Member) Released(now time.Duration, from string, term uint64) {
+	if m.promise == (Promise{Term: term, Owner: from}) {
+		m.until = min(m.until, now)
 	}
 }
 
@@ -203,14 +278,15 @@ func (m *Member) Owns(now time.Duration) bool {
 	if !m.claims {
 		return false
 	}
-	majority := (len(m.others)+1)/2 + 1
-	if len(m.granted) < majority {
+	var sent []time.Duration
+	for _, name := range m.members {
+		if at, has := m.granted[name]; has {
+			sent = append(sent, at)
+		}
+	}
+	if len(sent) < m.majority() {
 		return false
 	}
-	var sent []time.Duration
-	for _, at := range m.granted {
-		sent = append(sent, at)
-	}
 	slices.Sort(sent)
-	return now < sent[len(sent)-majority]+m.config.Length-m.config.Margin
+	return now < sent[len(sent)-m.majority()]+m.config.Length-m.config.Margin
 }

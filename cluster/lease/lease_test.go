@@ -21,30 +21,38 @@ const (
 	forgets
 	trusts
 	unmarked
+	hasty
+	exchanges
 )
 
-// story is what happens to a few members, drawn by chance.
+// story is what happens to a few processes, of which three or four are members, drawn by chance.
 type story struct {
 	*rand.Rand
 	bug     bug
 	config  lease.Config
 	now     time.Duration // the true time
 	events  events
-	members []*member
+	members []*member // those that are, were or may become one
 	loss    float64
 	slowest time.Duration
+	restful bool // whose members seldom change
+	idle    bool // in which little is decided
+	entries int  // drawn so far
 	elected int
+	changes int
 	owner   string // the latest
+	decided []int  // what no later owner may lack
 }
 
-// member is one with its own clock.
+// member is a process with its own clock.
 type member struct {
 	*lease.Member
 	name   string
-	others []string
+	log    []int         // what the versions are of; nil if it holds nothing
 	rate   float64       // seconds of its clock to one
 	offset time.Duration // what its clock shows at the beginning
 	away   time.Duration // it does nothing before
+	cut    time.Duration // nothing gets to it or from it before
 	try    time.Duration // it does not ask to be owner before, on its clock
 }
 
@@ -80,22 +88,25 @@ func newStory(seed uint64, off float64, b bug) *story {
 	}
 	s.loss = []float64{0, 0.1, 0.5}[s.IntN(3)]
 	s.slowest = []time.Duration{10 * time.Millisecond, time.Second, 8 * time.Second}[s.IntN(3)]
-	names := []string{"a", "b", "c"}
-	for i, name := range names {
-		m := &member{name: name, others: slices.Delete(slices.Clone(names), i, i+1),
-			rate: 1 + off*(2*s.Float64()-1), offset: time.Duration(s.Int64N(int64(time.Hour)))}
+	s.restful, s.idle = s.IntN(2) == 0, s.IntN(2) == 0
+	for i, name := range []string{"a", "b", "c", "d", "e"} {
+		m := &member{name: name, rate: 1 + off*(2*s.Float64()-1), offset: time.Duration(s.Int64N(int64(time.Hour)))}
 		if s.IntN(2) == 0 {
 			m.rate = 1 + off*float64(2*s.IntN(2)-1)
 		}
-		m.Member = lease.New(s.config, name, m.others, lease.Promise{}, lease.Version{}, m.clock(0))
+		var members []string
+		if i < 3 {
+			members, m.log = []string{"a", "b", "c"}, []int{0}
+		}
+		m.Member = lease.New(s.config, name, members, lease.Promise{}, lease.Version{}, m.clock(0))
 		s.members = append(s.members, m)
 	}
 	return s
 }
 
-// send delivers something to a member at some time, or not; a member that is away gets it later.
-func (s *story) send(to *member, do func(now time.Duration)) {
-	if s.Float64() < s.loss {
+// send delivers something to a process at some time, or not; one that is away gets it later.
+func (s *story) send(from, to *member, do func(now time.Duration)) {
+	if s.Float64() < s.loss || s.now < max(from.cut, to.cut) {
 		return
 	}
 	late := time.Duration(s.Float64() * s.Float64() * float64(s.slowest))
@@ -119,36 +130,129 @@ func (s *story) live(m *member) {
 	case s.IntN(200) == 0: // it pauses, perhaps for long
 		m.away = s.now + time.Duration(s.Int64N(int64(8*time.Second)))
 		return
-	case s.IntN(600) == 0: // its process ends, and begins again
+	case s.IntN(400) == 0:
+		m.cut = s.now + time.Duration(s.Int64N(int64(20*time.Second)))
+	case s.IntN(250) == 0: // its process ends, and begins again
 		p := m.Promise()
 		now := m.clock(s.now)
 		if m.away = s.now + time.Duration(s.Int64N(int64(4*time.Second))); s.bug == forgets {
 			p = lease.Promise{}
 		}
-		m.Member = lease.New(s.config, m.name, m.others, p, m.Version(), now)
+		m.Member = lease.New(s.config, m.name, m.Members(), p, m.Version(), now)
 		return
 	}
 	now := m.clock(s.now)
-	if !m.Claims() && m.Expired(now) && now >= m.try {
+	if m.log != nil && !m.Claims() && m.Expired(now) && now >= m.try {
 		m.Campaign(now)
 		m.try = now + time.Duration(s.Int64N(int64(4*time.Second)))
 	}
-	if m.Owns(now) && s.IntN(30) == 0 {
-		m.SetVersion(lease.Version{Term: m.Promise().Term, Number: m.Version().Number + 1})
+	if m.Leads() {
+		s.lead(m, now)
 	}
 	if ask, due := m.Due(now); due {
 		for _, to := range s.members {
-			if to != m {
+			if to != m && slices.Contains(m.Members(), to.name) {
 				s.ask(m, to, ask)
 			}
 		}
 	}
 }
 
-func (s *story) ask(m, to *member, ask lease.Ask) {
-	s.send(to, func(now time.Duration) {
+// lead is what an owner does every now and then.
+func (s *story) lead(m *member, now time.Duration) {
+	if v := m.Version(); v.Term < m.Promise().Term {
+		m.Set(lease.Version{Term: m.Promise().Term, Number: v.Number}, m.Members())
+	}
+	if m.Owns(now) && s.IntN(30) == 0 && (!s.idle || s.IntN(20) == 0) {
+		m.Set(lease.Version{Term: m.Promise().Term, Number: m.Version().Number + 1}, m.Members())
+		s.note(m)
+	}
+	if s.IntN(10) == 0 && (!s.restful || s.IntN(20) == 0) && s.change(m, now) {
+		s.note(m)
+		s.changes++
+	}
+	for _, to := range s.members {
+		if to != m && s.IntN(6) == 0 {
+			s.copyTo(m, to, now)
+		}
+	}
+	if s.IntN(200) == 0 {
+		term := m.Release(now)
+		for _, to := range s.members {
+			s.send(m, to, func(now time.Duration) { to.Released(now, m.name, term) })
+		}
+	}
+}
+
+// note adds to what an owner has.
+func (s *story) note(m *member) {
+	s.entries++
+	m.log = append(slices.Clip(m.log), s.entries)
+}
+
+// change has an owner add a member to three, or remove one of four.
+func (s *story) change(m *member, now time.Duration) bool {
+	is := m.Members()
+	names := slices.DeleteFunc(slices.Clone(is), func(name string) bool {
+		return len(is) == 4 && name != m.name && s.IntN(3) == 0
+	})
+	for _, i := range s.Perm(len(s.members)) {
+		if name := s.members[i].name; len(is) == 3 && len(names) == 3 && !slices.Contains(is, name) {
+			names = append(names, name)
+		}
+	}
+	next := lease.Version{Term: m.Promise().Term, Number: m.Version().Number + 1}
+	switch {
+	case len(names) < 3:
+		return false
+	case s.bug == exchanges && len(is) == 3 && m.Decided(now):
+		out := slices.IndexFunc(names, func(name string) bool { return name != m.name })
+		m.Set(next, slices.Delete(names, out, out+1))
+		return true
+	case s.bug == hasty && m.Owns(now) && len(names) != len(is):
+		m.Set(next, names)
+		return true
+	}
+	return m.Change(now, names)
+}
+
+// copyTo has another process have what the owner has; one that is no member forgets it, or is to
+// become one.
+func (s *story) copyTo(m, to *member, now time.Duration) {
+	ask := lease.Ask{Term: m.Promise().Term, Version: m.Version(), Sent: now}
+	members, log := m.Members(), m.log
+	dismissed := !slices.Contains(members, to.name) && s.IntN(2) == 0
+	if dismissed && !m.Decided(now) {
+		return
+	}
+	s.send(m, to, func(now time.Duration) {
+		if ask.Version.Before(to.Version()) {
+			return // it was late
+		}
 		answer := to.Vote(now, m.name, ask)
-		s.send(m, func(now time.Duration) {
+		switch {
+		case answer.Granted && dismissed:
+			to.Member = lease.New(s.config, to.name, nil, to.Promise(), lease.Version{}, now)
+			to.log = nil
+		case answer.Granted:
+			to.Set(ask.Version, members)
+			to.log = log
+		}
+		s.send(to, m, func(now time.Duration) {
+			if m.Hear(now, to.name, answer); answer.Granted && !dismissed {
+				m.Has(to.name, ask.Version)
+			}
+		})
+	})
+}
+
+func (s *story) ask(m, to *member, ask lease.Ask) {
+	s.send(m, to, func(now time.Duration) {
+		if to.log == nil {
+			return // it knows nothing of it
+		}
+		answer := to.Vote(now, m.name, ask)
+		s.send(to, m, func(now time.Duration) {
 			if s.bug == trusts { // it counts from when the answer has come
 				answer.Sent = now
 			}
@@ -157,17 +261,18 @@ func (s *story) ask(m, to *member, ask lease.Ask) {
 	})
 }
 
-// owners names those who may act now.
-func (s *story) owners() (all []string) {
+// owners are those who may act now.
+func (s *story) owners() (all []*member) {
 	for _, m := range s.members {
 		if m.Owns(m.clock(s.now)) {
-			all = append(all, m.name)
+			all = append(all, m)
 		}
 	}
 	return all
 }
 
-// run lets a while pass, and returns an error as soon as there are two owners.
+// run lets a while pass, and returns an error as soon as there are two owners, or one that lacks
+// what was decided.
 func (s *story) run(until time.Duration) error {
 	for _, m := range s.members {
 		s.live(m)
@@ -176,33 +281,45 @@ func (s *story) run(until time.Duration) error {
 		e := heap.Pop(&s.events).(event)
 		s.now = e.at
 		e.do()
-		switch now := s.owners(); {
+		now := s.owners()
+		switch {
+		case len(now) == 0:
+			continue
 		case len(now) > 1:
-			return fmt.Errorf("at %v %v own the lease at a time", s.now, now)
-		case len(now) == 1 && now[0] != s.owner:
-			s.owner = now[0]
+			return fmt.Errorf("at %v %s and %s own the lease at a time", s.now, now[0].name, now[1].name)
+		}
+		m := now[0]
+		if len(m.log) < len(s.decided) || !slices.Equal(m.log[:len(s.decided)], s.decided) {
+			return fmt.Errorf("at %v %s has %v, and %v was decided", s.now, m.name, m.log, s.decided)
+		}
+		if m.name != s.owner {
+			s.owner = m.name
 			s.elected++
+		}
+		if m.Decided(m.clock(s.now)) {
+			s.decided = m.log
 		}
 	}
 	return nil
 }
 
-func TestNeverTwoOwnersWhateverHappens(t *testing.T) {
+func TestNeverTwoOwnersAndNothingDecidedIsLostWhateverHappens(t *testing.T) {
 	seeds := uint64(1500)
 	if testing.Short() {
 		seeds = 200
 	}
-	elected := 0
+	elected, changes, decided := 0, 0, 0
 	for seed := range seeds {
 		s := newStory(seed, 0.09, none)
 		if err := s.run(2 * time.Minute); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		elected += s.elected
+		elected, changes, decided = elected+s.elected, changes+s.changes, decided+len(s.decided)
 	}
-	t.Logf("%d owners in %d stories of two minutes", elected, seeds)
-	if elected < 2*int(seeds) {
-		t.Errorf("%d owners in %d stories: too few for a check", elected, seeds)
+	t.Logf("%d owners, %d changes of members, %d decisions in %d stories of two minutes", elected, changes, decided,
+		seeds)
+	if n := int(seeds); elected < 2*n || changes < 2*n || decided < 5*n {
+		t.Error("too few for a check")
 	}
 }
 
@@ -212,6 +329,8 @@ func TestCheckFindsMistakes(t *testing.T) {
 		"a member that forgets its promise when it is started again": forgets,
 		"an owner that counts from when the answer has come":         trusts,
 		"no margin": unmarked,
+		"an owner that changes the members before it has decided anything": hasty,
+		"an owner that exchanges a member at once":                         exchanges,
 	} {
 		found := false
 		for seed := uint64(0); seed < 3000 && !found; seed++ {
@@ -232,7 +351,7 @@ func quiet(versions ...lease.Version) map[string]*lease.Member {
 		if i < len(versions) {
 			v = versions[i]
 		}
-		all[name] = lease.New(config, name, slices.Delete(slices.Clone(names), i, i+1), lease.Promise{}, v, 0)
+		all[name] = lease.New(config, name, names, lease.Promise{}, v, 0)
 	}
 	return all
 }
@@ -258,8 +377,8 @@ func TestOwnerIsReplacedWhenItsLeaseIsOverAndHearsOfIt(t *testing.T) {
 		t.Error("the lease does not last from the question on, less the margin")
 	}
 	b.Campaign(time.Second)
-	if b.Vote(time.Second, "c", lease.Ask{Term: 9}).Granted {
-		t.Error("a candidate grants another one a term")
+	if b.Vote(time.Second, "c", lease.Ask{Term: b.Promise().Term}).Granted {
+		t.Error("a candidate grants another one its own term")
 	}
 	tell(t, all, config.Length-1, "a", "c")
 	if a.Promise() != (lease.Promise{Term: 1, Owner: "a"}) || !a.Leads() || !a.Owns(config.Length) {

@@ -76,7 +76,7 @@ func (p *process) processes() *protos.Processes {
 }
 
 // answerRuns lists what was submitted here, and what is known of submissions whose processes are
-// away, or that nobody carries out at the moment.
+// away, whose records are copied here, or that nobody carries out at the moment.
 func (p *process) answerRuns(c *request.Caller) error {
 	all := &protos.Submissions{}
 	for _, s := range p.queue.All() {
@@ -85,6 +85,7 @@ func (p *process) answerRuns(c *request.Caller) error {
 	}
 	all.Submissions = append(all.Submissions, p.directory.away()...)
 	all.Submissions = append(all.Submissions, p.holders.Orphans()...)
+	all.Submissions = append(all.Submissions, p.holders.Left()...)
 	return c.Reply(&protos.Reply{Kind: &protos.Reply_Submissions{Submissions: all}})
 }
 

@@ -128,10 +128,7 @@ func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
 
 // Play lets one run happen.
 func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outcome, error) {
-	c, err := v.conductor(ctx, s)
-	if err != nil && v.submission.Succeeds() {
-		c, err = v.awaitPlaces(ctx, s)
-	}
+	c, err := v.awaitPlaces(ctx, s)
 	if err != nil { // there was a place for each node when the plan was rehearsed
 		return experiment.Outcome{Again: nextTry}, err
 	}

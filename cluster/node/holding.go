@@ -26,14 +26,15 @@ func (p *process) newHolders() *holders.Service {
 		Ready: func(ctx context.Context, plan *protos.HeldPlan, dir string) error {
 			return p.queue.Ready(ctx, plan, dir)
 		},
-		Adopt: func(plan *protos.HeldPlan, term uint64) bool { return p.queue.Adopt(plan, term) },
+		Adopt: func(plan *protos.HeldPlan, term uint64) *protos.Submission { return p.queue.Adopt(plan, term) },
 		Drop:  func(id, to string) { p.queue.Drop(id, to) },
+		Held:  func(id string, names []string) { p.queue.Held(id, names) },
 	})
 }
 
 // others names the other processes of the cluster.
 func (p *process) others() (names []string) {
-	for _, m := range p.present() {
+	for _, m := range p.reachable() {
 		if m.Name != p.config.Name {
 			names = append(names, m.Name)
 		}
@@ -41,20 +42,26 @@ func (p *process) others() (names []string) {
 	return names
 }
 
-// present are the members of the cluster but for those whose connections tell that they are gone,
-// which membership hears later.
+// present are the members of the cluster that runs can be placed on.
 func (p *process) present() []membership.Member {
+	return slices.DeleteFunc(p.reachable(), func(m membership.Member) bool { return p.holders.Leaves(m.Name) })
+}
+
+// reachable are the members of the cluster but for those whose connections tell that they are gone,
+// which membership hears later.
+func (p *process) reachable() []membership.Member {
 	return slices.DeleteFunc(slices.Clone(p.members.View().Members), func(m membership.Member) bool {
 		peer, known := p.node.Peer(m.Name)
 		return known && peer.State == transport.Down && m.Name != p.config.Name
 	})
 }
 
-// isGone reports whether a life of another process has ended, as far as is known here.
+// isGone reports whether a life of another process has ended, as far as is known here; with 0,
+// whether none is there.
 func (p *process) isGone(name string, incarnation uint64) bool {
 	peer, known := p.node.Peer(name)
 	switch life := peer.Peer.Incarnation; {
-	case known && (peer.State == transport.Down || life != 0 && life != incarnation):
+	case known && (peer.State == transport.Down || life != 0 && incarnation != 0 && life != incarnation):
 		return true
 	case known && peer.State != transport.Unknown:
 		return false
@@ -91,8 +98,7 @@ func (p *process) takeCopy(conn net.Conn, from transport.Peer) {
 	p.holders.Take(conn, name)
 }
 
-// awaitPlaces is conductor for a submission whose process has gone: nodes may have to live there,
-// and it may come back.
+// awaitPlaces is conductor, and waits for a process that nodes must live on while it is gone.
 func (v *venue) awaitPlaces(ctx context.Context, s *experiment.Stage) (c *conductor, err error) {
 	const pause = time.Second
 	for waited := time.Duration(0); ; waited += pause {

@@ -315,9 +315,19 @@ func (p *process) address() string { return cmp.Or(p.config.Advertise, p.node.Ad
 // leavePatience is how long a process takes its leave at most.
 const leavePatience = 3 * time.Second
 
+// releasePatience is how long a process waits at most until others go on with what it carries out.
+const releasePatience = 2 * time.Second
+
 // handOverPatience is how long a process takes at most to hand over what its nodes hold in runs
 // that others conduct.
 const handOverPatience = 10 * time.Second
+
+// leaveSubmissions has others go on with the submissions that this process carries out.
+func (p *process) leaveSubmissions() {
+	ctx, cancel := context.WithTimeout(context.Background(), releasePatience)
+	defer cancel()
+	p.holders.Leave(ctx)
+}
 
 // leaveRuns has the nodes that hand something over do so.
 func (p *process) leaveRuns() {
@@ -339,6 +349,7 @@ func (p *process) leaveRuns() {
 // close takes leave of the cluster. Runs that this process conducts end with it.
 func (p *process) close() error {
 	if p.joined.Load() {
+		p.leaveSubmissions()
 		p.leaveRuns()
 	}
 	p.mu.Lock() // whatever begins from now on finds that the process is stopping

@@ -148,6 +148,10 @@ func (q *Queue) answerRemove(c *request.Caller, id string) error {
 	if err != nil {
 		return err
 	}
+	if q.own(id) == nil {
+		return refusal.Again(fmt.Errorf("here is a copy of the record of run %s; it goes when the process removes the "+
+			"record that has made it, which is away, or when there are many later ones", s.ID))
+	}
 	if err := q.remove(s); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -39,14 +40,21 @@ func (s *Submission) hold(ctx context.Context, m *protos.SubmitPlan) (note strin
 	return note
 }
 
+// holders are the processes that hold the submission; none if this one alone does.
+func (s *Submission) holders() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Holders
+}
+
 // commit waits until another process has a run that has finished; false if another one carries the
 // submission out.
 func (s *Submission) commit(run int) bool {
-	if len(s.Holders) == 0 {
+	if len(s.holders()) == 0 {
 		return true
 	}
 	slow := time.AfterFunc(slowCommit, func() {
-		s.Log("run %d is finished, and counts when one more of %s has it", run, strings.Join(s.Holders, ", "))
+		s.Log("run %d is finished, and counts when one more of %s has it", run, strings.Join(s.holders(), ", "))
 	})
 	defer slow.Stop()
 	err := s.queue.config.Holders.Commit(s.stop, s.ID)
@@ -61,13 +69,13 @@ func (s *Submission) commit(run int) bool {
 // the lease, or because this process stops. It is over here then.
 func (s *Submission) leaves(err error) bool {
 	switch {
-	case len(s.Holders) == 0:
+	case len(s.holders()) == 0:
 		return false
 	case errors.Is(err, holders.ErrElsewhere), errors.Is(context.Cause(s.stop), holders.ErrElsewhere):
 		s.leave()
 		return true
 	case errors.Is(err, experiment.ErrStopping):
-		s.Log("this process stops; %s can go on", strings.Join(s.Holders, ", "))
+		s.Log("this process stops; %s can go on", strings.Join(s.holders(), ", "))
 		s.gone()
 		s.end(nil)
 		return true
@@ -78,7 +86,7 @@ func (s *Submission) leaves(err error) bool {
 // agree makes sure that no other process will carry the submission out, which has ended in a state.
 // What the next life of this process is to know is written before: it may end meanwhile.
 func (s *Submission) agree(state, why string) error {
-	if len(s.Holders) == 0 {
+	if len(s.holders()) == 0 {
 		return nil
 	}
 	s.mu.Lock()
@@ -86,26 +94,32 @@ func (s *Submission) agree(state, why string) error {
 	s.mu.Unlock()
 	e.State, e.Error = state, why
 	s.note(e)
-	return s.conclude()
+	return s.conclude(e)
 }
 
-// conclude has the other holders know that the submission has ended. The error says that another
+// conclude has the other holders know how the submission has ended. The error says that another
 // process carries it out. One that was stopped does not wait for long.
-func (s *Submission) conclude() error {
-	if len(s.Holders) == 0 {
-		return nil
-	}
+func (s *Submission) conclude(e entry) error {
 	ctx := context.Background() // the end of the process ends it as well
 	if s.stop.Err() != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, concludePatience)
 		defer cancel()
 	}
-	err := s.queue.config.Holders.End(ctx, s.ID)
+	err := s.queue.config.Holders.End(ctx, s.ID, s.ending(e))
 	if errors.Is(err, holders.ErrElsewhere) {
 		return err
 	}
 	return nil
+}
+
+// ending is how the submission ends, as others keep it.
+func (s *Submission) ending(e entry) *protos.Submission {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.message()
+	m.Placement, m.State, m.Error = nil, e.State, request.Text(e.Error, request.MaxListed)
+	return m
 }
 
 // leave forgets the submission here: another process carries it out.
@@ -143,8 +157,8 @@ func (s *Submission) elsewhere() error {
 // Drop has this process carry a submission out no longer, because another one does; see
 // holders.Config.
 func (q *Queue) Drop(id, to string) {
-	s, err := q.find(id)
-	if err != nil {
+	s := q.own(id)
+	if s == nil {
 		return
 	}
 	s.mu.Lock()
@@ -160,10 +174,45 @@ func (q *Queue) Drop(id, to string) {
 	}
 }
 
+// Held takes note of who holds a submission from now on; see holders.Config.
+func (q *Queue) Held(id string, names []string) {
+	s := q.own(id)
+	if s == nil || s.over() {
+		return
+	}
+	s.Log("is held by %s from now on", strings.Join(names, ", "))
+	s.change(func() {
+		s.Holders = names
+		s.publish()
+	})
+}
+
+// copied returns a submission that another process has brought to its end, and of whose record there
+// is a copy here; nil without.
+func (q *Queue) copied(id string) *Submission {
+	if q.config.Holders == nil {
+		return nil
+	}
+	m := q.config.Holders.Copy(id)
+	if m == nil {
+		return nil
+	}
+	folder, err := filepath.Rel(q.config.Out, m.Folder)
+	if err != nil {
+		return nil
+	}
+	s := q.newSubmission(entry{
+		ID: m.Id, Plan: m.Plan, By: m.By, Submitted: time.Unix(0, m.Submitted), State: m.State, Done: int(m.Done),
+		Total: int(m.Total), Error: m.Error, Folder: folder, Holders: m.Holders,
+	})
+	s.recall("at another process; copy of the record")
+	return s
+}
+
 // Adopt has this process carry a submission out that another one did; see holders.Config.
-func (q *Queue) Adopt(p *protos.HeldPlan, term uint64) bool {
-	if _, err := q.find(p.Id); err == nil { // it has ended here, in an earlier life of the process
-		return false
+func (q *Queue) Adopt(p *protos.HeldPlan, term uint64) *protos.Submission {
+	if s := q.own(p.Id); s != nil { // it has ended here, in an earlier life of the process
+		return s.ending(s.entry)
 	}
 	s := q.newSubmission(entry{
 		ID: p.Id, Plan: p.Name, File: p.Submitted.GetFile(), By: p.By, Submitted: time.Unix(0, p.At),
@@ -180,19 +229,12 @@ func (q *Queue) Adopt(p *protos.HeldPlan, term uint64) bool {
 	q.mu.Unlock()
 	if err != nil {
 		s.finish(err)
-		return true
+		return nil
 	}
 	s.Log("goes on at process %s, with %d of %d runs finished", q.config.Process, s.Done, s.Total)
 	s.change(s.publish)
 	q.insert(s)
-	return true
-}
-
-// Succeeds reports whether another process has carried the submission out before this one.
-func (s *Submission) Succeeds() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.runs >= 2*runsOfTerm
+	return nil
 }
 
 // insert has a submission wait before those that were submitted later.

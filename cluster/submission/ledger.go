@@ -187,20 +187,26 @@ func (q *Queue) Remember() {
 // submissionOf returns what an earlier life of the process has noted, and notes that it is over.
 func (q *Queue) submissionOf(e *entry) *Submission {
 	s := q.newSubmission(*e)
-	s.past = true
-	s.end(nil)
 	if !s.ended() {
 		s.interrupted()
 	}
+	s.recall("in an earlier life of the process; record")
+	return s
+}
+
+// recall has what has ended elsewhere, or in an earlier life, be told from its record, which is where
+// it says.
+func (s *Submission) recall(where string) {
+	s.past = true
+	s.end(nil)
 	if s.Total > 0 {
 		s.share = float64(s.Done) / float64(s.Total)
 	}
-	line := fmt.Sprintf("%s, in an earlier life of the process; record in %s", s.State, s.folder())
+	line := fmt.Sprintf("%s, %s in %s", s.State, where, s.folder())
 	if s.Error != "" {
 		line += ": " + s.Error
 	}
 	s.lines = []string{s.Submitted.Format(logTime) + " " + line}
-	return s
 }
 
 // interrupted closes the record of a submission whose process has ended before it.

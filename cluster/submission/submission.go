@@ -157,7 +157,8 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (s 
 	note = s.hold(ctx, m)
 	if err := q.enqueue(s); err != nil {
 		s.end(nil)
-		return nil, "", errors.Join(err, s.conclude(), os.RemoveAll(s.folder()))
+		s.disown()
+		return nil, "", errors.Join(err, os.RemoveAll(s.folder()))
 	}
 	s.change(s.publish)
 	return s, note, nil
@@ -282,7 +283,15 @@ func (q *Queue) remove(s *Submission) error {
 	q.all = slices.DeleteFunc(q.all, func(o *Submission) bool { return o == s })
 	q.mu.Unlock()
 	q.config.Removed()
+	s.disown()
 	return os.RemoveAll(s.folder())
+}
+
+// disown has other processes forget a submission.
+func (s *Submission) disown() {
+	if len(s.holders()) > 0 {
+		s.queue.config.Holders.Remove(s.ID)
+	}
 }
 
 // dequeue takes the submission whose turn it is; nil if none waits or the process is stopping.
@@ -332,14 +341,26 @@ func (s *Submission) halt(why error) {
 	}
 }
 
-// find returns the submission of an id.
-func (q *Queue) find(id string) (*Submission, error) {
+// own returns the submission of an id; nil if it is not this process's.
+func (q *Queue) own(id string) *Submission {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if i := slices.IndexFunc(q.all, func(s *Submission) bool { return s.ID == id }); i >= 0 {
-		return q.all[i], nil
+		return q.all[i]
 	}
-	return nil, refusal.Input(fmt.Errorf("process %s has no submission %.40q", q.config.Process, id))
+	return nil
+}
+
+// find returns the submission of an id, of whose record this process may have a copy alone.
+func (q *Queue) find(id string) (*Submission, error) {
+	s := q.own(id)
+	if s == nil {
+		s = q.copied(id)
+	}
+	if s == nil {
+		return nil, refusal.Input(fmt.Errorf("process %s has no submission %.40q", q.config.Process, id))
+	}
+	return s, nil
 }
 
 // run carries the submission out.
