@@ -42,6 +42,9 @@ var ErrDamaged = errors.New("the checkpoint is damaged")
 
 // Folder is where the checkpoints of a run are. Its methods are for one goroutine.
 type Folder struct {
+	// Written, if not nil, is called when a state is on the disk.
+	Written func()
+
 	dir     string
 	keep    int
 	written chan error // of the file that is being written
@@ -60,7 +63,13 @@ func (f *Folder) Save(s State) error {
 		return err
 	}
 	f.writing = true
-	go func() { f.written <- f.write(s) }()
+	go func() {
+		err := f.write(s)
+		if err == nil && f.Written != nil {
+			f.Written()
+		}
+		f.written <- err
+	}()
 	return nil
 }
 

@@ -145,6 +145,13 @@ func (s *Stage) live(c live.Config) (*live.World, error) {
 func (s *Stage) Saves() bool                  { return s.saves != nil }
 func (s *Stage) Save(state *live.State) error { return s.saves.Save(state) }
 
+// OnSaved has a function called whenever a state has been saved.
+func (s *Stage) OnSaved(do func()) {
+	if s.saves != nil {
+		s.saves.Folder.Written = do
+	}
+}
+
 // From is the state in which a run in real time goes on whose world was made; nil if it begins.
 func (s *Stage) From() *live.State { return s.from }
 

@@ -184,7 +184,8 @@ func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, 
 	}
 	fresh := func(name string, info fs.FileInfo) bool {
 		is := stamp{info.Size(), info.ModTime().UnixNano()}
-		if files[name] == is || !head.Ended && !finished(dir, name) || unfinished(name) {
+		if files[name] == is || !head.Ended && !finished(dir, name) && !goesOn(dir, name) ||
+			head.Ended && unfinished(name) {
 			return false
 		}
 		files[name] = is
@@ -216,11 +217,10 @@ func finished(dir, name string) bool {
 	switch {
 	case folder == "":
 		return file == "tuning.json" || file == "log.txt"
-	case runs != "runs/" || run == "":
+	case runs != "runs/" || run == "" || unfinished(name):
 		return false
 	}
-	_, err := os.Stat(filepath.Join(dir, "runs", run, "run.json"))
-	return err == nil
+	return over(filepath.Join(dir, "runs", run))
 }
 
 // unfinished reports whether a file of a record belongs to a program that writes into it.
@@ -423,7 +423,7 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 		if err := os.Rename(files, dir); err != nil {
 			return err
 		}
-	} else if err := merge(files, dir); err != nil {
+	} else if err := errors.Join(merge(files, dir), tidy(dir)); err != nil {
 		return err
 	}
 	h.plan, h.folder = proto.CloneOf(head.Plan), name

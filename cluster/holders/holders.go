@@ -361,9 +361,7 @@ func (s *Service) reach(ctx context.Context, id string, end *protos.Submission) 
 		h.plan = proto.CloneOf(h.plan)
 		h.plan.End = end
 	}
-	h.member.Set(lease.Version{Term: h.member.Promise().Term, Number: h.member.Version().Number + 1}, h.plan.Holders)
-	s.keep(h)
-	d.change()
+	s.advance(h)
 	for {
 		lost, changed, there := d.lost, d.changed, h.member.Decided(s.now())
 		if there && end != nil {

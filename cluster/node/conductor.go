@@ -133,6 +133,7 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 		return experiment.Outcome{Again: nextTry}, err
 	}
 	v.submission.Placed(s.Names, c.message.Processes)
+	s.OnSaved(func() { v.process.holders.Saved(v.submission.ID) })
 	c.stage, c.bound = s, time.Duration(s.Point.Spec.Plan.Stop.Time)
 	c.needs(s.Point.Spec.Roles, s.Names)
 	c.history = journal.NewHistory(s.Deployment, s.Point.Spec.Roles, c.log)

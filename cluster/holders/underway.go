@@ -1,0 +1,72 @@
+package holders
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gradwire/gradwire/cluster/checkpoint"
+	"github.com/gradwire/gradwire/cluster/lease"
+)
+
+// Saved has the other holders given the state of a run under way, which has just been written. It
+// does not wait.
+func (s *Service) Saved(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.all[id]
+	if h == nil || h.duty == nil || h.ended {
+		return
+	}
+	s.advance(h)
+}
+
+// advance takes note that something has been added to a submission; s.mu is held.
+func (s *Service) advance(h *holding) {
+	h.member.Set(lease.Version{Term: h.member.Promise().Term, Number: h.member.Version().Number + 1}, h.plan.Holders)
+	s.keep(h)
+	h.duty.change()
+}
+
+// events is the file of the events of a run under way.
+const events = "events.jsonl.partial"
+
+// goesOn reports whether a file of a record is one from which a run under way goes on: its newest
+// checkpoint, or its events.
+func goesOn(dir, name string) bool {
+	parts := strings.Split(name, "/")
+	if len(parts) < 3 || parts[0] != "runs" {
+		return false
+	}
+	run := filepath.Join(dir, parts[0], parts[1])
+	states, err := checkpoint.NewFolder(run, 1).Names()
+	if err != nil || len(states) == 0 || over(run) {
+		return false
+	}
+	return name == "runs/"+parts[1]+"/"+events || filepath.Join(dir, filepath.FromSlash(name)) == states[0]
+}
+
+// over reports whether a run has finished, by its folder.
+func over(run string) bool {
+	_, err := os.Stat(filepath.Join(run, "run.json"))
+	return err == nil
+}
+
+// tidy removes from a copy the checkpoints that are not needed any more.
+func tidy(dir string) error {
+	runs, err := filepath.Glob(filepath.Join(dir, "runs", "*"))
+	for _, run := range runs {
+		folder := checkpoint.NewFolder(run, 1)
+		if over(run) {
+			err = errors.Join(err, folder.Remove(), os.RemoveAll(filepath.Join(run, events)))
+			continue
+		}
+		states, failure := folder.Names()
+		err = errors.Join(err, failure)
+		for _, old := range states[min(1, len(states)):] {
+			err = errors.Join(err, os.Remove(old))
+		}
+	}
+	return err
+}
