@@ -151,7 +151,7 @@ func (w *worker) enter() bool {
 		p.values = 1
 		w.votes = newReduction(&w.architecture, p, sites)
 	}
-	w.posts = w.models.posts(w.view, w.before())
+	w.posts = nil
 	return true
 }
 

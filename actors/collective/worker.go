@@ -35,7 +35,7 @@ type worker struct {
 
 	votes   *reduction // nil without votes
 	models  *reduction
-	posts   iter.Seq[actors.Place] `image:"-"` // of models; nobody looks in virtual time
+	posts   iter.Seq[actors.Place] `image:"-"` // of models in this view; nil until there is one
 	current *reduction             // that is under way, and waits for a chunk; nil between rounds
 	input   *protos.Tensor         // what it sums
 	mean    *protos.Tensor         // what that becomes
@@ -199,6 +199,9 @@ func (w *worker) reduce(ctx actor.Context, r *reduction, vector, sum *protos.Ten
 	w.current, w.input, w.mean = r, vector, sum
 	r.begin(w.input, w.mean, weight)
 	if r == w.models {
+		if w.posts == nil {
+			w.posts = w.models.posts(w.view, w.before())
+		}
 		w.env.Post(w.mean, w.posts)
 	}
 	w.advance(ctx)

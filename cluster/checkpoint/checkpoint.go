@@ -152,8 +152,11 @@ func (f *Folder) tidy() error {
 	return dir.Close()
 }
 
-// Names returns the files of checkpoints, the newest first.
+// Names returns the files of checkpoints, the newest first. A nil folder has none.
 func (f *Folder) Names() (names []string, err error) {
+	if f == nil {
+		return nil, nil
+	}
 	entries, err := os.ReadDir(f.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -165,6 +168,19 @@ func (f *Folder) Names() (names []string, err error) {
 	}
 	slices.Reverse(names) // which are sorted
 	return names, err
+}
+
+// Newest is the newest of all checkpoints, that of which Save was called last among them, if it
+// could be written; empty if there is none.
+func (f *Folder) Newest() string {
+	if f == nil || f.Wait() != nil {
+		return ""
+	}
+	names, err := f.Names()
+	if err != nil || len(names) == 0 {
+		return ""
+	}
+	return names[0]
 }
 
 // Read reads a checkpoint. An ErrDamaged says that it is not as it was written.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
@@ -15,44 +16,85 @@ import (
 )
 
 // play lets a run happen from the newest of its checkpoints that can be used, or else from its
-// beginning. The stage is to be closed.
-func (r *Runner) play(ctx context.Context, next run) (_ *Stage, _ Outcome, failure, err error) {
-	var names []string
+// beginning. A run that fails because the venue has lost a process goes on from the newest it has
+// then. The stage is to be closed.
+func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, error) {
 	folder := r.checkpoints(next)
-	if folder != nil {
-		if names, err = folder.Names(); err != nil {
-			return nil, Outcome{}, nil, err
-		}
-	}
-	for {
-		s, err := next.point.stageFor(r.shelf, next.seed, r.Strict, r.threads())
+	names, err := folder.Names()
+	for tries := 0; err == nil; {
+		s, out, failure, err := r.attempt(ctx, next, folder, names)
 		if err != nil {
 			return nil, Outcome{}, nil, err
 		}
-		if folder != nil {
-			s.saves = &checkpoint.Run{Folder: folder, Told: func(at time.Duration) {
-				r.note(fmt.Sprintf("run %d goes on from its checkpoint at %v", next.number, at))
-			}}
-		}
-		if len(names) == 0 {
-			if err := r.observe(s, next, 0); err != nil {
-				return nil, Outcome{}, nil, err
+		note, pause := fmt.Sprintf("run %d: %v", next.number, failure), out.Again
+		if errors.Is(failure, checkpoint.ErrUnusable) {
+			if names, pause = names[1:], 0; len(names) == 0 {
+				note += "; it begins anew"
 			}
-			out, failure := r.Venue.Play(ctx, s)
-			return s, out, failure, nil
-		}
-		out, failure := r.goOn(ctx, next, s, names[0])
-		if !errors.Is(failure, checkpoint.ErrUnusable) {
-			return s, out, failure, nil
+		} else {
+			var newest string
+			if failure != nil && pause > 0 && ctx.Err() == nil {
+				newest = folder.Newest()
+			}
+			if tries++; newest != "" && !slices.Contains(names, newest) {
+				tries = 0
+			}
+			if newest == "" || tries == maxAttempts {
+				return s, out, failure, nil
+			}
+			note += fmt.Sprintf("; it goes on from its newest checkpoint in %v", pause)
 		}
 		if err := s.close(); err != nil {
 			return nil, Outcome{}, nil, err
 		}
-		r.note(fmt.Sprintf("run %d: %v", next.number, failure))
-		if names = names[1:]; len(names) == 0 {
-			r.note(fmt.Sprintf("run %d begins anew", next.number))
+		r.note(note)
+		if pause == 0 {
+			continue
+		}
+		if err := wait(ctx, pause); err != nil {
+			return nil, Outcome{}, nil, err
+		}
+		if names, err = folder.Names(); err != nil {
+			return nil, Outcome{}, nil, err
 		}
 	}
+	return nil, Outcome{}, nil, err
+}
+
+// maxAttempts is how often a run goes on from one checkpoint.
+const maxAttempts = 3
+
+// wait waits, or returns the cause if ctx ends before.
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// attempt lets a run happen from the first of some checkpoints, or from its beginning if there are
+// none.
+func (r *Runner) attempt(ctx context.Context, next run, folder *checkpoint.Folder,
+	names []string) (s *Stage, out Outcome, failure, err error) {
+	if s, err = next.point.stageFor(r.shelf, next.seed, r.Strict, r.threads()); err != nil {
+		return nil, Outcome{}, nil, err
+	}
+	if folder != nil {
+		s.saves = &checkpoint.Run{Folder: folder, Told: func(at time.Duration) {
+			r.note(fmt.Sprintf("run %d goes on from its checkpoint at %v", next.number, at.Round(time.Millisecond)))
+		}}
+	}
+	if len(names) > 0 {
+		out, failure = r.goOn(ctx, next, s, names[0])
+		return s, out, failure, nil
+	}
+	if err := r.observe(s, next, 0); err != nil {
+		return nil, Outcome{}, nil, err
+	}
+	out, failure = r.Venue.Play(ctx, s)
+	return s, out, failure, nil
 }
 
 // goOn lets a run happen from a checkpoint on. The error wraps [checkpoint.ErrUnusable] if that

@@ -533,6 +533,9 @@ func (s *Submission) progressed(pr experiment.Progress) {
 		return
 	}
 	s.change(func() { s.Done, s.Total, s.share = pr.Done, pr.Total, pr.Share })
+	if pr.Note != "" {
+		s.Log("%s", pr.Note)
+	}
 	percent := int(100 * pr.Share)
 	switch row := pr.Finished; {
 	case row != nil:

@@ -1,0 +1,101 @@
+package driver_test
+
+import (
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// interrupted is a plan whose models depend on no timing, and whose run takes long enough to be
+// interrupted.
+const interrupted = `name: interrupted
+data: {set: synthetic-traffic, samples: 3000}
+model: {kind: mlp, layers: [93, 8, 5]}
+train: {batch: 32, optimizer: {kind: momentum, rate: 0.05}}
+nodes: [{name: peer, count: 4, compute: {step: 10ms}}]
+network: {topology: ring, default: {delay: 3ms, rate: 20 Mbit/s}}
+evaluate: {every: 5 steps}
+stop: {steps: 200}
+checkpoint: {every: 150ms}
+`
+
+// judgedLosses are the losses of all models that were judged in a record's only run.
+func judgedLosses(t *testing.T, dir string) (losses []record.Float) {
+	t.Helper()
+	r, err := record.NewReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, data, err := r.Run(0).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range data.Models {
+		losses = append(losses, m.Loss)
+	}
+	if len(losses) == 0 {
+		for _, e := range data.Curve {
+			losses = append(losses, e.Loss)
+		}
+	}
+	return losses
+}
+
+// saves waits until checkpoints of a run are there that did not exist before.
+func (c *testCluster) saves(n int) {
+	c.t.Helper()
+	seen := map[string]bool{}
+	for c.t.Context().Err() == nil && len(seen) < n {
+		names, err := filepath.Glob(filepath.Join(c.dir, "records", "*", "runs", "0000", "checkpoints", "*.state"))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		for _, name := range names {
+			seen[name] = true
+		}
+		runtime.Gosched()
+	}
+}
+
+// TestAnotherProcessGoesOnWithTheRunUnderWay has the process leave that conducts a run and hosts a
+// node of it. The models of the run are those of the run in virtual time, bit for bit: of what was
+// on its way between the processes nothing is missing, and nothing came twice.
+func TestAnotherProcessGoesOnWithTheRunUnderWay(t *testing.T) {
+	for _, architecture := range []string{
+		"{kind: all-reduce}", "{kind: d-psgd}", "{kind: parameter-server, consistency: bsp, roles: {server: [peer1]}}",
+	} {
+		t.Run(architecture, func(t *testing.T) {
+			t.Parallel()
+			set := []string{"architecture=" + architecture}
+			virtual := run(t, load(t, interrupted, append(set, "evaluate={every: 1ms}", "stop={steps: 300}")...),
+				driver.Options{})
+			known := judgedLosses(t, virtual.Dir)
+			c := newCluster(t)
+			leave := c.serve("a")
+			for _, name := range []string{"b", "c", "d"} {
+				defer c.serve(name)()
+			}
+			operator := c.client(identity.Operator)
+			c.gather(operator, 4)
+			id := submit(t, operator, interrupted, set...)
+			c.saves(3)
+			leave()
+			_, summary, dir := c.ended(operator, id)
+			if r := summary.Runs[0]; r.Outcome == record.Failed || len(r.Incidents) == 0 ||
+				!strings.Contains(r.Incidents[0].What, "went on from its state") {
+				t.Fatalf("%s, %+v\n%s", r.Outcome, r.Incidents, c.logOf(operator, id))
+			}
+			for _, loss := range judgedLosses(t, dir) {
+				if !slices.Contains(known, loss) {
+					t.Errorf("loss %v is of no model of the run in virtual time", loss)
+				}
+			}
+		})
+	}
+}
