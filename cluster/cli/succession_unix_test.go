@@ -223,7 +223,7 @@ func TestSubmissionSurvivesManyProcesses(t *testing.T) {
 		} else {
 			var took time.Duration
 			at, took = s.survive(victim)
-			t.Logf("%s carries it out, and a run begins %v after the kill of %s", at, took.Round(time.Millisecond), victim)
+			t.Logf("%s begins a run %v after the kill of %s", at, took.Round(time.Millisecond), victim)
 		}
 		s.await("holder instead", func() bool {
 			held := s.status(s.id).Holders

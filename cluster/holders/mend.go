@@ -16,16 +16,16 @@ const (
 	// replaceAfter is how long a process is gone until it is replaced as a holder: one that starts
 	// again is back by then.
 	replaceAfter = 10 * time.Second
-	// mostFailures is after how many failures in a row another process is to become a holder instead,
-	// and unfitFor how long the first is not.
+	// mostFailures is after how many failures in a row another process is to become a holder
+	// instead, and unfitFor how long the first is not.
 	mostFailures = 5
 	unfitFor     = time.Minute
 	// waitPatience is how long a process that is to become a holder waits to hear of it.
 	waitPatience = time.Minute
 )
 
-// mend replaces a holder that is lost: another process gets a copy, is a holder from then on, and at
-// last the one that is lost is none any longer; s.mu is held.
+// mend replaces a holder that is lost: another process gets a copy, is a holder from then on, and
+// at last the one that is lost is none any longer; s.mu is held.
 func (s *Service) mend(h *holding, now time.Duration) {
 	d := h.duty
 	if d.ending {
