@@ -177,6 +177,12 @@ func TestSubmissionSurvivesTheProcessThatCarriesItOut(t *testing.T) {
 	if text, err := os.ReadFile(s.path("copied/summary.json")); err != nil || string(text) != string(original) {
 		t.Errorf("the copy's summary is %s, %v", text, err)
 	}
+	if log := s.must("logs", s.id); !strings.Contains(log, "copy of the record in ") {
+		t.Error(log)
+	}
+	if code, _, errs := s.run("remove", s.id); code != cli.ExitTryAgain || !strings.Contains(errs, "is a copy") {
+		t.Errorf("the copy is removed: %d, %s", code, errs)
+	}
 }
 
 func TestSubmissionIsHandedOverByAProcessThatLeaves(t *testing.T) {
