@@ -177,6 +177,12 @@ func TestSubmissionSurvivesTheProcessThatCarriesItOut(t *testing.T) {
 	if text, err := os.ReadFile(s.path("copied/summary.json")); err != nil || string(text) != string(original) {
 		t.Errorf("the copy's summary is %s, %v", text, err)
 	}
+	if log := s.must("logs", s.id); !strings.Contains(log, "copy of the record in ") {
+		t.Error(log)
+	}
+	if code, _, errs := s.run("remove", s.id); code != cli.ExitTryAgain || !strings.Contains(errs, "is a copy") {
+		t.Errorf("the copy is removed: %d, %s", code, errs)
+	}
 }
 
 func TestSubmissionIsHandedOverByAProcessThatLeaves(t *testing.T) {
@@ -223,7 +229,7 @@ func TestSubmissionSurvivesManyProcesses(t *testing.T) {
 		} else {
 			var took time.Duration
 			at, took = s.survive(victim)
-			t.Logf("%s carries it out, and a run begins %v after the kill of %s", at, took.Round(time.Millisecond), victim)
+			t.Logf("%s begins a run %v after the kill of %s", at, took.Round(time.Millisecond), victim)
 		}
 		s.await("holder instead", func() bool {
 			held := s.status(s.id).Holders

@@ -540,6 +540,39 @@ func TestNodeThatLeavesTakesItsWorkersAndTheRunGoesOn(t *testing.T) {
 	}
 }
 
+func TestRunWaitsForAProcessThatNodesMustLiveOnAndThenFailsAndNamesIt(t *testing.T) {
+	c := newCluster(t)
+	const patience = time.Second
+	defer c.serve("a", func(n *driver.NodeConfig) { n.Absence = patience })()
+	leave := c.serve("b")
+	client := c.client(identity.Operator)
+	c.gather(client, 2)
+	id, err := client.Submit(t.Context(), load(t, turns, "repeats=50", "network.default.delay=1ms"),
+		driver.SubmitOptions{Place: []string{"worker=b"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished := errors.New("a run has finished")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := client.Logs(ctx, id, true, func(line string) {
+		if strings.Contains(line, " done: seed ") {
+			cancel(finished)
+		}
+	}); !errors.Is(err, finished) {
+		t.Fatal(err)
+	}
+	leave()
+	left := time.Now()
+	const where = "node worker is to live on process b, which is not in the cluster; there are a"
+	s, _, _ := c.ended(client, id)
+	if s.State != driver.Failed || !strings.Contains(s.Error, where) || time.Since(left) < patience {
+		t.Errorf("%v after b has left: %+v", time.Since(left), s)
+	}
+	if log := c.logOf(client, id); strings.Count(log, "waits for a place for each node: "+where) != 1 {
+		t.Error(log)
+	}
+}
+
 func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
 	plain := func(n *driver.NodeConfig) { n.Identity, n.Insecure, n.Name = nil, true, "plain" }
 	c := newCluster(t)

@@ -20,7 +20,6 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/archive"
 	"github.com/gradwire/gradwire/cluster/lease"
-	"github.com/gradwire/gradwire/cluster/record/lockfile"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -58,8 +57,8 @@ func (c *held) lose() {
 	}
 }
 
-// supplyOne keeps one process up to date, until another one takes over or it knows that the submission
-// has ended.
+// supplyOne keeps one process up to date, until another one takes over or it knows that the
+// submission has ended.
 func (s *Service) supplyOne(d *duty, name string, c *held) {
 	for again := againAfter; ; {
 		s.mu.Lock()
@@ -87,8 +86,8 @@ func (s *Service) supplyOne(d *duty, name string, c *held) {
 	}
 }
 
-// outbid reports whether a copy was refused because of a candidate's larger term, which the owner has
-// bettered since.
+// outbid reports whether a copy was refused because of a candidate's larger term, which the owner
+// has bettered since.
 func (s *Service) outbid(d *duty, head *protos.CopyHead) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,9 +222,10 @@ func finished(dir, name string) bool {
 	return over(filepath.Join(dir, "runs", run))
 }
 
-// unfinished reports whether a file of a record belongs to a program that writes into it.
+// unfinished reports whether a file of a record belongs to a program that writes into it, as its
+// lock does.
 func unfinished(name string) bool {
-	return strings.HasSuffix(name, ".partial") || path.Base(name) == lockfile.Name
+	return strings.HasSuffix(name, ".partial") || strings.HasPrefix(path.Base(name), ".")
 }
 
 // lively is a connection on which something has to move.
@@ -314,8 +314,8 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 	return errors.Join(os.RemoveAll(files), request.Write(lively{conn}, answer))
 }
 
-// makeRoom makes a new folder for the files of a copy: that of a record, if the copy is made anew and
-// may have to be gone on with.
+// makeRoom makes a new folder for the files of a copy: that of a record, if the copy is made anew
+// and may have to be gone on with.
 func (s *Service) makeRoom(head *protos.CopyHead, dir string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err

@@ -46,8 +46,8 @@ const (
 	// stagger is how much later each further holder asks for a lease that has run out, and how long
 	// one waits that was not granted it.
 	stagger = time.Second
-	// maxEnded is how many submissions that have ended are remembered, and maxCopies of how many the
-	// copy of a record is kept.
+	// maxEnded is how many submissions that have ended are remembered, and maxCopies of how many
+	// the copy of a record is kept.
 	maxEnded  = 1000
 	maxCopies = 100
 )
@@ -69,8 +69,8 @@ type Config struct {
 	Out string
 	// Others names the other processes of the cluster.
 	Others func() []string
-	// Gone reports whether a life of a process has ended, as far as is known here, or, with 0, whether
-	// no life of it is there. One that is only silent is not gone.
+	// Gone reports whether a life of a process has ended, as far as is known here, or, with 0,
+	// whether no life of it is there. One that is only silent is not gone.
 	Gone func(process string, incarnation uint64) bool
 	// Send sends another process LeaseAsks or LeaseAnswers; they may be lost.
 	Send func(process string, m proto.Message)
@@ -363,8 +363,8 @@ func (s *Service) reach(ctx context.Context, id string, end *protos.Submission) 
 	}
 	s.advance(h)
 	for {
-		lost, changed, there := d.lost, d.changed, h.member.Decided(s.now())
-		if there && end != nil {
+		lost, changed, there := d.lost, d.changed, h.ended || h.member.Decided(s.now())
+		if there && !h.ended && end != nil {
 			s.end(h, s.config.Process)
 			s.keep(h)
 		}

@@ -232,7 +232,8 @@ func (p *process) folder(id string) string {
 // submit has a process carry a submission out.
 func (p *process) submit(id string) (names []string, note string) {
 	p.c.t.Helper()
-	plan := &protos.HeldPlan{Id: id, At: time.Now().UnixNano(), Submitted: &protos.SubmitPlan{Text: "name: " + id}, Folder: "plan-" + id}
+	plan := &protos.HeldPlan{Id: id, At: time.Now().UnixNano(), Folder: "plan-" + id,
+		Submitted: &protos.SubmitPlan{Text: "name: " + id}}
 	if err := p.ready(p.stop, plan, filepath.Join(p.out(), plan.Folder)); err != nil {
 		p.c.t.Fatal(err)
 	}

@@ -16,16 +16,16 @@ const (
 	// replaceAfter is how long a process is gone until it is replaced as a holder: one that starts
 	// again is back by then.
 	replaceAfter = 10 * time.Second
-	// mostFailures is after how many failures in a row another process is to become a holder instead,
-	// and unfitFor how long the first is not.
+	// mostFailures is after how many failures in a row another process is to become a holder
+	// instead, and unfitFor how long the first is not.
 	mostFailures = 5
 	unfitFor     = time.Minute
 	// waitPatience is how long a process that is to become a holder waits to hear of it.
 	waitPatience = time.Minute
 )
 
-// mend replaces a holder that is lost: another process gets a copy, is a holder from then on, and at
-// last the one that is lost is none any longer; s.mu is held.
+// mend replaces a holder that is lost: another process gets a copy, is a holder from then on, and
+// at last the one that is lost is none any longer; s.mu is held.
 func (s *Service) mend(h *holding, now time.Duration) {
 	d := h.duty
 	if d.ending {
@@ -120,7 +120,7 @@ func (s *Service) Leave(ctx context.Context) {
 	asks := &protos.LeaseAsks{Leaves: s.config.Incarnation}
 	for _, h := range s.all {
 		holds = holds || !h.ended
-		if h.busy || h.ended || h.duty == nil || !h.member.Leads() {
+		if h.busy || h.ended || h.duty == nil || !h.member.Leads() || !s.hasHeir(h) {
 			continue
 		}
 		asks.Asks = append(asks.Asks, &protos.LeaseAsk{Id: h.plan.Id, Term: h.member.Release(s.now())})
@@ -145,14 +145,18 @@ func (s *Service) Leave(ctx context.Context) {
 	}
 }
 
-// handedOver reports whether another process has each lease that it can have: of those that have
-// been released.
+// hasHeir reports whether another holder is there, and stays; s.mu is held.
+func (s *Service) hasHeir(h *holding) bool {
+	return slices.ContainsFunc(s.others(h.plan),
+		func(name string) bool { return !s.departs(name) && !s.config.Gone(name, 0) })
+}
+
+// handedOver reports whether another process has each lease that was released, if one can have it.
 func (s *Service) handedOver(all []*holding) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !slices.ContainsFunc(all, func(h *holding) bool {
-		return h.member.Promise().Owner == s.config.Process && slices.ContainsFunc(s.others(h.plan),
-			func(name string) bool { return !s.departs(name) && !s.config.Gone(name, 0) })
+		return h.member.Promise().Owner == s.config.Process && s.hasHeir(h)
 	})
 }
 

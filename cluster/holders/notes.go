@@ -26,8 +26,8 @@ type note struct {
 	// Version says what is in Folder, within the folder of records.
 	Version lease.Version `json:"version"`
 	Folder  string        `json:"folder"`
-	// EndedBy is the process that has brought it to its end; empty as long as none has. Without it and
-	// without a folder this process is a holder no longer, and keeps its word.
+	// EndedBy is the process that has brought it to its end; empty as long as none has. Without it
+	// and without a folder this process is a holder no longer, and keeps its word.
 	EndedBy string `json:"ended_by,omitempty"`
 	// Plan is a protos.HeldPlan.
 	Plan []byte `json:"plan"`
@@ -113,8 +113,8 @@ func (s *Service) removeCopy(h *holding) {
 	h.folder = ""
 }
 
-// forget removes a copy, since a process has brought the submission to its end without this one, or,
-// if the name is empty, this process is a holder no longer; s.mu is held.
+// forget removes a copy, since a process has brought the submission to its end without this one,
+// or, if the name is empty, this process is a holder no longer; s.mu is held.
 func (s *Service) forget(h *holding, by string) {
 	if s.removeCopy(h); by == "" {
 		h.folder = ""

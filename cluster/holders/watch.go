@@ -247,7 +247,11 @@ func (s *Service) hearOf(h *holding, from string, a *protos.LeaseAnswer) {
 // held.
 func (s *Service) heardEnd(h *holding, a *protos.LeaseAnswer) {
 	switch {
-	case h.busy || h.duty != nil && a.Owner == s.config.Process:
+	case h.busy || h.duty != nil && a.Owner == s.config.Process && !h.duty.ending:
+		return
+	case h.duty != nil && a.Owner == s.config.Process:
+		s.end(h, a.Owner)
+		s.keep(h)
 		return
 	case a.Owner == s.config.Process: // an earlier life of it
 		s.forget(h, a.Owner)

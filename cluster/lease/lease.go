@@ -15,12 +15,12 @@
 // Ongaro and J. Ousterhout, "In search of an understandable consensus algorithm", USENIX Annual
 // Technical Conference (2014), section 5.4.1.
 //
-// Who the members are is part of what they have a version of, and the latest that a member has heard
-// of holds for it. The owner adds or removes one at a time, so that majorities before and after have
-// a member in common, and only once a majority has a version of its own term, without which two
-// owners could make changes that know nothing of each other: D. Ongaro, "Consensus: bridging theory
-// and practice", dissertation, Stanford University (2014), section 4.1, and his message to
-// raft-dev, "bug in single-server membership changes" (2015).
+// Who the members are is part of what they have a version of, and the latest that a member has
+// heard of holds for it. The owner adds or removes one at a time, so that majorities before and
+// after have a member in common, and only once a majority has a version of its own term, without
+// which two owners could make changes that know nothing of each other: D. Ongaro, "Consensus:
+// bridging theory and practice", dissertation, Stanford University (2014), section 4.1, and his
+// message to raft-dev, "bug in single-server membership changes" (2015).
 package lease
 
 import (
@@ -120,8 +120,8 @@ func (m *Member) Has(name string, v Version) {
 	}
 }
 
-// Decided reports whether the member is the owner, and whatever comes, every later one has what this
-// one has: a majority has it, and it is of a version of its own.
+// Decided reports whether the member is the owner, and whatever comes, every later one has what
+// this one has: a majority has it, and the version is of its own term.
 func (m *Member) Decided(now time.Duration) bool {
 	if !m.Owns(now) || m.version.Term < m.elected {
 		return false
@@ -159,8 +159,8 @@ func (m *Member) Until() time.Duration { return m.until }
 // Expired reports whether no grant lasts that this member has given.
 func (m *Member) Expired(now time.Duration) bool { return now >= m.until }
 
-// Vote answers the question of another process. Whether it is a member is for that one to know: this
-// one may not have heard of it.
+// Vote answers the question of another process. Whether it is a member is for that one to know:
+// this one may not have heard of it.
 func (m *Member) Vote(now time.Duration, from string, a Ask) Answer {
 	granted := m.grants(now, from, &a)
 	m.seen = max(m.seen, a.Term)

@@ -58,6 +58,7 @@ type venue struct {
 	process    *process
 	submission *submission.Submission
 	rules      []rule
+	placeless  time.Time // since when there is no place for each node; zero if there is
 }
 
 var _ experiment.Venue = (*venue)(nil)

@@ -98,18 +98,23 @@ func (p *process) takeCopy(conn net.Conn, from transport.Peer) {
 	p.holders.Take(conn, name)
 }
 
-// awaitPlaces is conductor, and waits for a process that nodes must live on while it is gone.
+// awaitPlaces is conductor, and waits for a process that nodes must live on while it is gone. The
+// runs of a submission wait for it together.
 func (v *venue) awaitPlaces(ctx context.Context, s *experiment.Stage) (c *conductor, err error) {
-	const pause = time.Second
-	for waited := time.Duration(0); ; waited += pause {
-		if c, err = v.conductor(ctx, s); err == nil || waited >= v.process.config.Absence {
-			return c, err
-		}
-		if waited == 0 {
+	for {
+		c, err = v.conductor(ctx, s)
+		switch {
+		case err == nil:
+			v.placeless = time.Time{}
+			return c, nil
+		case v.placeless.IsZero():
+			v.placeless = time.Now()
 			v.submission.Log("waits for a place for each node: %v", err)
+		case time.Since(v.placeless) >= v.process.config.Absence:
+			return nil, err
 		}
 		select {
-		case <-time.After(pause):
+		case <-time.After(time.Second):
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -348,8 +348,10 @@ func (p *process) leaveRuns() {
 
 // close takes leave of the cluster. Runs that this process conducts end with it.
 func (p *process) close() error {
-	if p.joined.Load() {
+	if p.members != nil {
 		p.leaveSubmissions()
+	}
+	if p.joined.Load() {
 		p.leaveRuns()
 	}
 	p.mu.Lock() // whatever begins from now on finds that the process is stopping

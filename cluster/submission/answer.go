@@ -149,8 +149,8 @@ func (q *Queue) answerRemove(c *request.Caller, id string) error {
 		return err
 	}
 	if q.own(id) == nil {
-		return refusal.Again(fmt.Errorf("here is a copy of the record of run %s; it goes when the process removes the "+
-			"record that has made it, which is away, or when there are many later ones", s.ID))
+		return refusal.Again(fmt.Errorf("the record of run %s at process %s is a copy; the process that has made the "+
+			"record is away, and removes both", s.ID, q.config.Process))
 	}
 	if err := q.remove(s); err != nil {
 		return err

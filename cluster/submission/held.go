@@ -187,8 +187,8 @@ func (q *Queue) Held(id string, names []string) {
 	})
 }
 
-// copied returns a submission that another process has brought to its end, and of whose record there
-// is a copy here; nil without.
+// copied returns a submission that another process has brought to its end, and of whose record
+// there is a copy here; nil without.
 func (q *Queue) copied(id string) *Submission {
 	if q.config.Holders == nil {
 		return nil

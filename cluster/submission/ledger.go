@@ -194,8 +194,8 @@ func (q *Queue) submissionOf(e *entry) *Submission {
 	return s
 }
 
-// recall has what has ended elsewhere, or in an earlier life, be told from its record, which is where
-// it says.
+// recall has what has ended elsewhere, or in an earlier life, be told from its record, which is
+// where it says.
 func (s *Submission) recall(where string) {
 	s.past = true
 	s.end(nil)
