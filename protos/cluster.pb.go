@@ -1830,7 +1830,9 @@ type SubmitPlan struct {
 	Text string   `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
 	Set  []string `protobuf:"bytes,3,rep,name=set,proto3" json:"set,omitempty"`
 	// Where nodes are to live, of the form WHAT=WHERE.
-	Place         []string `protobuf:"bytes,4,rep,name=place,proto3" json:"place,omitempty"`
+	Place []string `protobuf:"bytes,4,rep,name=place,proto3" json:"place,omitempty"`
+	// Instead of all this, the id of a submission of this process that has ended before its runs had.
+	Continues     string `protobuf:"bytes,5,opt,name=continues,proto3" json:"continues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1891,6 +1893,13 @@ func (x *SubmitPlan) GetPlace() []string {
 		return x.Place
 	}
 	return nil
+}
+
+func (x *SubmitPlan) GetContinues() string {
+	if x != nil {
+		return x.Continues
+	}
+	return ""
 }
 
 // ListNodes asks for the processes of the cluster.
@@ -4080,13 +4089,14 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x06attach\x18\n" +
 	" \x01(\v2\x16.gradwire.AttachActorsH\x00R\x06attach\x12-\n" +
 	"\x06remove\x18\v \x01(\v2\x13.gradwire.RemoveRunH\x00R\x06removeB\x06\n" +
-	"\x04kind\"\\\n" +
+	"\x04kind\"z\n" +
 	"\n" +
 	"SubmitPlan\x12\x12\n" +
 	"\x04file\x18\x01 \x01(\tR\x04file\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x10\n" +
 	"\x03set\x18\x03 \x03(\tR\x03set\x12\x14\n" +
-	"\x05place\x18\x04 \x03(\tR\x05place\"\v\n" +
+	"\x05place\x18\x04 \x03(\tR\x05place\x12\x1c\n" +
+	"\tcontinues\x18\x05 \x01(\tR\tcontinues\"\v\n" +
 	"\tListNodes\"\n" +
 	"\n" +
 	"\bListRuns\"\x1a\n" +

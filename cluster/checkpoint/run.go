@@ -19,8 +19,8 @@ type Run struct {
 	Folder *Folder
 	// From is where it goes on; nil for its beginning. It is nil again when it has begun to.
 	From *State
-	// Events counts what is written of its events; nil where they are not kept. Held calls a function
-	// while nobody records anything, and all that was recorded is written.
+	// Events counts what is written of its events; nil where they are not kept. Held calls a
+	// function while nobody records anything, and all that was recorded is written.
 	Events *Counted
 	Held   func(do func()) error
 	// Told is called when the run goes on from an instant.

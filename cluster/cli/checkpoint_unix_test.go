@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // checkpoints are the files of those that a run has, the newest last.
@@ -117,7 +118,7 @@ func TestRunOfAnotherProgramBeginsAnew(t *testing.T) {
 		t.Fatal(other.errs.String())
 	}
 	if told := other.errs.String(); !strings.Contains(told, "cannot be used: it was made by another program, or with "+
-		"other data\nrun 0 begins anew\n") {
+		"other data; it begins anew\n") {
 		t.Errorf("told:\n%s", told)
 	}
 	write(t, "renamed/plan.yaml", "# a note\n"+plan)
@@ -158,6 +159,62 @@ func TestRunGoesOnFromTheNewestCheckpointThatIsWhole(t *testing.T) {
 	} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("%q is not told in:\n%s", want, errs)
+		}
+	}
+}
+
+// A run in real time is killed, and the next process goes on where it was: no step is missing in the
+// record, and few are there twice.
+func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
+	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {steps: 400}")+"record: events\ncheckpoint: {every: 200ms}\n")
+	how := "--out"
+	for kill := range 3 {
+		p := newProgram(t, "run", "plan.yaml", "--clock", "real", how, "out")
+		seen := map[string]bool{}
+		for _, name := range checkpoints(t, "out/runs/0000") {
+			seen[name] = true
+		}
+		enough := len(seen) + 2
+		p.start(t)
+		await(t, "checkpoints", func() bool {
+			for _, name := range checkpoints(t, "out/runs/0000") {
+				seen[name] = true
+			}
+			return len(seen) >= enough || exists("out/runs/0000/run.json")()
+		})
+		if err := p.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		p.end(t)
+		if kill > 0 && !strings.Contains(p.errs.String(), "run 0 goes on from its checkpoint at ") {
+			t.Errorf("told:\n%s", p.errs.String())
+		}
+		how = "--continue"
+	}
+	code, _, errs := gradwire(t, "run", "plan.yaml", "--clock", "real", "--continue", "out")
+	expectCode(t, cli.ExitDegraded, code, errs)
+	run, data, err := record.OpenRun("out/runs/0000").Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Incidents) == 0 || !strings.Contains(run.Incidents[0].What, "went on from its state here") {
+		t.Errorf("%+v", run.Incidents)
+	}
+	events, err := os.ReadFile("out/runs/0000/events.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pushes := int64(0)
+	for _, l := range data.Links {
+		if l.To == "server" {
+			pushes += l.Messages
+		}
+	}
+	// Each of three interruptions can have one step of each of two workers counted twice.
+	for what, n := range map[string]int64{"steps": int64(data.Steps), "pushes": pushes,
+		"steps among the events": int64(bytes.Count(events, []byte(`"event":"step"`)))} {
+		if n < 400 || n > 400+2*3+2 {
+			t.Errorf("%d %s, want 400", n, what)
 		}
 	}
 }

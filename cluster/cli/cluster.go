@@ -127,12 +127,7 @@ func writeTrips(w io.Writer, trips map[string]map[string]float64) {
 	}
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
-}
+func orDash(s string) string { return cmp.Or(s, "–") }
 
 func pairs(m map[string]string) string {
 	var all []string
@@ -317,27 +312,31 @@ type submitFlags struct {
 	clusterFlags
 	place  []string
 	out    string
+	former string
 	detach bool
 }
 
 func submitCommand(con *console) *cobra.Command {
 	f := &submitFlags{}
 	cmd := &cobra.Command{
-		Use:   "submit PLAN",
+		Use:   "submit [PLAN]",
 		Short: "Run a plan on a cluster",
 		Long: `Submit a plan to a cluster, show how far it is, and copy its record when it has ended. The
 submission belongs to the cluster: it goes on if this command ends, for whatever reason, and, where
 three processes hold it, if the one that carries it out dies; status, logs and fetch find it, and
 stop ends it. A node of the plan lives on the process of its name, else on one
 with its role, else on the process with the fewest nodes per core; --place puts it elsewhere.
+With --continue, instead of a plan, what is missing is made of a submission that has ended before
+its runs had, with the plan and the places that it had. A run that was saved (checkpoint) goes on.
 The exit code is 0 if all is done, 1 if a run failed or the submission was stopped, 2 for bad input,
 3 if all ran to their end but a run is degraded, and 75 if the cluster cannot take it now but perhaps
 later.`,
 		Example: `  gradwire submit examples/quickstart.yaml --join 10.0.0.1:7946 --identity operator/
   gradwire submit PLAN --place server=a --place worker=zone:eu
-  gradwire submit PLAN --detach`,
-		Args: onePlan,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], con) },
+  gradwire submit PLAN --detach
+  gradwire submit --continue SUBMISSION`,
+		Args: func(cmd *cobra.Command, args []string) error { return f.arguments()(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args, con) },
 	}
 	f.planFlags.add(cmd)
 	f.clusterFlags.add(cmd)
@@ -345,14 +344,28 @@ later.`,
 	flags.StringArrayVar(&f.place, "place", nil,
 		"where nodes live: NODE, group or role=PROCESS or =LABEL:VALUE (repeated)")
 	flags.StringVar(&f.out, "out", "", "folder of the copy of the record (default: a new one in results/)")
+	flags.StringVar(&f.former, "continue", "", "go on with this submission, which has ended before its runs had")
 	flags.BoolVar(&f.detach, "detach", false, "print the submission's id and return")
+	for _, other := range []string{"set", "seed", "repeats", "place"} {
+		cmd.MarkFlagsMutuallyExclusive("continue", other)
+	}
 	return cmd
 }
 
-func (f *submitFlags) run(cmd *cobra.Command, path string, con *console) error {
-	p, err := f.load(cmd, con, path)
-	if err != nil {
-		return err
+// arguments are those that the command takes.
+func (f *submitFlags) arguments() cobra.PositionalArgs {
+	if f.former != "" {
+		return noArguments
+	}
+	return onePlan
+}
+
+func (f *submitFlags) run(cmd *cobra.Command, args []string, con *console) (err error) {
+	var p *driver.Plan
+	if f.former == "" {
+		if p, err = f.load(cmd, con, args[0]); err != nil {
+			return err
+		}
 	}
 	if f.out != "" && !f.detach {
 		if err := client.Vacant(f.out); err != nil {
@@ -361,7 +374,12 @@ func (f *submitFlags) run(cmd *cobra.Command, path string, con *console) error {
 	}
 	return f.connect(cmd, func(ctx context.Context, c *driver.Client) error {
 		note := func(text string) { fmt.Fprintln(con.notes(), text) }
-		id, err := c.Submit(ctx, p, driver.SubmitOptions{Place: f.place, Note: note})
+		id := ""
+		if p == nil {
+			id, err = c.Continue(ctx, f.former, note)
+		} else {
+			id, err = c.Submit(ctx, p, driver.SubmitOptions{Place: f.place, Note: note})
+		}
 		if err != nil {
 			return err
 		}

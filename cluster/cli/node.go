@@ -86,7 +86,7 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, con *console) (e
 	}
 	ctx := cmd.Context()
 	if o.Identity != nil {
-		o.Renew = renewals(ctx, cmp.Or(f.identity, os.Getenv("GRADWIRE_IDENTITY")), o.Log)
+		o.Renew = identity.Renewals(ctx, cmp.Or(f.identity, os.Getenv("GRADWIRE_IDENTITY")), o.Log)
 	}
 	if f.leash {
 		var cancel func()

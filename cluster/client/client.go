@@ -455,16 +455,32 @@ type WrittenPlan interface {
 func (c *Client) Submit(ctx context.Context, p WrittenPlan, o SubmitOptions) (string, error) {
 	file, text, set := p.Written()
 	m := &protos.SubmitPlan{File: filepath.Base(file), Text: string(text), Set: set, Place: o.Place}
-	wanted := &protos.Request{Kind: &protos.Request_Submit{Submit: m}}
-	if n := proto.Size(wanted); n > request.MaxMessage {
+	if n := proto.Size(&protos.Request{Kind: &protos.Request_Submit{Submit: m}}); n > request.MaxMessage {
 		return "", refusal.Input(fmt.Errorf("%s takes %d bytes with what was set in it; a cluster takes plans of at "+
 			"most %d", file, n, request.MaxMessage))
 	}
-	r, err := c.one(ctx, c.at(), wanted)
-	if note := r.GetSubmitted().GetNote(); note != "" && o.Note != nil {
-		o.Note(note)
+	id, err := c.submit(ctx, c.at(), m, o.Note)
+	return id, located(file, err)
+}
+
+// Continue has the process that keeps a submission, whose id may be shortened, carry out what is
+// missing of it, when it has ended before its runs had: as another submission, whose id it returns.
+// A run that was saved goes on where it was. The plan, and where nodes live, are as they were.
+func (c *Client) Continue(ctx context.Context, id string, note func(text string)) (string, error) {
+	address, s, err := c.keeper(ctx, id)
+	if err != nil {
+		return "", err
 	}
-	return r.GetSubmitted().GetId(), located(file, err)
+	return c.submit(ctx, address, &protos.SubmitPlan{Continues: s.ID}, note)
+}
+
+// submit submits a plan to the process at an address.
+func (c *Client) submit(ctx context.Context, to string, m *protos.SubmitPlan, note func(text string)) (string, error) {
+	r, err := c.one(ctx, to, &protos.Request{Kind: &protos.Request_Submit{Submit: m}})
+	if text := r.GetSubmitted().GetNote(); text != "" && note != nil {
+		note(text)
+	}
+	return r.GetSubmitted().GetId(), err
 }
 
 // Status returns the present state of a run, whose id may be shortened; the last that was heard if

@@ -33,8 +33,8 @@ type Door struct {
 
 	// Encodes says that parcels carry packets, as between processes, and not messages.
 	Encodes bool
-	// Cuts are those of the nodes, which frames bear, and Flights counts their packets; nil where no
-	// state is saved of nodes one by one.
+	// Cuts are those of the nodes, which frames bear, and Flights counts their packets; nil where
+	// no state is saved of nodes one by one.
 	Cuts    []wire.Cut
 	Flights *wire.Flights
 }

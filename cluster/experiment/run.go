@@ -142,15 +142,15 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	}
 	first := points[0].Spec.Plan
 	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
-	if r.total() > record.MaxRuns {
+	if r.Total() > record.MaxRuns {
 		return nil, refusal.Input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted",
-			len(points), r.repeats, r.total(), record.MaxRuns))
+			len(points), r.repeats, r.Total(), record.MaxRuns))
 	}
 	if first.Seed+uint64(r.repeats) < first.Seed {
 		return nil, refusal.Input(fmt.Errorf("seed %d with %d repeats goes beyond %d", first.Seed, r.repeats,
 			uint64(math.MaxUint64)))
 	}
-	if r.Jobs = min(r.Jobs, r.total()); traits.Alone {
+	if r.Jobs = min(r.Jobs, r.Total()); traits.Alone {
 		r.Jobs = 1
 	}
 	r.shelf = shelf.New(o.Data, r.Jobs+1, at.Shared)
@@ -161,7 +161,8 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 }
 
 // total is how many runs the plan has.
-func (r *Runner) total() int { return len(r.points) * r.repeats }
+// Total is how many runs the plan has.
+func (r *Runner) Total() int { return len(r.points) * r.repeats }
 
 // rehearse places the first repeat of every point, so that what cannot run is told at once.
 func (r *Runner) rehearse(ctx context.Context) error {
@@ -227,7 +228,7 @@ func (r *Runner) open(first *plan.Plan) (err error) {
 		}
 	}
 	r.renumber()
-	r.done = r.total() - len(r.queue)
+	r.done = r.Total() - len(r.queue)
 	return nil
 }
 
@@ -309,7 +310,7 @@ func (r *Runner) RunAll(ctx context.Context) error {
 			cancel(err)
 		}
 	})
-	if r.done == r.total() {
+	if r.done == r.Total() {
 		return r.failure() // whoever cancelled came too late
 	}
 	return errors.Join(context.Cause(ctx), r.failure())
@@ -465,7 +466,7 @@ func (r *Runner) reportProgress(row *record.Run, note string) {
 	for _, part := range r.parts {
 		share += part
 	}
-	r.Progress(Progress{Done: r.done, Total: r.total(), Share: share / float64(r.total()), Finished: row,
+	r.Progress(Progress{Done: r.done, Total: r.Total(), Share: share / float64(r.Total()), Finished: row,
 		Note: note})
 }
 
@@ -484,7 +485,7 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 	first := r.points[0].Spec.Plan
 	o := record.Overview{
 		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(),
-		RunsPlanned: r.total(),
+		RunsPlanned: r.Total(),
 		Data:        r.shelf.Files(),
 	}
 	o.Target, _ = Target(first)

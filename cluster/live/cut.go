@@ -30,14 +30,14 @@ type Checkpoints struct {
 	Every time.Duration
 	// Given are pointers to what the run reads and nobody changes, such as its samples.
 	Given []any
-	// With are pointers to what changes with the run and is saved with the coordinator. Held calls a
-	// function while nobody changes it.
+	// With are pointers to what changes with the run and is saved with the coordinator. Held calls
+	// a function while nobody changes it.
 	With []any
 	Held func(do func())
 	// Save takes the state of the nodes that live here. An error ends the run.
 	Save func(*State) error
-	// From is where the nodes that live here go on; nil for their beginning. Before is how often the
-	// nodes of the run were saved before, if From is nil.
+	// From is where the nodes that live here go on; nil for their beginning. Before is how often
+	// the nodes of the run were saved before, if From is nil.
 	From   *State
 	Before uint64
 	// Others are the other worlds of the run; nil if there are none.
@@ -514,8 +514,8 @@ func (w *World) resume() error {
 	d := w.config.Deployment
 	for i := range d.Schedule {
 		c := &d.Schedule[i]
-		if _, there := from.Nodes[c.Node]; c.Do == world.Crash && !there && c.At < from.At && c.At+d.Detect >= from.At &&
-			!w.nodes[c.Node].away {
+		_, there := from.Nodes[c.Node]
+		if c.Do == world.Crash && !there && !w.nodes[c.Node].away && c.At < from.At && c.At+d.Detect >= from.At {
 			w.cycle.Undetected(c)
 			w.clock.At(c.At+d.Detect, func() { w.change(func() { w.cycle.Detect(c) }) })
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/placement"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -57,7 +58,7 @@ const resultPatience = 10 * time.Second
 type venue struct {
 	process    *process
 	submission *submission.Submission
-	rules      []rule
+	rules      placement.Rules
 	placeless  time.Time // since when there is no place for each node; zero if there is
 }
 
@@ -70,7 +71,7 @@ func (v *venue) Traits() experiment.Traits {
 
 // venue returns the venue of a submission.
 func (p *process) venue(s *submission.Submission, rules []string) (experiment.Venue, error) {
-	parsed, err := parseRules(rules)
+	parsed, err := placement.Parse(rules)
 	return &venue{process: p, submission: s, rules: parsed}, err
 }
 
@@ -80,7 +81,7 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
 	// it is asked to.
 	reserved := v.process.residents.Reserved(ctx)
-	where, err := assign(s.Point.Spec.Plan, v.rules, v.process.present(), reserved)
+	where, err := v.rules.Assign(s.Point.Spec.Plan, v.process.present(), reserved)
 	if err != nil {
 		return nil, err
 	}

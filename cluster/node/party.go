@@ -60,17 +60,7 @@ func (c *conductor) heard(name string, m proto.Message) {
 		}
 		return
 	case *protos.RunPlaced:
-		c.note(name, func(q *party) {
-			switch {
-			case m.Lives != q.lives || q.err != nil:
-			case m.Unusable:
-				q.err = fmt.Errorf("its checkpoint %w: %s", checkpoint.ErrUnusable, m.Error)
-			case m.Error != "":
-				q.err = errors.New(m.Error)
-			default:
-				q.placed = true
-			}
-		})
+		c.note(name, func(q *party) { q.place(m) })
 		return
 	}
 	c.mu.Lock()
@@ -86,7 +76,7 @@ func (c *conductor) heard(name string, m proto.Message) {
 			c.events.Add(name, m)
 		}
 	case *protos.StatePart:
-		c.stated(name, m)
+		c.gather(name, m)
 	case *protos.RunState:
 		c.note(name, func(q *party) { q.state = m })
 	case *protos.NodeChanged:
@@ -106,6 +96,19 @@ func (c *conductor) heard(name string, m proto.Message) {
 		if m.Error != "" {
 			c.end(fmt.Errorf("process %s: %s", name, m.Error))
 		}
+	}
+}
+
+// place takes in whether the process has placed its nodes.
+func (q *party) place(m *protos.RunPlaced) {
+	switch {
+	case m.Lives != q.lives || q.err != nil:
+	case m.Unusable:
+		q.err = fmt.Errorf("its checkpoint %w: %s", checkpoint.ErrUnusable, m.Error)
+	case m.Error != "":
+		q.err = errors.New(m.Error)
+	default:
+		q.placed = true
 	}
 }
 

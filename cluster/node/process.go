@@ -500,19 +500,16 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 			h.World().Passed(from.Name, m.Number)
 		}
 	case *protos.StatePart:
-		switch {
-		case mine:
-			h.resumed(m)
-		case h != nil && h.conductor != nil:
-			h.conductor.heard(from.Name, m)
+		if h != nil {
+			h.stated(from.Name, m)
 		}
 	case *protos.Samples:
 		if mine {
 			h.arrived(m, f.Tensors)
 		}
 		f.Release()
-	case *protos.AskSamples, *protos.AskState, *protos.RunPlaced, *protos.RunState, *protos.RunEvents, *protos.RunResult,
-		*protos.NodeChanged:
+	case *protos.AskSamples, *protos.AskState, *protos.RunPlaced, *protos.RunState, *protos.RunEvents,
+		*protos.RunResult, *protos.NodeChanged:
 		if h != nil && h.conductor != nil {
 			h.conductor.heard(from.Name, m)
 		} else if _, over := m.(*protos.RunResult); !over {

@@ -52,8 +52,15 @@ func (h *hosted) sendState(name string, s *live.State) error {
 	return nil
 }
 
-// resumed takes a part of the state in which the nodes here go on.
-func (h *hosted) resumed(m *protos.StatePart) {
+// stated takes a part of the state in which the nodes here go on, or of those of another process.
+func (h *hosted) stated(name string, m *protos.StatePart) {
+	if h.conductor != nil {
+		h.conductor.heard(name, m)
+		return
+	}
+	if name != h.Lead() {
+		return
+	}
 	s, err := h.parts.Add(m)
 	switch {
 	case err != nil:
@@ -95,8 +102,8 @@ func (c *conductor) begins(m *protos.PlaceRun) {
 	}
 }
 
-// stated takes a part of the state of another process's nodes.
-func (c *conductor) stated(name string, m *protos.StatePart) {
+// gather takes a part of the state of another process's nodes.
+func (c *conductor) gather(name string, m *protos.StatePart) {
 	if c.states == nil {
 		return
 	}

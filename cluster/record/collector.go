@@ -421,19 +421,12 @@ func (c *Collector) Close(last uint64) (Data, error) {
 
 // data writes out a mark.
 func (c *Collector) data(m mark, last uint64) Data {
-	d := Data{Curve: []Evaluation{}, Links: slices.Clone(m.links), Updates: []Update{}}
+	d := Data{Links: append([]Link{}, m.links...), Updates: []Update{}}
 	c.mu.Lock()
-	for _, e := range c.curve {
-		if e.Number <= last {
-			d.Curve = append(d.Curve, e)
-		}
-	}
+	d.Curve = slices.DeleteFunc(append([]Evaluation{}, c.curve...), func(e Evaluation) bool { return e.Number > last })
 	d.Models = c.verdicts(last)
 	d.Measured, d.Unmeasured = c.measurements(m.at), m.unmeasured
 	c.mu.Unlock()
-	if d.Links == nil {
-		d.Links = []Link{}
-	}
 	for _, l := range d.Links {
 		d.Messages += l.Messages
 		d.Bytes += l.Bytes
@@ -454,14 +447,10 @@ func (c *Collector) data(m mark, last uint64) Data {
 // verdicts returns the verdicts of the evaluations up to the last one, if any of these judged
 // several models; c.mu is held.
 func (c *Collector) verdicts(last uint64) []ModelVerdict {
-	n := 0
-	for n < len(c.models) && c.models[n].Number <= last {
-		n++
-	}
 	if !slices.ContainsFunc(c.curve, func(e Evaluation) bool { return e.Models > 1 && e.Number <= last }) {
 		return nil
 	}
-	return slices.Clone(c.models[:n])
+	return slices.DeleteFunc(slices.Clone(c.models), func(m ModelVerdict) bool { return m.Number > last })
 }
 
 // measurements returns those up to an instant, by time and then as they came in; c.mu is held.

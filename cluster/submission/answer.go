@@ -41,7 +41,14 @@ func (q *Queue) answerSubmit(ctx context.Context, c *request.Caller, m *protos.S
 	if err := c.May("submit plans", identity.Operator, identity.Client); err != nil {
 		return err
 	}
-	s, note, err := q.submit(ctx, c.Name, m)
+	var s *Submission
+	var note string
+	var err error
+	if m.Continues != "" {
+		s, note, err = q.goOn(ctx, c.Name, m.Continues)
+	} else {
+		s, note, err = q.submit(ctx, c.Name, m, nil)
+	}
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,8 @@ type entry struct {
 	Target float64 `json:"target,omitempty"`
 	// Error is why it has failed, or was stopped or interrupted.
 	Error string `json:"error,omitempty"`
+	// Place says where nodes live, as it was submitted.
+	Place []string `json:"place,omitempty"`
 	// Folder of the record, within the process's folder of records.
 	Folder string `json:"folder"`
 	// Holders are the processes that hold it, the one that it was submitted to first; none if that

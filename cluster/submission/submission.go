@@ -137,31 +137,70 @@ type Submission struct {
 	moved     *string // the process that carries it out instead of this one, empty if it is not known
 }
 
-// submit checks a plan and queues it. What cannot run is told at once. Until its turn comes, only
-// the plan is kept, here and by others; the note says so if none do.
-func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan) (s *Submission, note string, err error) {
+// submit checks a plan and queues it, in the place of a submission whose record it goes on with, if
+// there is one. What cannot run is told at once. Until its turn comes, only the plan is kept, here
+// and by others; the note says so if none do.
+func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan,
+	former *Submission) (s *Submission, note string, err error) {
 	var draw [4]byte
 	_, _ = rand.Read(draw[:]) // which never fails
 	file := filepath.Base(m.File)
 	s = q.newSubmission(entry{
 		ID: fmt.Sprintf("%x", draw), File: file, By: by, Submitted: time.Now(), State: request.Waiting,
+		Place: m.Place,
 	})
 	if err := s.read(m); err != nil {
 		return nil, "", err
 	}
 	s.Folder = filepath.Base(strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID) // the file may be "/"
-	if err := s.try(ctx); err != nil {
+	giveBack := func() error { return os.RemoveAll(s.folder()) }
+	if former != nil {
+		if err := os.Rename(former.folder(), s.folder()); err != nil {
+			return nil, "", err
+		}
+		giveBack = func() error { return os.Rename(s.folder(), former.folder()) }
+	}
+	if err := s.try(ctx, former != nil); err != nil {
 		s.end(nil)
+		if former != nil {
+			err = errors.Join(err, giveBack())
+		}
 		return nil, "", err
 	}
 	note = s.hold(ctx, m)
 	if err := q.enqueue(s); err != nil {
 		s.end(nil)
 		s.disown()
-		return nil, "", errors.Join(err, os.RemoveAll(s.folder()))
+		return nil, "", errors.Join(err, giveBack())
 	}
 	s.change(s.publish)
 	return s, note, nil
+}
+
+// goOn queues what is missing of a submission that has ended before its runs had, as another one.
+func (q *Queue) goOn(ctx context.Context, by, id string) (s *Submission, note string, err error) {
+	former, err := q.findEnded(id, "it can go on")
+	switch {
+	case err != nil:
+		return nil, "", err
+	case q.own(former.ID) == nil:
+		return nil, "", refusal.Again(fmt.Errorf("here is a copy of the record of submission %s; the process that has "+
+			"made it is away", former.ID))
+	case former.Done == former.Total && former.State != request.Failed:
+		return nil, "", refusal.Input(fmt.Errorf("submission %s is %s, and all of its runs are finished", former.ID,
+			former.State))
+	}
+	text, err := os.ReadFile(filepath.Join(former.folder(), "plan.yaml"))
+	if err != nil {
+		return nil, "", err
+	}
+	s, note, err = q.submit(ctx, by, &protos.SubmitPlan{File: former.File, Text: string(text), Place: former.Place},
+		former)
+	if err != nil {
+		return nil, "", err
+	}
+	s.Log("goes on with submission %s, with %d of %d runs finished", former.ID, s.Done, s.Total)
+	return s, note, q.remove(former)
 }
 
 // newSubmission returns the submission of an entry that has not ended.
@@ -199,10 +238,11 @@ func heap() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// try finds out whether the plan can run, and makes the folder of its record.
-func (s *Submission) try(ctx context.Context) error {
+// try finds out whether the plan can run, and makes the folder of its record, unless it goes on
+// with one.
+func (s *Submission) try(ctx context.Context, goOn bool) error {
 	return s.queue.trial(ctx, func() error {
-		r, err := s.prepare(ctx, false)
+		r, err := s.prepare(ctx, goOn, false)
 		if errors.Is(err, fs.ErrNotExist) { // whoever submits the plan may well have the file
 			err = fmt.Errorf("process %s: %w", s.queue.config.Process, err)
 		}
@@ -210,7 +250,8 @@ func (s *Submission) try(ctx context.Context) error {
 			return err
 		}
 		first := r.Plan()
-		s.Plan, s.Total = first.Name, r.Missing()
+		s.Plan, s.Total = first.Name, r.Total()
+		s.Done = s.Total - r.Missing()
 		s.Target, _ = experiment.Target(first)
 		return r.Close() // until the submission's turn has come
 	})
@@ -233,12 +274,12 @@ func (q *Queue) trial(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// prepare makes everything ready to run: for a new record, or, when that was done before, to go on
-// with it.
-func (s *Submission) prepare(ctx context.Context, goOn bool) (*experiment.Runner, error) {
+// prepare makes everything ready to run: for a new record, or to go on with one; tried says that it
+// was found out before that the plan can run.
+func (s *Submission) prepare(ctx context.Context, goOn, tried bool) (*experiment.Runner, error) {
 	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.progressed,
 		Out: s.folder(), Continue: goOn}
-	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: goOn}
+	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: tried}
 	return experiment.Prepare(ctx, s.source, o, at)
 }
 
@@ -371,7 +412,7 @@ func (s *Submission) run() {
 	})
 	s.Log("%s, %d runs, submitted by %s", s.File, s.Total, s.By)
 	began := time.Now()
-	r, err := s.prepare(s.stop, true)
+	r, err := s.prepare(s.stop, true, true)
 	if err == nil {
 		s.change(func() { s.Done = s.Total - r.Missing() })
 		failure := r.RunAll(s.stop)

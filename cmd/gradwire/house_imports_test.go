@@ -81,14 +81,14 @@ var table = map[string]string{
 	"cluster/door": "actors actors/session cluster/wire cluster/link github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue":            "",
-	"cluster/checkpoint":       "cluster/sim" + xxhash,
+	"cluster/checkpoint":       "cluster/live cluster/sim protos" + xxhash,
 	"cluster/checkpoint/image": xxhash,
 	"cluster/sim": "actors actors/world cluster/checkpoint/image cluster/door cluster/link cluster/queue " +
 		"cluster/wire" + mailbox + message + xxhash,
 	"cluster/sim/simtest": "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" +
 		mailbox + message,
-	"cluster/live": "actors actors/session actors/world cluster/live/rt cluster/door cluster/link cluster/queue " +
-		"cluster/wire" + mailbox + message,
+	"cluster/live": "actors actors/session actors/world cluster/live/rt cluster/checkpoint/image cluster/door " +
+		"cluster/link cluster/queue cluster/wire" + mailbox + message,
 	"cluster/live/rt":        "cluster/queue golang.org/x/sys/unix",
 	"cluster/mesh":           "actors/world cluster/live cluster/transport cluster/wire" + message,
 	"cluster/refusal":        "",
@@ -144,7 +144,7 @@ var table = map[string]string{
 		"protos" + mailbox + xxhash,
 	"cluster/archive": "",
 	"cluster/lease":   "",
-	"cluster/holders": "cluster/archive cluster/lease cluster/record cluster/request" + message + xxhash,
+	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record cluster/request" + message + xxhash,
 	"cluster/client": "cluster/archive cluster/request cluster/refusal cluster/transport cluster/identity " +
 		"cluster/wire cluster/record" + message,
 	"cluster/tables": "actors actors/ps/table cluster/catalog cluster/client" + mailbox + message,
@@ -153,8 +153,9 @@ var table = map[string]string{
 	"cluster/submission": "cluster/archive cluster/experiment cluster/holders cluster/shelf " +
 		"cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel protos",
+	"cluster/placement": "cluster/live cluster/membership cluster/plan",
 	"cluster/node": "cluster/submission cluster/holders cluster/journal cluster/experiment cluster/shelf " +
-		"cluster/resident cluster/request " +
+		"cluster/resident cluster/request cluster/checkpoint/... cluster/placement " +
 		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/wire " +
 		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
 		mailbox + message + xxhash,

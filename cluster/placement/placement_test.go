@@ -1,11 +1,11 @@
-package node
+package placement_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/membership"
+	"github.com/gradwire/gradwire/cluster/placement"
 	"github.com/gradwire/gradwire/cluster/plan"
 )
 
@@ -52,11 +52,11 @@ func TestNodesArePlacedByRuleNameRoleAndCores(t *testing.T) {
 				"reserved all cores; gradwire actors lists them"},
 		{members: all[3:4], want: "node server has role server, and all processes are kept for other roles"},
 	} {
-		rules, err := parseRules(x.rules)
+		rules, err := placement.Parse(x.rules)
 		if err != nil {
 			t.Fatal(err)
 		}
-		where, err := assign(&plan.Plan{Nodes: nodes}, rules, x.members, x.reserved)
+		where, err := rules.Assign(&plan.Plan{Nodes: nodes}, x.members, x.reserved)
 		got := strings.Join(where, " ")
 		if err != nil {
 			got = err.Error()
@@ -64,19 +64,5 @@ func TestNodesArePlacedByRuleNameRoleAndCores(t *testing.T) {
 		if got != x.want {
 			t.Errorf("with %v and reserved %v: %s, want %s", x.rules, x.reserved, got, x.want)
 		}
-	}
-}
-
-func TestFingerprintTellsCatalogsApartByWhatTheyName(t *testing.T) {
-	first, second := catalog.Default(), catalog.Default()
-	if fingerprint(first) != fingerprint(second) {
-		t.Error("two default catalogs differ")
-	}
-	type settings struct{}
-	none := catalog.Define("none-of-these", "", func() settings { return settings{} },
-		func(*catalog.Catalog, *settings) (catalog.Loader, error) { return catalog.Loader{}, nil })
-	second.Datasets.Add(none)
-	if fingerprint(first) == fingerprint(second) {
-		t.Error("a catalog with another data set is the same")
 	}
 }

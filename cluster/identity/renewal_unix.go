@@ -1,6 +1,6 @@
 //go:build unix
 
-package cli
+package identity
 
 import (
 	"context"
@@ -8,13 +8,11 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/gradwire/gradwire/cluster/identity"
 )
 
-// renewals gives the identity in a folder again with every SIGHUP, if it can be read.
-func renewals(ctx context.Context, dir string, log func(line string)) <-chan *identity.Identity {
-	hangup, renewed := make(chan os.Signal, 1), make(chan *identity.Identity)
+// Renewals gives the identity in a folder again with every SIGHUP, if it can be read.
+func Renewals(ctx context.Context, dir string, log func(line string)) <-chan *Identity {
+	hangup, renewed := make(chan os.Signal, 1), make(chan *Identity)
 	signal.Notify(hangup, syscall.SIGHUP)
 	go func() {
 		defer signal.Stop(hangup)
@@ -24,7 +22,7 @@ func renewals(ctx context.Context, dir string, log func(line string)) <-chan *id
 			case <-ctx.Done():
 				return
 			}
-			id, err := identity.Load(dir)
+			id, err := Load(dir)
 			if err != nil {
 				log(fmt.Sprintf("cannot reload the identity: %v", err))
 				continue

@@ -1,15 +1,11 @@
-package node
+// Package placement says on which process each node of a plan lives.
+package placement
 
 import (
-	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
-
-	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/membership"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -23,9 +19,12 @@ type rule struct {
 	missing string             // what is to be said where none fits, before the names of all
 }
 
-// parseRules reads rules of the form WHAT=PROCESS or WHAT=LABEL:VALUE.
-func parseRules(texts []string) ([]rule, error) {
-	var rules []rule
+// Rules say where nodes live. Of those about a node the first one holds.
+type Rules []rule
+
+// Parse reads rules of the form WHAT=PROCESS or WHAT=LABEL:VALUE.
+func Parse(texts []string) (Rules, error) {
+	var rules Rules
 	for _, text := range texts {
 		what, to, ok := strings.Cut(text, "=")
 		if !ok || what == "" || to == "" {
@@ -62,11 +61,11 @@ func (h *host) load() float64 { return float64(h.nodes+1) / float64(max(h.Meta.C
 // taken reports whether all cores of the host are reserved.
 func (h *host) taken() bool { return h.reserved > 0 && h.reserved >= h.Meta.Cores }
 
-// assign says on which process each node of a plan lives: where a rule says so, the first one that
-// is about the node; on the process that bears its name; otherwise on the least loaded for its
-// cores of those with its role, or, if there is none, of those without a role. Of equals it is the
-// first by name. No node lives where actors that belong to no run have reserved all cores.
-func assign(pl *plan.Plan, rules []rule, members []membership.Member, reserved map[string]int) ([]string, error) {
+// Assign returns the process of each node of a plan, in their order: where a rule says so; the one
+// that bears the node's name; otherwise the least loaded for its cores of those with its role, or,
+// if there is none, of those without a role. Of equals it is the first by name. No node lives where
+// actors that belong to no run have reserved all cores.
+func (rules Rules) Assign(pl *plan.Plan, members []membership.Member, reserved map[string]int) ([]string, error) {
 	hosts := make([]host, len(members))
 	for i, m := range members {
 		hosts[i] = host{Member: m, reserved: reserved[m.Name]}
@@ -139,7 +138,7 @@ func full(hosts []host) error {
 }
 
 // ruledHost returns the host that a node must be placed on; nil if any will do.
-func ruledHost(n *plan.NodeSpec, rules []rule, hosts []host) (*host, error) {
+func ruledHost(n *plan.NodeSpec, rules Rules, hosts []host) (*host, error) {
 	for _, r := range rules {
 		if !r.about(n) {
 			continue
@@ -173,33 +172,4 @@ func nameHosts(hosts []host) string {
 		names = append(names, h.Name)
 	}
 	return strings.Join(names, ", ")
-}
-
-// fingerprint distinguishes catalogs that give plans different meanings, as far as names and
-// settings show.
-func fingerprint(c *catalog.Catalog) string {
-	d := xxhash.New()
-	sum(d, c.Models)
-	sum(d, c.Layers)
-	sum(d, c.Datasets)
-	sum(d, c.Splits)
-	sum(d, c.Optimizers)
-	sum(d, c.Schedules)
-	sum(d, c.Architectures)
-	sum(d, c.Consistencies)
-	sum(d, c.Compressors)
-	sum(d, c.Delays)
-	sum(d, c.LinkRates)
-	sum(d, c.Topologies)
-	return fmt.Sprintf("%016x", d.Sum64())
-}
-
-// sum adds the kinds of one sort, in the order of their names.
-func sum[T any](d *xxhash.Digest, kinds catalog.Kinds[T]) {
-	all := slices.SortedFunc(slices.Values(kinds.All()),
-		func(a, b catalog.Kind[T]) int { return cmp.Compare(a.Name, b.Name) })
-	_, _ = d.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(all))))
-	for _, k := range all {
-		_, _ = d.WriteString(k.Name + "\x00" + k.Settings() + "\x00")
-	}
 }
