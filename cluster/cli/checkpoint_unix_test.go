@@ -163,8 +163,8 @@ func TestRunGoesOnFromTheNewestCheckpointThatIsWhole(t *testing.T) {
 	}
 }
 
-// A run in real time is killed, and the next process goes on where it was: no step is missing in the
-// record, and few are there twice.
+// A run in real time is killed, and the next process goes on where it was: no step is missing in
+// the record, and few are there twice.
 func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {steps: 400}")+"record: events\ncheckpoint: {every: 200ms}\n")
 	how := "--out"

@@ -346,9 +346,6 @@ later.`,
 	flags.StringVar(&f.out, "out", "", "folder of the copy of the record (default: a new one in results/)")
 	flags.StringVar(&f.former, "continue", "", "go on with this submission, which has ended before its runs had")
 	flags.BoolVar(&f.detach, "detach", false, "print the submission's id and return")
-	for _, other := range []string{"set", "seed", "repeats", "place"} {
-		cmd.MarkFlagsMutuallyExclusive("continue", other)
-	}
 	return cmd
 }
 
@@ -361,6 +358,11 @@ func (f *submitFlags) arguments() cobra.PositionalArgs {
 }
 
 func (f *submitFlags) run(cmd *cobra.Command, args []string, con *console) (err error) {
+	for _, other := range []string{"set", "seed", "repeats", "place"} {
+		if f.former != "" && cmd.Flags().Changed(other) {
+			return usage(cmd, fmt.Errorf("--%s with --continue, which leaves plan and places as they were", other))
+		}
+	}
 	var p *driver.Plan
 	if f.former == "" {
 		if p, err = f.load(cmd, con, args[0]); err != nil {

@@ -65,7 +65,8 @@ curve.csv, links.csv, updates.csv, where there are any models.csv, selections.cs
 measured.csv, plots as PNG and SVG, and for each run its model.
 
 Ctrl-C stops cleanly: runs that have finished are kept, and --continue makes the rest. Where the plan
-has checkpoint: {every: 5m}, it goes on within a run from its newest checkpoint.
+has checkpoint: {every: 5m}, it goes on within a run from its newest checkpoint; in real time such a
+run is degraded.
 A run that could not go on, because training diverged or an actor failed, is recorded as failed, and
 the others are made. One that lost state or had nodes that stood still is degraded. The record and the
 table say at which instant, at which node and why.

@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"errors"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -97,5 +98,47 @@ func TestAnotherProcessGoesOnWithTheRunUnderWay(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestSubmissionThatWasStoppedGoesOnAsAnotherOne(t *testing.T) {
+	t.Parallel()
+	c, operator := gathered(t, "a")
+	id := submit(t, operator, interrupted, "architecture={kind: all-reduce}", "stop={steps: 60}")
+	if _, err := operator.Continue(t.Context(), id, nil); err == nil ||
+		!strings.Contains(err.Error(), "it can go on when") {
+		t.Errorf("a submission that has not ended: %v", err)
+	}
+	c.saves(2)
+	if err := operator.Stop(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	reach(t, operator, id, driver.Stopped)
+	note := ""
+	next, err := operator.Continue(t.Context(), id[:6], func(text string) { note = text })
+	if err != nil || next == id || !strings.Contains(note, next+" does not survive process a") {
+		t.Fatalf("submission %s, %v, told %q", next, err, note)
+	}
+	s, summary, _ := c.ended(operator, next)
+	if s.State != driver.Degraded || len(summary.Runs) != 1 || summary.Runs[0].Incidents[0].At == 0 {
+		t.Errorf("%+v, %+v", s, summary.Runs)
+	}
+	var wrong *driver.InputError
+	if _, err := operator.Continue(t.Context(), next, nil); !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), "all of its runs are finished") {
+		t.Errorf("a submission that is finished: %v", err)
+	}
+	if _, err := operator.Status(t.Context(), id); err == nil {
+		t.Errorf("submission %s is still there, whose record another one has", id)
+	}
+}
+
+func TestStateOfNodesWhoseSamplesAreSentIsNotSaved(t *testing.T) {
+	t.Parallel()
+	_, operator := gathered(t, "a")
+	set := []string{"architecture={kind: all-reduce}", "data.delivery=sent"}
+	_, err := operator.Submit(t.Context(), load(t, interrupted, set...), driver.SubmitOptions{})
+	if err == nil || !strings.Contains(err.Error(), "the state of a run cannot be saved whose samples are sent") {
+		t.Error(err)
 	}
 }

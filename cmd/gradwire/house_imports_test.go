@@ -144,7 +144,8 @@ var table = map[string]string{
 		"protos" + mailbox + xxhash,
 	"cluster/archive": "",
 	"cluster/lease":   "",
-	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record cluster/request" + message + xxhash,
+	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record " +
+		"cluster/request" + message + xxhash,
 	"cluster/client": "cluster/archive cluster/request cluster/refusal cluster/transport cluster/identity " +
 		"cluster/wire cluster/record" + message,
 	"cluster/tables": "actors actors/ps/table cluster/catalog cluster/client" + mailbox + message,
