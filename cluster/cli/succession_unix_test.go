@@ -39,11 +39,17 @@ type succession struct {
 	heard     *heard
 }
 
-// beginSeveral submits the plan to process a.
+// beginSeveral submits the plan of short runs to process a.
 func beginSeveral(t *testing.T, runs int, names ...string) *succession {
 	t.Helper()
+	return begin(t, shortRuns, runs, names...)
+}
+
+// begin submits a plan to process a.
+func begin(t *testing.T, plan string, runs int, names ...string) *succession {
+	t.Helper()
 	s := &succession{site: settle(t, names...), runs: runs}
-	s.write("plan.yaml", shortRuns)
+	s.write("plan.yaml", plan)
 	s.following = s.program(s.flags("submit", "plan.yaml", "--join", s.addresses()["a"], "--out", "fetched",
 		"--repeats", fmt.Sprint(runs))...)
 	s.heard = listen(t, s.following)
@@ -138,7 +144,7 @@ func (s *succession) whole() {
 		_, kept, _ = strings.Cut(made, ", with ")
 		kept, _, _ = strings.Cut(kept, " of ")
 	}
-	if n := strings.Count(made, " done: seed "); fmt.Sprint(s.runs-n) != kept {
+	if n := strings.Count(made, " done: seed ") + strings.Count(made, " degraded: seed "); fmt.Sprint(s.runs-n) != kept {
 		s.t.Errorf("%q of %d runs were there, and %d were made\n%s", kept, s.runs, n, log)
 	}
 	if list := s.must("submissions"); strings.Count(list, s.id) != 1 {
@@ -277,6 +283,54 @@ func TestSubmissionWhoseProcessIsKilledFiveTimesEndsWithOneRecord(t *testing.T) 
 		records, err := filepath.Glob(s.path("records-*/plan-*"))
 		return err == nil && len(records) == 1
 	})
+}
+
+// longRun is a plan of a run in which each process has what nobody else has.
+const longRun = `name: long
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 8, 5]}
+train: {batch: 32, optimizer: {kind: momentum, rate: 0.1}}
+architecture: {kind: parameter-server, consistency: bsp, servers: {shard: 1 kB}}
+nodes:
+  - {name: server, count: 2, role: server}
+  - {name: worker, count: 4, role: worker, compute: {step: 10ms}}
+network: {default: {delay: 5ms}}
+evaluate: {every: 1s}
+stop: {steps: 5000}
+checkpoint: {every: 500ms}
+`
+
+// TestRunGoesOnThoughItsConductorIsKilledFiveTimes kills the conductor at random instants of one
+// run, which goes on each time from a checkpoint later than the one before.
+func TestRunGoesOnThoughItsConductorIsKilledFiveTimes(t *testing.T) {
+	lengthy(t)
+	s := begin(t, longRun, 1, "a", "b", "c", "d")
+	at, kills := "a", 5
+	for range kills {
+		time.Sleep(1500*time.Millisecond + time.Duration(rand.Int64N(int64(2*time.Second)))) //nolint:gosec // any instant
+		to, took := s.survive(at)
+		t.Logf("%s is killed, and %s goes on after %v", at, to, took.Round(time.Millisecond))
+		s.start(at)
+		at = to
+	}
+	s.whole()
+	var before time.Duration
+	went := 0
+	for line := range strings.Lines(s.must("logs", s.id)) {
+		_, text, goesOn := strings.Cut(line, " goes on from its checkpoint at ")
+		if !goesOn {
+			continue
+		}
+		from, err := time.ParseDuration(strings.TrimSpace(text))
+		if err != nil || from <= before {
+			t.Errorf("it goes on from %v after %v, %v", from, before, err)
+		}
+		before, went = from, went+1
+	}
+	if went != kills {
+		t.Errorf("it went on %d times, want %d", went, kills)
+	}
+	t.Logf("the last time from %v", before)
 }
 
 func TestNodesThatArePlacedOnAProcessThatDiesWaitForIt(t *testing.T) {

@@ -165,7 +165,9 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 		c.Checkpoints.With = append(c.Checkpoints.With, s.tally)
 	}
 	w, err := s.saves.Live(c, s.live)
-	s.before = s.kept.links
+	if err == nil && s.from != nil {
+		s.goOn(s.from)
+	}
 	return w, err
 }
 
@@ -197,23 +199,27 @@ func (s *Stage) OnSaved(do func()) {
 // From is the state in which a run in real time goes on whose world was made; nil if it begins.
 func (s *Stage) From() *live.State { return s.from }
 
-// Interrupted says that a run in real time goes on from a checkpoint, if it does: it is not as it
-// would have been without interruption.
-func (s *Stage) Interrupted() []record.Incident {
-	if s.from == nil {
-		return nil
-	}
-	return []record.Incident{{At: s.from.At.Seconds(), Node: actors.Coordinator, Harm: record.ToTimes,
-		What: "the run was interrupted, and went on from its state here: what was on its way arrived at once, and a " +
-			"node's step may count twice"}}
+// Interrupted says where a run in real time has gone on from a checkpoint, if it has, and what the
+// venue had noticed until then: it is not as it would have been without interruption.
+func (s *Stage) Interrupted() []record.Incident { return s.past }
+
+// goOn takes over what a run in real time that goes on knows of its beginning.
+func (s *Stage) goOn(from *live.State) {
+	s.before = s.kept.links
+	s.past = append(s.kept.incidents, record.Incident{At: from.At.Seconds(), Node: actors.Coordinator,
+		Harm: record.ToTimes, What: "the run was interrupted, and went on from its state here: what was on its way " +
+			"arrived at once, and a node's step may count twice"})
 }
 
 // kept is what a run in real time that goes on knows of its beginning besides its actors' state.
-type kept struct{ links []record.Link }
+type kept struct {
+	links     []record.Link
+	incidents []record.Incident
+}
 
 // held calls a function while nothing of the run is recorded.
 func (s *Stage) held(do func()) (err error) {
-	s.kept.links = s.links()
+	s.kept = kept{s.links(), slices.Concat(s.past, s.Noticed())}
 	hold := func() { err = s.Collector.Held(do) }
 	if s.tally != nil {
 		s.tally.Held(hold)

@@ -285,6 +285,8 @@ type Stage struct {
 	// Elsewhere returns the counters of edges that begin in other processes, in any order. A venue
 	// that has some sets it.
 	Elsewhere func() []record.Link
+	// Noticed returns what the venue has noticed until now. One that notices something sets it.
+	Noticed func() []record.Incident
 	// Collector records the run. The code that runs it sets it before.
 	Collector *record.Collector
 
@@ -296,13 +298,14 @@ type Stage struct {
 	tally   *faults.Tally       // nil where nothing disturbs the run
 	from    *live.State         // where it goes on in real time; nil for its beginning
 	kept    kept
-	before  []record.Link // what was sent before a run in real time went on
+	before  []record.Link     // what was sent before a run in real time went on
+	past    []record.Incident // and what happened to it
 }
 
 // Stage makes the deployment of a point.
 func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
 	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
-		Elsewhere: func() []record.Link { return nil }}
+		Elsewhere: func() []record.Link { return nil }, Noticed: func() []record.Incident { return nil }}
 	scheduled := p.Scheduled(task.Seed)
 	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed, faults.Cuts(scheduled))
 	s.Deployment = &world.Deployment{

@@ -161,7 +161,7 @@ func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
 	}
 	r, err := w.Run(ctx)
 	return Outcome{
-		Incidents: s.Interrupted(), Degraded: s.from != nil,
+		Incidents: s.past, Degraded: s.past != nil,
 		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters,
 		Stalled:  r.Stalled,
 		Lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())},

@@ -63,6 +63,13 @@ func (h *History) addLocked(at time.Duration, node, what string, harm record.Har
 	h.log("at %s, %s %s", Seconds(at), node, what)
 }
 
+// Incidents are those until now.
+func (h *History) Incidents() []record.Incident {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.incidents)
+}
+
 // Seconds writes an instant, or a time, as incidents do.
 func Seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 

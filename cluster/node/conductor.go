@@ -149,7 +149,7 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	c.needs(s.Point.Spec.Roles, s.Names)
 	c.history = journal.NewHistory(s.Deployment, s.Point.Spec.Roles, c.log)
 	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, c.names)
-	s.Deployment.Observer, s.Elsewhere = c.events, c.events.Elsewhere
+	s.Deployment.Observer, s.Elsewhere, s.Noticed = c.events, c.events.Elsewhere, c.history.Incidents
 	if !v.process.register(c.hosted) {
 		return experiment.Outcome{}, experiment.ErrStopping
 	}
