@@ -105,7 +105,7 @@ func (h *shard) fresh(ctx actor.Context, node int, head *protos.Push, m *protos.
 		if head.Number < w.came {
 			return false
 		}
-		gradient, ok := h.gradient(node, m)
+		gradient, ok := h.gradient(head, m)
 		if !ok {
 			return false
 		}

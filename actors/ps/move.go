@@ -127,6 +127,9 @@ func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *prot
 	if w.Present {
 		to.pid = h.env.View().Members[node].PID
 	}
+	if to.up == nil {
+		to.up = h.compressor.receiver()
+	}
 	if next == nil {
 		if w.Gradient && w.Present && w.Came > 0 && h.round != nil { // a former life does not push again
 			h.round.miss(node)
@@ -147,9 +150,6 @@ func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *prot
 			return errUnfit
 		}
 		h.round.take(node, t.Retain())
-	}
-	if to.up == nil {
-		to.up = h.compressor.receiver()
 	}
 	if t := take[1]; t != nil && to.up != nil && h.arch.Compress.Feedback == compress.EF21 {
 		copy(to.up.Memory(), t.Data)

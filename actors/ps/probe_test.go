@@ -22,29 +22,35 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
 // probe is a model whose gradients count. Value j belongs to worker j mod workers, whose samples
 // have that label: its gradient there is −1, and 0 elsewhere. With plain SGD of rate 1 from zero
-// each value is how many gradients of its worker have been applied to it, exactly.
+// each value is how many gradients of its worker have been applied to it, exactly. It fails if a
+// worker is told of one that is taken back later.
 type probe struct {
 	nn.Model
 	workers int
+	fail    func(error)
 }
 
 func (p probe) Init(params []float32, _ *rand.Rand) { clear(params) }
 
 func (p probe) NewWorkspace(most int) nn.Workspace {
-	return probeSpace{p.Model.NewWorkspace(most), p.workers}
+	return &probeSpace{Workspace: p.Model.NewWorkspace(most), probe: p}
 }
 
 type probeSpace struct {
 	nn.Workspace
-	workers int
+	probe
+	seen []float32
 }
 
-func (p probeSpace) Gradient(_, grad []float32, b nn.Batch) float64 {
+func (p *probeSpace) Gradient(params, grad []float32, b nn.Batch) float64 {
+	p.fail(grows(p.seen, params))
+	p.seen = append(p.seen[:0], params...)
 	label := b.Y[0]
 	if b.Rows != nil {
 		label = b.Y[b.Rows[0]]
@@ -54,6 +60,16 @@ func (p probeSpace) Gradient(_, grad []float32, b nn.Batch) float64 {
 		grad[j] = -1
 	}
 	return 0
+}
+
+// grows returns an error if a count is below the one before.
+func grows(before, counts []float32) error {
+	for j, v := range before {
+		if !(counts[j] >= v) {
+			return fmt.Errorf("value %d was %v and is %v", j, v, counts[j])
+		}
+	}
+	return nil
 }
 
 // trial is a random run of probes.
@@ -117,6 +133,10 @@ func newTrial(seed uint64) *trial {
 		t.schedule = append(t.schedule, world.NodeChange{At: at, Node: node, Do: do},
 			world.NodeChange{At: back, Node: node, Do: world.Join})
 	}
+	if whole := (compress.Chain{compress.TopK{Share: 1}}); t.arch.Consistency.Ahead() == 0 { // which lose nothing
+		t.arch.Compress = []compress.Both{{}, {Down: whole}, {Up: whole, Feedback: compress.EF21},
+			{Up: whole, Down: whole, Feedback: compress.EF21}}[r.IntN(4)]
+	}
 	return t
 }
 
@@ -137,7 +157,12 @@ func (t *trial) task(tb testing.TB, seed uint64) (task *train.Task, names []stri
 		tb.Fatal(err)
 	}
 	set := &datasets.Set{Name: "probes", Inputs: 5}
-	task = &train.Task{Model: probe{model, t.workers}, Batch: 2, Method: optim.SGD{Rate: optim.Constant(1)},
+	told := func(err error) {
+		if err != nil {
+			tb.Errorf("a worker was told of gradients that were taken back: %v", err)
+		}
+	}
+	task = &train.Task{Model: probe{model, t.workers, told}, Batch: 2, Method: optim.SGD{Rate: optim.Constant(1)},
 		Seed: seed, Train: set, Test: set}
 	for i := range t.servers {
 		names = append(names, fmt.Sprint("server", i+1))

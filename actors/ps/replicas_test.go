@@ -8,6 +8,7 @@ import (
 	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
@@ -27,6 +28,8 @@ func TestServersThatCrashLoseNothingThatTheirReplicasHave(t *testing.T) {
 		"one step": {Consistency: consistency.SSP{}, Scale: ps.Sum},
 		"epochs":   {Consistency: consistency.BSP{}, Scale: ps.Mean, EpochShare: 0.75},
 		"every":    {Consistency: consistency.BSP{}, Scale: ps.Mean, Every: 3},
+		"ef21": {Consistency: consistency.BSP{}, Scale: ps.Mean,
+			Compress: compress.Both{Up: compress.Chain{compress.TopK{Share: 0.3}}, Feedback: compress.EF21}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
