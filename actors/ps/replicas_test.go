@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/world"
@@ -20,7 +21,7 @@ func replicated(a ps.Architecture, replicas int) ps.Architecture {
 }
 
 // With rounds, the model is made of each gradient once, whatever becomes of servers: one that is
-// lost or counts twice changes its bits.
+// lost or counts twice changes its bits. The record has each once, too.
 func TestServersThatCrashLoseNothingThatTheirReplicasHave(t *testing.T) {
 	momentum := optim.Momentum{Rate: optim.Constant(0.05), Momentum: 0.9}
 	for name, a := range map[string]ps.Architecture{
@@ -33,16 +34,22 @@ func TestServersThatCrashLoseNothingThatTheirReplicasHave(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			still := &site{arch: sharded(a), method: momentum, servers: 1, workers: 3, delay: ms, steps: 120}
+			once := &events{kind: actors.UpdateApplied}
+			still := &site{arch: sharded(a), method: momentum, servers: 1, workers: 3, delay: ms, steps: 120,
+				observer: once}
 			want, apart := still.must(t).model(), 700*time.Microsecond
 			if testing.Short() {
 				apart = 9 * ms
 			}
 			for at := 5 * ms; at < 60*ms; at += apart {
+				log := &events{kind: actors.UpdateApplied}
 				s := &site{arch: replicated(a, 1), method: momentum, servers: 3, workers: 3, delay: ms, steps: 120,
-					schedule: []world.NodeChange{{At: at, Node: 1, Do: world.Crash},
+					observer: log, schedule: []world.NodeChange{{At: at, Node: 1, Do: world.Crash},
 						{At: at + 40*ms, Node: 1, Do: world.Join}, {At: at + 80*ms, Node: 0, Do: world.Crash}}}
 				sameBits(t, fmt.Sprint("model with a crash at ", at), s.must(t).model(), want)
+				if n := len(log.list); n != len(once.list) {
+					t.Errorf("%d updates are recorded with a crash at %v, %d without", n, at, len(once.list))
+				}
 			}
 		})
 	}
