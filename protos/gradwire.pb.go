@@ -579,7 +579,9 @@ type Replicate struct {
 	Whole bool `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`
 	// The receiver has a copy with this sequence of an earlier view, and takes it over into this one: the number of that
 	// view, and no tensors. 0 otherwise.
-	Base          uint64 `protobuf:"varint,5,opt,name=base,proto3" json:"base,omitempty"`
+	Base uint64 `protobuf:"varint,5,opt,name=base,proto3" json:"base,omitempty"`
+	// Of a change: the positions of the nodes that the shard's workers are. Of others it knows what it did before.
+	Nodes         []uint32 `protobuf:"varint,6,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -647,6 +649,13 @@ func (x *Replicate) GetBase() uint64 {
 		return x.Base
 	}
 	return 0
+}
+
+func (x *Replicate) GetNodes() []uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
 }
 
 // Replicated tells the owner of a shard that its last replica has a change, and all before.
@@ -2749,13 +2758,14 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04Copy\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x1a\n" +
-	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\x8c\x01\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\xa2\x01\n" +
 	"\tReplicate\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12%\n" +
 	"\x05shard\x18\x03 \x01(\v2\x0f.gradwire.ShardR\x05shard\x12\x14\n" +
 	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x12\n" +
-	"\x04base\x18\x05 \x01(\x04R\x04base\"R\n" +
+	"\x04base\x18\x05 \x01(\x04R\x04base\x12\x14\n" +
+	"\x05nodes\x18\x06 \x03(\rR\x05nodes\"R\n" +
 	"\n" +
 	"Replicated\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +

@@ -16,6 +16,7 @@ type log struct {
 	changed  bool             // the shard has, since
 	updates  []*protos.Tensor // gradients since, as they were applied
 	held     []held           // oldest first
+	told     []known          // of workers, by node, with the last change
 }
 
 // held is a message that waits for the replicas.

@@ -75,7 +75,7 @@ func (s *server) newShard(index int) *shard {
 		h.round = newRound(nodes)
 	}
 	if s.replicas != nil {
-		h.log = &log{}
+		h.log = &log{told: make([]known, nodes)}
 	}
 	if s.arch.EpochShare > 0 && index == 0 {
 		h.epoch = newEpoch(s.task, s.arch.EpochShare)
