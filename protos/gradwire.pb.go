@@ -46,8 +46,11 @@ type Push struct {
 	Rests bool `protobuf:"varint,8,opt,name=rests,proto3" json:"rests,omitempty"`
 	// Where shards have replicas: how many times the worker has pushed to the shard in this life, this one included, and
 	// the number of its view. 0 elsewhere.
-	Number        uint64 `protobuf:"varint,9,opt,name=number,proto3" json:"number,omitempty"`
-	View          uint64 `protobuf:"varint,10,opt,name=view,proto3" json:"view,omitempty"`
+	Number uint64 `protobuf:"varint,9,opt,name=number,proto3" json:"number,omitempty"`
+	View   uint64 `protobuf:"varint,10,opt,name=view,proto3" json:"view,omitempty"`
+	// Where shards have replicas and gradients are compressed by EF21: the tensor is the gradient itself, and what the
+	// shard has of the worker from now on.
+	Whole         bool `protobuf:"varint,11,opt,name=whole,proto3" json:"whole,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -150,6 +153,13 @@ func (x *Push) GetView() uint64 {
 		return x.View
 	}
 	return 0
+}
+
+func (x *Push) GetWhole() bool {
+	if x != nil {
+		return x.Whole
+	}
+	return false
 }
 
 // Pull asks for the parameters of a shard, for a worker that goes on after a rest.
@@ -259,8 +269,10 @@ type Parameters struct {
 	Epoch uint64 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// The shard that the values are of, from 0.
 	Shard uint32 `protobuf:"varint,5,opt,name=shard,proto3" json:"shard,omitempty"`
-	// Where shards have replicas: how many of the worker's pushes of this life the shard has. 0 elsewhere.
+	// Where shards have replicas: how many of the worker's pushes of this life the shard has, and the number of the view
+	// that the sender has taken the shard over in. What of it comes first is no code. 0 elsewhere.
 	Pushes        uint64 `protobuf:"varint,6,opt,name=pushes,proto3" json:"pushes,omitempty"`
+	View          uint64 `protobuf:"varint,7,opt,name=view,proto3" json:"view,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -333,6 +345,13 @@ func (x *Parameters) GetShard() uint32 {
 func (x *Parameters) GetPushes() uint64 {
 	if x != nil {
 		return x.Pushes
+	}
+	return 0
+}
+
+func (x *Parameters) GetView() uint64 {
+	if x != nil {
+		return x.View
 	}
 	return 0
 }
@@ -560,7 +579,9 @@ type Replicate struct {
 	Whole bool `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`
 	// The receiver has a copy with this sequence of an earlier view, and takes it over into this one: the number of that
 	// view, and no tensors. 0 otherwise.
-	Base          uint64 `protobuf:"varint,5,opt,name=base,proto3" json:"base,omitempty"`
+	Base uint64 `protobuf:"varint,5,opt,name=base,proto3" json:"base,omitempty"`
+	// Of a change: the positions of the nodes that the shard's workers are. Of others it knows what it did before.
+	Nodes         []uint32 `protobuf:"varint,6,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -628,6 +649,13 @@ func (x *Replicate) GetBase() uint64 {
 		return x.Base
 	}
 	return 0
+}
+
+func (x *Replicate) GetNodes() []uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
 }
 
 // Replicated tells the owner of a shard that its last replica has a change, and all before.
@@ -2661,7 +2689,7 @@ var File_protos_gradwire_proto protoreflect.FileDescriptor
 
 const file_protos_gradwire_proto_rawDesc = "" +
 	"\n" +
-	"\x15protos/gradwire.proto\x12\bgradwire\"\xe4\x01\n" +
+	"\x15protos/gradwire.proto\x12\bgradwire\"\xfa\x01\n" +
 	"\x04Push\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x18\n" +
@@ -2673,14 +2701,15 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x05rests\x18\b \x01(\bR\x05rests\x12\x16\n" +
 	"\x06number\x18\t \x01(\x04R\x06number\x12\x12\n" +
 	"\x04view\x18\n" +
-	" \x01(\x04R\x04view\"\x86\x01\n" +
+	" \x01(\x04R\x04view\x12\x14\n" +
+	"\x05whole\x18\v \x01(\bR\x05whole\"\x86\x01\n" +
 	"\x04Pull\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x14\n" +
 	"\x05shard\x18\x03 \x01(\rR\x05shard\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06pushes\x18\x05 \x01(\x04R\x06pushes\x12\x12\n" +
-	"\x04view\x18\x06 \x01(\x04R\x04view\"\x94\x01\n" +
+	"\x04view\x18\x06 \x01(\x04R\x04view\"\xa8\x01\n" +
 	"\n" +
 	"Parameters\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x12\n" +
@@ -2688,7 +2717,8 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x05clock\x18\x03 \x01(\x04R\x05clock\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05shard\x18\x05 \x01(\rR\x05shard\x12\x16\n" +
-	"\x06pushes\x18\x06 \x01(\x04R\x06pushes\"\x9a\x05\n" +
+	"\x06pushes\x18\x06 \x01(\x04R\x06pushes\x12\x12\n" +
+	"\x04view\x18\a \x01(\x04R\x04view\"\x9a\x05\n" +
 	"\x05Shard\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
@@ -2728,13 +2758,14 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04Copy\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x1a\n" +
-	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\x8c\x01\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\xa2\x01\n" +
 	"\tReplicate\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12%\n" +
 	"\x05shard\x18\x03 \x01(\v2\x0f.gradwire.ShardR\x05shard\x12\x14\n" +
 	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x12\n" +
-	"\x04base\x18\x05 \x01(\x04R\x04base\"R\n" +
+	"\x04base\x18\x05 \x01(\x04R\x04base\x12\x14\n" +
+	"\x05nodes\x18\x06 \x03(\rR\x05nodes\"R\n" +
 	"\n" +
 	"Replicated\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +

@@ -25,11 +25,17 @@ type WorkerState struct {
 // State returns a copy of the clocks' state.
 func (c *Clocks) State() State {
 	s := State{Slowest: c.slowest, Workers: make([]WorkerState, len(c.workers))}
-	for i, w := range c.workers {
-		s.Workers[i] = WorkerState{There: w.there, Rounds: w.rounds, Finished: w.finished, Last: w.last,
-			Previous: w.previous, Pushes: w.pushes, Granted: w.granted}
+	for i := range c.workers {
+		s.Workers[i] = c.Worker(i)
 	}
 	return s
+}
+
+// Worker returns the state of one worker.
+func (c *Clocks) Worker(worker int) WorkerState {
+	w := &c.workers[worker]
+	return WorkerState{There: w.there, Rounds: w.rounds, Finished: w.finished, Last: w.last, Previous: w.previous,
+		Pushes: w.pushes, Granted: w.granted}
 }
 
 // Restore puts back what State returned, on clocks of the same model and number of nodes. It

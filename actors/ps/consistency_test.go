@@ -389,7 +389,7 @@ func churn(t *testing.T, seed uint64, a ps.Architecture) {
 	var result coordinator.Result
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return coordinator.New(coordinator.Run{
-			Policy:  coordinator.Policy{Every: coordinator.Interval{Time: 90 * ms}, Time: 3 * time.Second},
+			Policy:  coordinator.Policy{Every: coordinator.Interval{Time: 90 * ms}, Time: 1700 * ms},
 			Samples: task.Train.Len(), Holders: holders, Joint: true, Result: &result,
 			Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 		}, env, control)
@@ -416,7 +416,7 @@ func allStep(t *testing.T, d *world.Deployment, log *trace, servers int) {
 		}
 	}
 	for i := servers; i < len(d.Nodes); i++ {
-		if d.Present(i, time.Second) && last[i] < 1500*ms {
+		if d.Present(i, time.Second) && last[i] < 1300*ms {
 			t.Fatalf("seed %d: %s makes no step after %v; %v", d.Seed, d.Nodes[i].Name, last[i], d.Schedule)
 		}
 	}

@@ -21,7 +21,7 @@ type gather struct {
 
 // snapshot answers the coordinator with the whole model, once the shards of other servers are here.
 func (s *server) snapshot(ctx actor.Context, request *protos.TakeSnapshot) {
-	if h := s.shards.At(0); s.shards.Len() == 1 && h != nil {
+	if h := s.shards.At(0); s.shards.Len() == 1 && h != nil && s.replicas == nil {
 		train.AnswerSnapshot(ctx, s.env, request, h.params, h.version)
 		return
 	}
@@ -29,11 +29,21 @@ func (s *server) snapshot(ctx actor.Context, request *protos.TakeSnapshot) {
 	g := &gather{request: &protos.TakeSnapshot{Evaluation: request.Evaluation},
 		params: s.env.Tensors().Get(s.layout.params), there: make([]bool, n), missing: n}
 	s.gathers = append(s.gathers, g)
-	for k, h := range s.shards.Here() {
-		s.put(g, k, h.params.Data, h.version)
+	for k := range s.shards.Here() {
+		s.include(ctx, g, k)
 	}
 	s.ask(ctx, g)
 	s.finish(ctx)
+}
+
+// include takes a shard that is here into a snapshot. One with replicas comes back as those of other
+// servers do, when all replicas have it.
+func (s *server) include(ctx actor.Context, g *gather, k int) {
+	if h := s.shards.At(k); h.log == nil {
+		s.put(g, k, h.params.Data, h.version)
+		return
+	}
+	s.show(ctx, &protos.PullShards{Node: int32(s.env.Node()), Evaluation: g.request.Evaluation}, k)
 }
 
 // ask asks the other servers for their shards.
@@ -65,11 +75,12 @@ func (s *server) asked(ctx actor.Context, head *protos.PullShards) {
 	s.forget()
 }
 
-// show sends a server that asks a shard.
+// show sends a server that asks a shard, once its replicas have it.
 func (s *server) show(ctx actor.Context, to *protos.PullShards, k int) {
 	h := s.shards.At(k)
 	head := &protos.ShardCopy{Evaluation: to.Evaluation, Shard: uint32(k), Version: h.version}
-	ctx.Send(s.env.View().Members[to.Node].PID, protos.NewMessage(head, h.params.Retain()))
+	h.send(ctx, s.env.View().Members[to.Node].PID, protos.NewMessage(head, h.params.Retain()))
+	h.commit(ctx)
 }
 
 // forget drops the questions that are answered: of servers that knew no later view than this one,
@@ -91,7 +102,7 @@ func (s *server) found(ctx actor.Context, k int) {
 	}
 	s.forget()
 	for _, g := range s.gathers {
-		s.put(g, k, s.shards.At(k).params.Data, s.shards.At(k).version)
+		s.include(ctx, g, k)
 	}
 	s.finish(ctx)
 }

@@ -16,6 +16,7 @@ type log struct {
 	changed  bool             // the shard has, since
 	updates  []*protos.Tensor // gradients since, as they were applied
 	held     []held           // oldest first
+	told     []known          // of workers, by node, with the last change
 }
 
 // held is a message that waits for the replicas.
@@ -105,7 +106,7 @@ func (h *shard) fresh(ctx actor.Context, node int, head *protos.Push, m *protos.
 		if head.Number < w.came {
 			return false
 		}
-		gradient, ok := h.gradient(node, m)
+		gradient, ok := h.gradient(head, m)
 		if !ok {
 			return false
 		}

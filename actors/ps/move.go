@@ -13,7 +13,7 @@ import (
 // Pack gives the shard up for a message that has all of it.
 func (h *shard) Pack() *protos.Message {
 	of := h.optimizer.State()
-	head := h.head()
+	head, _ := h.head(nil)
 	head.Steps, head.Updates, head.Slots = uint64(of.Step), uint64(of.Updates), uint32(len(of.Slots))
 	tensors := []*protos.Tensor{h.params}
 	for _, slot := range of.Slots {
@@ -37,25 +37,42 @@ func (h *shard) Pack() *protos.Message {
 }
 
 // head is what the shard knows beside its parameters, what its optimizer remembers, and what it has
-// of workers.
-func (h *shard) head() *protos.Shard {
-	clocks := h.clocks.State()
-	head := &protos.Shard{Shard: uint32(h.index), Version: h.version, Slowest: clocks.Slowest,
+// of workers. With what has been told before it has the nodes alone of which something else is
+// known now, which it notes there.
+func (h *shard) head(told []known) (head *protos.Shard, nodes []uint32) {
+	head = &protos.Shard{Shard: uint32(h.index), Version: h.version, Slowest: h.clocks.Slowest(),
 		View: h.env.View().Number, Dropped: uint64(h.dropped)}
-	abouts := make([]protos.Shard_Worker, len(h.workers))
 	for node := range h.workers {
-		w, c, about := &h.workers[node], &clocks.Workers[node], &abouts[node]
-		about.Life, about.There, about.Rounds, about.Finished = w.life, c.There, c.Rounds, c.Finished
-		about.Last, about.Previous = int64(c.Last), int64(c.Previous)
-		about.Pushes, about.Granted, about.Rests = uint64(c.Pushes), c.Granted, w.rests
-		about.Present, about.Epoch, about.Came, about.Goes = w.pid != nil, w.epoch, w.came, w.goes
-		about.Gradient = h.round != nil && h.round.has(node)
-		head.Workers = append(head.Workers, about)
+		w := &h.workers[node]
+		now := known{told: true, clock: h.clocks.Worker(node), life: w.life, epoch: w.epoch, came: w.came,
+			goes: w.goes, rests: w.rests, present: w.pid != nil, gradient: h.round != nil && h.round.has(node)}
+		if told != nil {
+			if told[node] == now {
+				continue
+			}
+			told[node] = now
+		}
+		head.Workers, nodes = append(head.Workers, now.message()), append(nodes, uint32(node))
 	}
 	if h.epoch != nil {
 		head.Epoch, head.Seen = h.epoch.number, uint64(h.epoch.seen)
 	}
-	return head
+	return head, nodes
+}
+
+// known is what a head tells of a worker.
+type known struct {
+	told                     bool
+	clock                    consistency.WorkerState
+	life, epoch, came, goes  uint64
+	rests, present, gradient bool
+}
+
+func (k *known) message() *protos.Shard_Worker {
+	c := &k.clock
+	return &protos.Shard_Worker{Life: k.life, There: c.There, Rounds: c.Rounds, Finished: c.Finished,
+		Last: int64(c.Last), Previous: int64(c.Previous), Pushes: uint64(c.Pushes), Granted: c.Granted,
+		Rests: k.rests, Present: k.present, Epoch: k.epoch, Came: k.came, Goes: k.goes, Gradient: k.gradient}
 }
 
 var errUnfit = errors.New("what another server has sent does not fit")
@@ -88,7 +105,7 @@ func (h *shard) unpack(head *protos.Shard, m *protos.Message) error {
 	if err := h.optimizer.Restore(state); err != nil {
 		return err
 	}
-	if err := h.unpackHead(head, next); err != nil {
+	if err := h.unpackHead(head, head.Workers, next); err != nil {
 		return err
 	}
 	if len(tensors) > 0 {
@@ -99,10 +116,10 @@ func (h *shard) unpack(head *protos.Shard, m *protos.Message) error {
 
 // unpackHead takes in what the shard knows, and what it has of workers, tensor by tensor. Without
 // those, it waits until workers have pushed the gradients of the round under way again.
-func (h *shard) unpackHead(head *protos.Shard, next func() *protos.Tensor) error {
+func (h *shard) unpackHead(head *protos.Shard, workers []*protos.Shard_Worker, next func() *protos.Tensor) error {
 	h.version, h.dropped = head.Version, int(head.Dropped)
 	clocks := consistency.State{Slowest: head.Slowest}
-	for node, w := range head.Workers {
+	for node, w := range workers {
 		clocks.Workers = append(clocks.Workers, consistency.WorkerState{There: w.There, Rounds: w.Rounds,
 			Finished: w.Finished, Last: time.Duration(w.Last), Previous: time.Duration(w.Previous),
 			Pushes: int(w.Pushes), Granted: w.Granted})
@@ -127,6 +144,9 @@ func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *prot
 	if w.Present {
 		to.pid = h.env.View().Members[node].PID
 	}
+	if to.up == nil {
+		to.up = h.compressor.receiver()
+	}
 	if next == nil {
 		if w.Gradient && w.Present && w.Came > 0 && h.round != nil { // a former life does not push again
 			h.round.miss(node)
@@ -147,9 +167,6 @@ func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *prot
 			return errUnfit
 		}
 		h.round.take(node, t.Retain())
-	}
-	if to.up == nil {
-		to.up = h.compressor.receiver()
 	}
 	if t := take[1]; t != nil && to.up != nil && h.arch.Compress.Feedback == compress.EF21 {
 		copy(to.up.Memory(), t.Data)

@@ -12,6 +12,8 @@ type part struct {
 	latest           latest
 	version          uint64 // of the parameters in use
 	life             uint64 // see Push; 0 before the shard has greeted
+	view             uint64 // in which its server has taken the shard over; 0 without replicas
+	fresh            bool   // its server may not have what codes of EF21 build on
 	clock            uint64 // pushes, counted from the clock of the greeting
 	heard            uint64 // the highest clock that an answer had
 	pushes           uint64 // of this life of the worker
@@ -28,7 +30,7 @@ type part struct {
 type push struct {
 	step, version, epoch uint64
 	samples              uint32
-	rests                bool
+	rests, whole         bool
 	number               uint64 // of pushes of this life
 	values               *protos.Tensor
 }
@@ -56,30 +58,33 @@ func (p *part) late(ahead uint64) bool {
 // with: an answer to this node's former life, or one that ends the run.
 func (p *part) take(head *protos.Parameters, m *protos.Message) bool {
 	env, greets := p.compressor.env, head.Life > p.life
-	size := p.answers
-	if greets {
+	size, whole := p.answers, greets || head.View > p.view
+	if whole {
 		size = p.high - p.low
 	}
 	switch {
+	case head.Life < p.life || head.View < p.view:
+		return false
 	case !actors.IsVector(m.Tensors, size):
 		actors.Fail(env, "parameters of shard %d that are not one vector of %d", p.index, size)
 		return false
-	case head.Life < p.life:
-		return false
 	case greets:
 		p.life, p.clock, p.heard, p.pushes = head.Life, head.Clock, head.Clock, 0
-		p.meet(m.Tensors[0].Data)
+		p.meet()
 	default:
 		p.heard = max(p.heard, head.Clock)
 		p.clock = max(p.clock, head.Clock)
 	}
+	p.view = head.View
 	p.answered(head.Pushes, greets)
 	p.epoch = max(p.epoch, head.Epoch)
-	if p.latest.params != nil && !greets && head.Version < p.latest.version {
+	if p.latest.params != nil && !whole && head.Version < p.latest.version {
 		return true
 	}
 	params := m.Tensors[0].Retain()
-	if p.down != nil && !greets {
+	if p.down != nil && whole {
+		copy(p.down.Memory(), params.Data)
+	} else if p.down != nil {
 		var ok bool
 		if params, ok = p.compressor.decode(p.down, params); !ok {
 			return false
@@ -103,16 +108,14 @@ func (p *part) answered(pushes uint64, other bool) {
 	p.sent = p.sent[:rest]
 }
 
-// meet begins anew what is compressed between this worker and a shard that greets it with
-// parameters.
-func (p *part) meet(params []float32) {
+// meet begins anew what is compressed between this worker and a shard that greets it.
+func (p *part) meet() {
 	c := &p.compressor
 	if c.both.Up != nil {
 		p.up = c.both.Up.NewEncoder(c.params, c.tensors, c.both.Feedback, c.env.Rand("compress"))
 	}
 	if c.both.Down != nil {
 		p.down = c.both.Down.NewDecoder(c.params, c.tensors, compress.EF21)
-		copy(p.down.Memory(), params)
 	}
 }
 
@@ -132,8 +135,27 @@ func (p *part) code(values *protos.Tensor) *protos.Tensor {
 	if p.up == nil {
 		return values
 	}
-	return p.compressor.encode(p.up, values)
+	code := p.compressor.encode(p.up, values)
+	if !p.fresh {
+		return code
+	}
+	code.Release()
+	return p.compressor.env.Tensors().Copy(p.up.Memory())
 }
+
+// keep keeps a push of values to be sent again; of EF21 what its code leads to, as another server
+// has nothing that a code can build on.
+func (p *part) keep(sent push, values *protos.Tensor) {
+	if sent.whole = p.builds(); sent.whole && !p.fresh {
+		sent.values = p.compressor.env.Tensors().Copy(p.up.Memory())
+	} else {
+		sent.values = values.Retain()
+	}
+	p.sent, p.fresh = append(p.sent, sent), false
+}
+
+// builds reports whether codes of gradients build on what the server has.
+func (p *part) builds() bool { return p.up != nil && p.compressor.both.Feedback == compress.EF21 }
 
 // release gives the parameters back.
 func (l *latest) release() {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,29 +24,35 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
 // probe is a model whose gradients count. Value j belongs to worker j mod workers, whose samples
 // have that label: its gradient there is −1, and 0 elsewhere. With plain SGD of rate 1 from zero
-// each value is how many gradients of its worker have been applied to it, exactly.
+// each value is how many gradients of its worker have been applied to it, exactly. It fails if a
+// worker is told of one that is taken back later.
 type probe struct {
 	nn.Model
 	workers int
+	fail    func(error)
 }
 
 func (p probe) Init(params []float32, _ *rand.Rand) { clear(params) }
 
 func (p probe) NewWorkspace(most int) nn.Workspace {
-	return probeSpace{p.Model.NewWorkspace(most), p.workers}
+	return &probeSpace{Workspace: p.Model.NewWorkspace(most), probe: p}
 }
 
 type probeSpace struct {
 	nn.Workspace
-	workers int
+	probe
+	seen []float32
 }
 
-func (p probeSpace) Gradient(_, grad []float32, b nn.Batch) float64 {
+func (p *probeSpace) Gradient(params, grad []float32, b nn.Batch) float64 {
+	p.fail(grows(p.seen, params))
+	p.seen = append(p.seen[:0], params...)
 	label := b.Y[0]
 	if b.Rows != nil {
 		label = b.Y[b.Rows[0]]
@@ -54,6 +62,16 @@ func (p probeSpace) Gradient(_, grad []float32, b nn.Batch) float64 {
 		grad[j] = -1
 	}
 	return 0
+}
+
+// grows returns an error if a count is below the one before.
+func grows(before, counts []float32) error {
+	for j, v := range before {
+		if !(counts[j] >= v) {
+			return fmt.Errorf("value %d was %v and is %v", j, v, counts[j])
+		}
+	}
+	return nil
 }
 
 // trial is a random run of probes.
@@ -92,6 +110,9 @@ func newTrial(seed uint64) *trial {
 		t.config.Outages = []link.Outage{{From: from, To: from + time.Duration(10+r.IntN(60))*ms}}
 		t.config.Loss.Drop = true
 	}
+	if !t.config.Loss.Drop {
+		t.end = 3000 * ms
+	}
 	t.lives = make([]uint64, t.workers)
 	for i := range t.lives {
 		t.lives[i] = 1
@@ -110,23 +131,52 @@ func newTrial(seed uint64) *trial {
 			continue
 		default:
 			quiet = back + 1500*ms
-			if t.config.Loss.Probability == 0 {
+			if !t.config.Loss.Drop {
 				quiet = back + 150*ms
 			}
 		}
 		t.schedule = append(t.schedule, world.NodeChange{At: at, Node: node, Do: do},
 			world.NodeChange{At: back, Node: node, Do: world.Join})
 	}
+	if whole := (compress.Chain{compress.Float16{}}); t.arch.Consistency.Ahead() == 0 { // integers to 2048 lose nothing
+		t.arch.Compress = []compress.Both{{}, {Down: whole}, {Up: whole, Feedback: compress.EF21},
+			{Up: whole, Down: whole, Feedback: compress.EF21}}[r.IntN(4)]
+	}
 	return t
 }
 
-// counter counts the steps of each node.
-type counter []int
+// counter counts the steps of each node, and those before an instant. It sees what evaluations show.
+type counter struct {
+	until        time.Duration
+	steps, early []int
+	mu           sync.Mutex
+	open         int       // evaluations
+	sealed, last []float32 // shown by those that were over when the oldest open one began; by any
+}
 
-func (c counter) Observe(_ time.Duration, node int, event actors.Event) {
-	if event.Kind == actors.StepDone {
-		c[node]++
+func (c *counter) Observe(at time.Duration, node int, event actors.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch event.Kind {
+	case actors.StepDone:
+		if c.steps[node]++; at < c.until {
+			c.early[node]++
+		}
+	case actors.SnapshotTaken:
+		if c.open++; c.open == 1 {
+			c.sealed = slices.Clone(c.last)
+		}
+	case actors.Summarized:
+		c.open--
 	}
+}
+
+// show returns an error if an evaluation shows less than one that was over before it began.
+func (c *counter) show(params []float32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = slices.Clone(params)
+	return grows(c.sealed, params)
 }
 
 // task is that of the trial's probes, and names are its nodes.
@@ -137,7 +187,12 @@ func (t *trial) task(tb testing.TB, seed uint64) (task *train.Task, names []stri
 		tb.Fatal(err)
 	}
 	set := &datasets.Set{Name: "probes", Inputs: 5}
-	task = &train.Task{Model: probe{model, t.workers}, Batch: 2, Method: optim.SGD{Rate: optim.Constant(1)},
+	told := func(err error) {
+		if err != nil {
+			tb.Errorf("a worker was told of a gradient that was taken back: %v", err)
+		}
+	}
+	task = &train.Task{Model: probe{model, t.workers, told}, Batch: 2, Method: optim.SGD{Rate: optim.Constant(1)},
 		Seed: seed, Train: set, Test: set}
 	for i := range t.servers {
 		names = append(names, fmt.Sprint("server", i+1))
@@ -159,17 +214,23 @@ func (t *trial) task(tb testing.TB, seed uint64) (task *train.Task, names []stri
 	return task, names
 }
 
-// run returns what the probes have counted, and how many steps each worker has made.
-func (t *trial) run(tb testing.TB, seed uint64) (params []float32, steps []int, digest uint64, err error) {
+// run returns what the probes have counted, and the steps that each worker has made.
+func (t *trial) run(tb testing.TB, seed uint64) (params []float32, count *counter, digest uint64, err error) {
 	tb.Helper()
 	task, names := t.task(tb, seed)
 	var result coordinator.Result
-	count := make(counter, len(names)+1)
+	count = &counter{until: t.end, steps: make([]int, len(names)+1), early: make([]int, len(names)+1)}
 	d := &world.Deployment{Seed: seed, Observer: count, Schedule: t.schedule, Detect: 15 * ms, Reliable: true,
-		Strict: seed%2 == 0}
-	run := coordinator.Run{Policy: coordinator.Policy{Every: coordinator.Interval{Time: t.end}, Time: t.end},
-		Joint: true, Survives: true, Samples: task.Train.Len(), Result: &result,
-		Evaluate: func([]float32) train.Verdict { return train.Verdict{} }}
+		Strict: seed%8 == 0}
+	run := coordinator.Run{
+		Policy: coordinator.Policy{Every: coordinator.Interval{Time: 25 * ms}, Time: t.end, Lag: 1},
+		Joint:  true, Survives: true, Samples: task.Train.Len(), Result: &result,
+		Evaluate: func(params []float32) train.Verdict {
+			if err := count.show(params); err != nil {
+				tb.Errorf("an evaluation showed a gradient that was taken back: %v", err)
+			}
+			return train.Verdict{}
+		}}
 	for i, name := range names {
 		role := ps.RoleWorker
 		if i < t.servers {
@@ -196,17 +257,17 @@ func (t *trial) run(tb testing.TB, seed uint64) (params []float32, steps []int, 
 		return nil, nil, 0, fmt.Errorf("%d models, incidents %v, waits %v", len(result.Models), result.Incidents,
 			of.Waits)
 	}
-	return result.Models[0].Params, count[t.servers:], of.Digest, nil
+	return result.Models[0].Params, count, of.Digest, nil
 }
 
 // check returns an error if a push that was answered is lost, or one is applied twice.
-func (t *trial) check(params []float32, steps []int) error {
+func (t *trial) check(params []float32, count *counter) error {
 	ahead := t.arch.Consistency.Ahead()
 	for j, v := range params {
 		w := j % t.workers
-		made, applied := uint64(steps[w]), uint64(v)
-		if t.arch.Backup == 0 && applied+t.lives[w]*(1+ahead) < made {
-			return fmt.Errorf("value %d: worker %d made %d steps in %d lives, and %d were applied", j, w, made,
+		made, early, applied := uint64(count.steps[t.servers+w]), uint64(count.early[t.servers+w]), uint64(v)
+		if t.arch.Backup == 0 && applied+t.lives[w]*(1+ahead) < early {
+			return fmt.Errorf("value %d: worker %d made %d steps in %d lives, and %d were applied", j, w, early,
 				t.lives[w], applied)
 		}
 		if applied > made {
@@ -234,8 +295,8 @@ func TestNoAnsweredPushIsLostAndNoneIsAppliedTwice(t *testing.T) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			c := newTrial(seed)
-			params, steps, digest, err := c.run(t, seed)
-			if err = errors.Join(err, c.check(params, steps)); err != nil {
+			params, count, digest, err := c.run(t, seed)
+			if err = errors.Join(err, c.check(params, count)); err != nil {
 				t.Fatalf("%v\n%+v\n%d servers, %d workers\n%v\nlinks %+v", err, c.arch, c.servers, c.workers,
 					c.schedule, c.config)
 			}

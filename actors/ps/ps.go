@@ -116,10 +116,6 @@ func (a Architecture) Validate() error {
 		return field.Errorf(a, "Compress", "of gradients alone, with another feedback than ef21, where messages may "+
 			"overtake each other, as with consistency: bounded-delay")
 	}
-	if c := &a.Compress; a.replicated() && (c.Down != nil || c.Up != nil && c.Feedback == compress.EF21) {
-		return field.Errorf(a, "Compress", "of gradients alone, with another feedback than ef21, where shards have "+
-			"replicas")
-	}
 	return nil
 }
 

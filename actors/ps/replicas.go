@@ -35,12 +35,15 @@ type replicas struct {
 	settled []bool             // by shard that this server owns: all of the chain have
 	early   []*protos.Message  // of views that this server has not heard of
 	over    bool               // this server has left
+	changes *protos.Messages[*protos.Replicate]
+	acks    *protos.Messages[*protos.Replicated]
 }
 
 // replica is a copy of a shard.
 type replica struct {
-	version                 // of the copy
-	head      *protos.Shard // nil for a shard as the run begins
+	version                          // of the copy
+	head      *protos.Shard          // of the last change; nil for a shard as the run begins
+	workers   []*protos.Shard_Worker // by node, of this change or of one before
 	params    *protos.Tensor
 	optimizer optim.Optimizer
 }
@@ -57,7 +60,9 @@ func (v version) before(w version) bool {
 
 func newReplicas(s *server) *replicas {
 	n := s.shards.Len()
-	return &replicas{server: s, copies: make([]*replica, n), linked: make([]bool, n), settled: make([]bool, n)}
+	return &replicas{server: s, copies: make([]*replica, n), linked: make([]bool, n), settled: make([]bool, n),
+		changes: protos.NewMessages(func() *protos.Replicate { return &protos.Replicate{} }),
+		acks:    protos.NewMessages(func() *protos.Replicated { return &protos.Replicated{} })}
 }
 
 // begin makes the copies with which a run begins.
@@ -72,7 +77,7 @@ func (r *replicas) begin(initial []float32) {
 		}
 		low, high := r.layout.bounds(k)
 		r.copies[k] = &replica{version: version{view: r.view}, params: r.env.Tensors().Copy(initial[low:high]),
-			optimizer: r.task.Method.New(high - low)}
+			workers: make([]*protos.Shard_Worker, len(view.Members)), optimizer: r.task.Method.New(high - low)}
 	}
 }
 
@@ -93,7 +98,7 @@ func (r *replicas) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Replicate:
 		r.replicate(ctx, head, m)
 	case *protos.Replicated:
-		r.replicated(ctx, head)
+		r.replicated(ctx, int(head.Shard), head.Sequence)
 	case *protos.Settled:
 		if k := int(head.Shard); k < len(r.copies) && !slices.Contains(r.chains[k], r.env.Node()) {
 			r.forget(k)
@@ -277,22 +282,23 @@ func (r *replicas) link(ctx actor.Context, k int, c *replica, was version) {
 
 // last tells the owner of a shard that this server, the last of the chain, has a change.
 func (r *replicas) last(ctx actor.Context, k int, sequence uint64) {
-	head := &protos.Replicated{Shard: uint32(k), View: r.view, Sequence: sequence}
-	if owner := r.chains[k][0]; owner != r.env.Node() {
-		ctx.Send(r.member(owner), protos.NewMessage(head))
+	owner := r.chains[k][0]
+	if owner == r.env.Node() {
+		r.replicated(ctx, k, sequence)
 		return
 	}
-	r.replicated(ctx, head)
+	m, head := r.acks.Get()
+	head.Shard, head.View, head.Sequence = uint32(k), r.view, sequence
+	ctx.Send(r.member(owner), m)
 }
 
 // replicated lets the owner answer those who have waited for a change. After the first one the
 // other servers' copies are of no use.
-func (r *replicas) replicated(ctx actor.Context, head *protos.Replicated) {
-	k := int(head.Shard)
+func (r *replicas) replicated(ctx actor.Context, k int, sequence uint64) {
 	if k >= r.shards.Len() || !r.shards.Has(k) {
 		return
 	}
-	r.shards.At(k).log.ack(ctx, head.Sequence)
+	r.shards.At(k).log.ack(ctx, sequence)
 	if r.settled[k] {
 		return
 	}
@@ -314,8 +320,10 @@ func (r *replicas) append(ctx actor.Context, h *shard, gradients []*protos.Tenso
 		r.last(ctx, h.index, h.log.sequence)
 		return
 	}
-	ctx.Send(next, protos.NewMessage(&protos.Replicate{View: r.view, Sequence: h.log.sequence, Shard: h.head()},
-		slices.Clone(gradients)...))
+	m, head := r.changes.Get(gradients...)
+	head.View, head.Sequence = r.view, h.log.sequence
+	head.Shard, head.Nodes = h.head(h.log.told)
+	ctx.Send(next, m)
 }
 
 // replicate takes in a change of a shard, or all of it, and passes it on.
@@ -383,8 +391,23 @@ func (r *replicas) update(k int, head *protos.Replicate, m *protos.Message) (was
 		r.env.Charge(c.optimizer.Work(len(t.Data)))
 		c.params = train.Update(r.env.Tensors(), c.optimizer, c.params, t.Data)
 	}
-	c.head, c.sequence = head.Shard, head.Sequence
-	return c.version, nil
+	c.sequence = head.Sequence
+	return c.version, c.learn(head.Shard, head.Nodes)
+}
+
+// learn takes in what a shard knows now, of some nodes.
+func (c *replica) learn(shard *protos.Shard, nodes []uint32) error {
+	if len(shard.Workers) != len(nodes) {
+		return errUnfit
+	}
+	for i, node := range nodes {
+		if int(node) >= len(c.workers) {
+			return errUnfit
+		}
+		c.workers[node] = shard.Workers[i]
+	}
+	c.head = shard
+	return nil
 }
 
 // forget gives up the copy of a shard.
@@ -408,8 +431,9 @@ func (r *replicas) depart() {
 // had not confirmed are given up, and so are the gradients of a round under way: workers send
 // those pushes again.
 func (h *shard) freeze() *replica {
-	c := &replica{version: version{h.replicas.view, h.log.sequence}, head: h.head(), params: h.params,
-		optimizer: h.optimizer}
+	head, _ := h.head(nil)
+	c := &replica{version: version{h.replicas.view, h.log.sequence}, head: head, workers: head.Workers,
+		params: h.params, optimizer: h.optimizer}
 	h.log.drop()
 	if h.round != nil {
 		h.round.drop()
@@ -425,10 +449,10 @@ func (r *replicas) thaw(k int, c *replica) (*shard, error) {
 	if c.head == nil {
 		return h, nil
 	}
-	if len(c.head.Workers) != len(h.workers) {
+	if len(c.workers) != len(h.workers) || slices.Contains(c.workers, nil) {
 		return nil, errUnfit
 	}
-	return h, h.unpackHead(c.head, nil)
+	return h, h.unpackHead(c.head, c.workers, nil)
 }
 
 // message has all of a copy, which had another version before a view.
@@ -437,6 +461,7 @@ func (c *replica) message(env actors.Env, view uint64, k int, was version) *prot
 	shard := &protos.Shard{}
 	if c.head != nil {
 		shard = proto.CloneOf(c.head)
+		shard.Workers = slices.Clone(c.workers)
 	}
 	shard.Shard, shard.Steps, shard.Updates, shard.Slots = uint32(k), uint64(of.Step), uint64(of.Updates),
 		uint32(len(of.Slots))
@@ -460,8 +485,8 @@ func (r *replicas) copyOf(head *protos.Replicate, m *protos.Message) (*replica, 
 	for _, t := range m.Tensors[1:] {
 		state.Slots = append(state.Slots, t.Data)
 	}
-	if len(of.Workers) > 0 {
-		c.head = of
+	if c.workers = make([]*protos.Shard_Worker, len(r.env.View().Members)); len(of.Workers) > 0 {
+		c.head, c.workers = of, slices.Clone(of.Workers)
 	}
 	c.params = m.Tensors[0].Retain()
 	return c, c.optimizer.Restore(state)

@@ -75,7 +75,7 @@ func (s *server) newShard(index int) *shard {
 		h.round = newRound(nodes)
 	}
 	if s.replicas != nil {
-		h.log = &log{}
+		h.log = &log{told: make([]known, nodes)}
 	}
 	if s.arch.EpochShare > 0 && index == 0 {
 		h.epoch = newEpoch(s.task, s.arch.EpochShare)
@@ -140,7 +140,6 @@ func (h *shard) greet(ctx actor.Context, node int) {
 	}
 	w.life = h.env.View().Number
 	h.answer(ctx, node)
-	w.down = h.compressor.sender(h.params.Data)
 	if w.up = h.gradients; w.up == nil {
 		w.up = h.compressor.receiver()
 	}
@@ -151,17 +150,17 @@ func (h *shard) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	node := int(head.Node)
 	members := h.env.View().Members
 	if !h.env.View().Has(head.Node) || members[node].Role != RoleWorker ||
-		!actors.IsVector(m.Tensors, h.pushed) ||
+		!actors.IsVector(m.Tensors, h.size(head)) ||
 		head.Version > h.version && head.Life == h.workers[node].life {
 		const format = "a push of node %d at version %d does not fit a run of %d nodes, %d values and version %d"
-		actors.Fail(h.env, format, head.Node, head.Version, len(members), h.pushed, h.version)
+		actors.Fail(h.env, format, head.Node, head.Version, len(members), h.size(head), h.version)
 		return
 	}
 	if head.Life != h.workers[node].life || h.log != nil && !h.fresh(ctx, node, head, m) {
 		return
 	}
 	h.touch()
-	gradient, ok := h.gradient(node, m)
+	gradient, ok := h.gradient(head, m)
 	if !ok {
 		return
 	}
@@ -190,10 +189,21 @@ func (h *shard) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	h.advance(ctx)
 }
 
+// size is how many values a push has.
+func (h *shard) size(head *protos.Push) int {
+	if head.Whole {
+		return h.compressor.params
+	}
+	return h.pushed
+}
+
 // gradient takes the gradient that a worker has pushed out of its message. It reports false if the
 // code does not fit, which ends the run.
-func (h *shard) gradient(node int, m *protos.Message) (*protos.Tensor, bool) {
-	if up := h.workers[node].up; up != nil {
+func (h *shard) gradient(head *protos.Push, m *protos.Message) (*protos.Tensor, bool) {
+	up := h.workers[head.Node].up
+	if up != nil && head.Whole {
+		copy(up.Memory(), m.Tensors[0].Data)
+	} else if up != nil {
 		return h.compressor.decode(up, m.Take(0))
 	}
 	return m.Take(0), true
@@ -352,14 +362,16 @@ func (h *shard) update(gradient *protos.Tensor, factor float32) {
 func (h *shard) answer(ctx actor.Context, node int) {
 	w := &h.workers[node]
 	params := h.params.Retain()
-	if w.down != nil {
+	if w.down == nil { // nothing of this server has come there
+		w.down = h.compressor.sender(params.Data)
+	} else {
 		params = h.compressor.encode(w.down, params)
 	}
 	m, head := h.parameters.Get(params)
 	head.Version, head.Life, head.Clock, head.Epoch = h.version, w.life, h.clocks.Finished(node), w.epoch
 	head.Shard = uint32(h.index)
 	if h.log != nil {
-		head.Pushes = w.came
+		head.Pushes, head.View = w.came, h.replicas.view
 	}
 	if h.epoch != nil {
 		head.Epoch = h.epoch.number

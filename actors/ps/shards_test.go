@@ -36,6 +36,7 @@ type site struct {
 	steps    int // of all workers
 	seed     uint64
 	layers   []int
+	idle     bool // steps compute nothing
 	observer world.Observer
 }
 
@@ -68,7 +69,10 @@ func (s *site) run(tb testing.TB) (*outcome, error) {
 	if s.method != nil {
 		task.Method = s.method
 	}
-	d := &world.Deployment{Seed: s.seed + 1, Strict: true, Observer: s.observer, Schedule: s.schedule,
+	if s.idle {
+		task.Model = idle{task.Model}
+	}
+	d := &world.Deployment{Seed: s.seed + 1, Strict: !s.idle, Observer: s.observer, Schedule: s.schedule,
 		Detect: 3 * time.Millisecond}
 	out := &outcome{edges: map[string]int64{}}
 	run := coordinator.Run{
@@ -201,10 +205,10 @@ func TestRoundsOfSeveralServersTakeWhatTheBusiestLinkDoes(t *testing.T) {
 	for _, servers := range []int{1, 2, 4} {
 		a := ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean, Servers: &ps.Servers{}}
 		a.Servers.SetDefaults()
-		a.Servers.Shard = 1 << 20 / 100
+		a.Servers.Shard = 1 << 20 / 250
 		const rounds = 10
 		s := site{arch: a, servers: servers, workers: 4, delay: ms / 10, rate: 1.25e6, steps: 4 * rounds,
-			layers: []int{93, 2525, 5}}
+			layers: []int{93, 1010, 5}}
 		out := s.must(t)
 		load := map[string]int64{}
 		for ends, bytes := range out.edges {

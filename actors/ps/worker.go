@@ -165,6 +165,7 @@ func (w *worker) view(ctx actor.Context) {
 func (w *worker) again(ctx actor.Context) {
 	for _, k := range w.order {
 		p := w.parts[k]
+		p.fresh = p.builds()
 		for i := range p.sent {
 			w.send(ctx, p, &p.sent[i], p.sent[i].values.Retain())
 		}
@@ -330,10 +331,9 @@ func (w *worker) push(ctx actor.Context, gradient *protos.Tensor, step uint64, s
 			w.behind++
 		}
 		sent := push{step: step, samples: uint32(samples), version: p.version, epoch: w.epoch,
-			rests: w.epochs && w.left <= 0, number: p.pushes}
+			rests: w.epochs && w.left <= 0, whole: p.fresh, number: p.pushes}
 		if w.safe {
-			sent.values = values.Retain()
-			p.sent = append(p.sent, sent)
+			p.keep(sent, values)
 		}
 		w.send(ctx, p, &sent, values)
 	}
@@ -347,7 +347,7 @@ func (w *worker) send(ctx actor.Context, p *part, sent *push, values *protos.Ten
 	m, head := w.pushes.Get(values)
 	head.Node, head.Step, head.Samples = int32(w.env.Node()), sent.step, sent.samples
 	head.Version, head.Life, head.Epoch = sent.version, p.life, sent.epoch
-	head.Shard, head.Rests = uint32(p.index), sent.rests
+	head.Shard, head.Rests, head.Whole = uint32(p.index), sent.rests, sent.whole
 	if w.safe {
 		head.Number, head.View = sent.number, w.env.View().Number
 	}
