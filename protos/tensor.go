@@ -3,8 +3,10 @@ package protos
 import (
 	"cmp"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"weak"
 )
 
 // Tensor is a reference-counted vector of float32 values.
@@ -88,11 +90,20 @@ type TensorPool struct {
 	// A pool that would keep more forgets what it keeps, all lengths alike, since those that are
 	// still in use soon come back.
 	Bound int
+	// Audited has the pool know its tensors, for Forgotten.
+	Audited bool `image:"-"`
 
 	mu    sync.Mutex
 	free  map[int][]*Tensor `image:"-"`
 	kept  int               `image:"-"` // bytes in free
 	views []*Tensor         `image:"-"` // without values
+	made  []made            `image:"-"` // all that were made, if audited
+}
+
+// made is a tensor that a pool has made.
+type made struct {
+	tensor weak.Pointer[Tensor]
+	length int
 }
 
 // DefaultBound is the bound of a TensorPool in bytes.
@@ -113,7 +124,27 @@ func (p *TensorPool) Get(n int) *Tensor {
 	p.mu.Unlock()
 	t := NewTensor(make([]float32, n))
 	t.pool = p
+	if p.Audited {
+		p.mu.Lock()
+		p.made = append(p.made, made{weak.Make(t), n})
+		p.mu.Unlock()
+	}
 	return t
+}
+
+// Forgotten returns the lengths of those tensors of an audited pool that nobody holds, and that
+// were never given back: a release is missing. It collects garbage. A pool that was full has
+// forgotten some itself.
+func (p *TensorPool) Forgotten() (lengths []int) {
+	runtime.GC()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.made {
+		if m.tensor.Value() == nil {
+			lengths = append(lengths, m.length)
+		}
+	}
+	return lengths
 }
 
 // Copy returns a tensor from the pool that holds a copy of data.

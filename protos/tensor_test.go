@@ -2,6 +2,8 @@ package protos_test
 
 import (
 	"math"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -254,4 +256,23 @@ func TestPoolKeepsNoMoreThanItsBound(t *testing.T) {
 	if p.Get(len(last.Data)) != last {
 		t.Error("what was released last is not kept")
 	}
+}
+
+func TestAuditedPoolKnowsWhatNobodyGaveBack(t *testing.T) {
+	p := &protos.TensorPool{Audited: true}
+	held, back := p.Get(3), p.Get(4)
+	view := p.Get(6).View(0, 2) // which alone holds the whole
+	back.Release()
+	for range 2 {
+		p.Get(5)
+	}
+	p.Get(8).View(2, 3)
+	if got := p.Forgotten(); !slices.Equal(got, []int{5, 5, 8}) {
+		t.Errorf("forgotten are tensors of %v values", got)
+	}
+	if p.Get(4) != back {
+		t.Error("a tensor that was given back is not handed out again")
+	}
+	runtime.KeepAlive(held)
+	runtime.KeepAlive(view)
 }

@@ -20,12 +20,15 @@ func drillCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drill [PLAN]",
 		Short: "Run a plan with its faults and without, and say what each cost",
-		Long: `Run a plan with its faults and without them, in virtual time, and say what each fault cost: when it
-was noticed, when the nodes that it struck served again, when the accuracy was back at that of before,
-and the samples, updates and bytes by which the run differs from the undisturbed one, until the next
-fault. Faults are those of the plan's faults:, drawn by its seed, and of its schedule:. The run with
-faults is made twice, once in two parts, the second of which goes on where the first was saved, and
-once with steps that only count. Check the invariants that 'gradwire list invariants' lists.
+		Long: `Run a plan with its faults and without them, in virtual time, and say what each fault cost. In seconds
+from its beginning: when the coordinator noticed it, when all nodes that it struck served again (made a
+step, or took part in an update), and when the accuracy had regained that of before. Until the next
+fault, against the undisturbed run: samples fewer that were processed, updates fewer that models took
+in, repeats more that were sent (messages that nobody had acknowledged, by sessions, and pushes that
+nobody had answered, by workers whose servers had changed), and MB more that were put on links. Faults
+are those of the plan's faults:, drawn by its seed, and of its schedule:. The run with faults is made
+twice, once in two parts, the second of which goes on where the first was saved, and once with steps
+that only count. Check the invariants that 'gradwire list invariants' lists.
 
 A plan with a sweep is drilled at one point: choose it with --set. The folder has drill.json and a
 plot. Ctrl-C stops cleanly, and leaves nothing behind.

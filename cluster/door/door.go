@@ -29,6 +29,7 @@ type Door struct {
 	strict  bool
 	tensors *protos.TensorPool
 
+	passed   uint64    // messages
 	sessions *Sessions // nil where messages come as their links have them
 
 	// Encodes says that parcels carry packets, as between processes, and not messages.
@@ -85,6 +86,8 @@ type Parcel struct {
 	Kept bool
 	// Ticket, unless it is 0, is that of a message whose Arrival is not known yet.
 	Ticket int32
+	// Number tells the message apart from all others that have passed the door, its copies not.
+	Number uint64
 
 	evidence *evidence
 	copied   *copied // nil where no session has to do with it
@@ -103,8 +106,9 @@ func (d *Door) Pass(
 ) (Parcel, error) {
 	p := Parcel{
 		Edge: d.network.Edge(source, destination), Message: message, Target: target, Kind: kind,
-		Sent: now, Arrival: now,
+		Sent: now, Arrival: now, Number: d.passed,
 	}
+	d.passed++
 	frame, err := d.frame(&p, source)
 	if err == nil {
 		p.Size, err = wire.Measure(&frame)
@@ -123,7 +127,7 @@ func (d *Door) Pass(
 			return p, d.unsendable(source, destination, target, err)
 		}
 		d.sessions.take(now, p)
-		return Parcel{Kept: true}, nil
+		return Parcel{Kept: true, Number: p.Number}, nil
 	}
 	switch p.Kind {
 	case wire.System:

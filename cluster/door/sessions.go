@@ -29,6 +29,9 @@ type Courier interface {
 // needs of it: the others carry only their size. It is different where the receiver lives in
 // another process: see [Sessions.Reach].
 type Sessions struct {
+	// Again, if not nil, is told when a message is sent again.
+	Again func(now time.Duration) `image:"-"`
+
 	network *link.Network
 	courier Courier
 	flows   map[way]*Flow // those of which this process has the sender
@@ -73,6 +76,7 @@ func (f *Flow) To() int32 { return f.to }
 type letter struct {
 	Parcel
 	copies int  // under way
+	sent   bool // once, at least
 	taken  bool // the receiver has it, or nobody will
 }
 
@@ -177,6 +181,10 @@ func (f *Flow) pump(now time.Duration) {
 		e := f.sessions.network.Edge(f.from, f.to)
 		f.loses = f.loses || e.Loses()
 		f.ask(now, e, l)
+		if l.sent && f.sessions.Again != nil {
+			f.sessions.Again(now)
+		}
+		l.sent = true
 		c := &copied{sessions: f.sessions, flow: f, letter: l}
 		c.header = session.Header{Number: n, Asks: f.loses}
 		p := &Parcel{Edge: e, Target: l.Target, Kind: l.Kind, Size: l.Size + session.HeaderSize, copied: c}
@@ -287,6 +295,7 @@ func (s *Sessions) Arrive(now time.Duration, p *Parcel) (handOver bool) {
 		return true
 	case c.flow.over:
 		p.Edge.Discard(p.Size)
+		c.letter.discard() // which the sender has not kept where the edge loses none
 	default:
 		p.Edge.Deliver(p.Size, now-p.Sent)
 		c.flow.receive(now, p)

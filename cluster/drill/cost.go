@@ -31,6 +31,8 @@ type Cost struct {
 	Updates int64 `json:"updates_fewer"`
 	// Bytes are those that this run sent more, between the evaluations around.
 	Bytes int64 `json:"bytes_more"`
+	// Repeats are messages that sessions, and pushes that workers, sent again in this run more.
+	Repeats int64 `json:"repeats_more"`
 }
 
 // costs are what faults cost.
@@ -49,6 +51,7 @@ func costs(w *Watch, p *experiment.Point, all []goodput.Fault) []Cost {
 		c.Regained = regained(w.Run.Data.Curve, f.At)
 		c.Samples = calm.samples(f.At, next) - run.samples(f.At, next)
 		c.Updates = calm.updates(f.At, next) - run.updates(f.At, next)
+		c.Repeats = run.repeated(f.At, next) - calm.repeated(f.At, next)
 		c.Bytes = int64(bytes(w.Run.Data.Curve, f.At, next) - bytes(w.Calm.Data.Curve, f.At, next))
 	}
 	return costs
@@ -143,8 +146,9 @@ func regained(curve []record.Evaluation, at float64) *float64 {
 
 // counters are what a run has come to, by the instants of its steps and of its updates.
 type counters struct {
-	steps []mark
-	taken []float64
+	steps   []mark
+	taken   []float64
+	repeats []time.Duration
 }
 
 // mark is the samples up to an instant.
@@ -162,6 +166,7 @@ func progressOf(t *experiment.Trial) (c counters) {
 			c.taken = append(c.taken, e.At.Seconds())
 		}
 	}
+	c.repeats = t.Audit.Repeats // sorted
 	slices.Sort(c.taken)
 	slices.SortStableFunc(c.steps, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
 	for i := 1; i < len(c.steps); i++ {
@@ -187,6 +192,17 @@ func (c counters) updates(from, to float64) int64 {
 	a, _ := slices.BinarySearch(c.taken, from)
 	b, _ := slices.BinarySearch(c.taken, to)
 	return int64(b - a)
+}
+
+// repeated are the repeats from an instant to before another.
+func (c counters) repeated(from, to float64) int64 {
+	until := func(at float64) int {
+		n, _ := slices.BinarySearchFunc(c.repeats, at, func(d time.Duration, at float64) int {
+			return cmp.Compare(d.Seconds(), at)
+		})
+		return n
+	}
+	return int64(until(to) - until(from))
 }
 
 // bytes are those sent from an instant to another, evenly between two evaluations.

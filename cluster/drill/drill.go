@@ -21,6 +21,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/report/figure"
 	"github.com/gradwire/gradwire/cluster/shelf"
+	"github.com/gradwire/gradwire/cluster/sim"
 )
 
 // Options say how a drill is made.
@@ -63,7 +64,9 @@ type Sums struct {
 	Messages int64  `json:"messages"`
 	Bytes    int64  `json:"bytes"`
 	// Dropped counts messages that were lost on links or came to nodes that were gone.
-	Dropped int64  `json:"dropped"`
+	Dropped int64 `json:"dropped"`
+	// Repeats counts the messages that sessions, and the pushes that workers, sent again.
+	Repeats int    `json:"repeats"`
 	Digest  string `json:"digest"`
 	// Failure is why the run could not go on.
 	Failure string `json:"failure,omitempty"`
@@ -156,11 +159,11 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 		}
 		o.Progress(experiment.Progress{Done: done, Total: stages, Share: share / stages})
 	}
-	if w.Run, err = p.Try(ctx, shelf, seed, tell); err != nil {
+	if w.Run, err = p.Try(ctx, shelf, seed, sim.Audit{Tensors: true}, tell); err != nil {
 		return err
 	}
 	done, horizon = 1, w.Run.End
-	if w.Again, err = p.Try(ctx, shelf, seed, tell); err != nil {
+	if w.Again, err = p.Try(ctx, shelf, seed, sim.Audit{}, tell); err != nil {
 		return err
 	}
 	done = 2
@@ -168,7 +171,7 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 	if err != nil {
 		return err
 	}
-	if w.Calm, err = calm.Try(ctx, shelf, seed, tell); err != nil {
+	if w.Calm, err = calm.Try(ctx, shelf, seed, sim.Audit{}, tell); err != nil {
 		return err
 	}
 	done = 3
@@ -177,7 +180,7 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 		return err
 	}
 	count(task)
-	if w.Count, err = p.TryTask(ctx, task, tell); err != nil {
+	if w.Count, err = p.TryTask(ctx, task, sim.Audit{}, tell); err != nil {
 		return err
 	}
 	done = 4
@@ -185,6 +188,11 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 	if w.Run.Failure == nil {
 		if w.Resumed, w.Unresumed = p.Resume(ctx, shelf, seed, w.SavedAt, tell); ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if w.Resumed != nil {
+			if w.Damaged, err = damaged(w.Resumed.Saved, w.SavedAt, seed); err != nil {
+				return err
+			}
 		}
 	}
 	for _, f := range list(p, seed) {
@@ -220,7 +228,7 @@ func sum(w *Watch, p *experiment.Point, seed uint64) *Report {
 
 func sums(t *experiment.Trial) Sums {
 	s := Sums{Steps: t.Data.Steps, Messages: t.Data.Messages, Bytes: t.Data.Bytes, Digest: t.Digest,
-		Dropped: t.Stage.Network.Dropped()}
+		Dropped: t.Stage.Network.Dropped(), Repeats: len(t.Audit.Repeats)}
 	s.Accuracy, _ = t.Data.Accuracies()
 	if t.Failure != nil {
 		s.Failure = t.Failure.Error()

@@ -115,6 +115,7 @@ func violations(t *testing.T) map[string]violation {
 		"messages-conserved": {servedPlan, func(w *Watch) {
 			w.Run.Stage.Network.Edge(s, w1).Deliver(1, 0) // a message that nobody sent
 		}},
+		"handled-once":    {servedPlan, func(w *Watch) { w.Calm.Audit.Disorder = "a message was handed over twice" }},
 		"no-dead-letters": {servedPlan, func(w *Watch) { w.Run.Outcome.DeadLetters = 1 }},
 		"clocks-monotone": {servedPlan, func(w *Watch) {
 			e := first(t, w, actors.StepDone, w1, 5*time.Second)
@@ -160,7 +161,8 @@ func violations(t *testing.T) map[string]violation {
 func countingViolations() map[string]violation {
 	return map[string]violation{
 		"averages-between": {ranks, func(w *Watch) { w.Count.Models[1].Params[40] = level - 2 }},
-		"nothing-left":     {servedPlan, func(w *Watch) { w.Left = "1 goroutines" }},
+		"nothing-left":     {servedPlan, func(w *Watch) { w.Run.Audit.Forgotten = "2 tensors" }},
+		"damage-refused":   {servedPlan, func(w *Watch) { w.Damaged = "both are refused" }},
 		"sums-preserved": {neighbours, func(w *Watch) {
 			for _, m := range w.Count.Models {
 				for i, v := range m.Params {
@@ -305,6 +307,40 @@ func TestARunGoesOnWhereANodeHasCrashedInAPause(t *testing.T) {
 	}
 	if watched, broken := ResumeRepeats.Check(w); !watched || broken != "" {
 		t.Error(watched, broken)
+	}
+}
+
+// Whichever bit of a checkpoint is flipped, it is refused.
+func TestADamagedCheckpointIsRefused(t *testing.T) {
+	state := []byte("a state")
+	for seed := range uint64(100) {
+		if broken, err := damaged(state, time.Second, seed); broken != "" || err != nil {
+			t.Errorf("seed %d: %s, %v", seed, broken, err)
+		}
+	}
+	w, _ := watch(t, servedPlan)
+	if len(w.Resumed.Saved) == 0 {
+		t.Error("the state in which a run was saved is not kept")
+	}
+}
+
+// Where links lose messages they are sent again, each by some fault or before the first.
+func TestRepeatsAreCounted(t *testing.T) {
+	w, p := watch(t, servedPlan)
+	if r := sum(w, p, 1); r.Undisturbed.Repeats != 0 || r.Run.Repeats != 0 || r.Faults[1].Repeats != 0 {
+		t.Errorf("where no message is lost, %d and %d were sent again", r.Run.Repeats, r.Undisturbed.Repeats)
+	}
+	w, p = watch(t, strings.NewReplacer("{delay: 5ms}", "{delay: 5ms, loss: {probability: 10%, kind: drop}}").
+		Replace(servedPlan))
+	r := sum(w, p, 1)
+	if int64(r.Run.Repeats) < r.Run.Messages/20 || int64(r.Undisturbed.Repeats) < r.Undisturbed.Messages/20 {
+		t.Errorf("of %d and %d messages %d and %d were sent again", r.Run.Messages, r.Undisturbed.Messages,
+			r.Run.Repeats, r.Undisturbed.Repeats)
+	}
+	before := progressOf(w.Run).repeated(0, r.Faults[0].At) - progressOf(w.Calm).repeated(0, r.Faults[0].At)
+	all := int64(r.Run.Repeats - r.Undisturbed.Repeats)
+	if of := r.Faults[0].Repeats + r.Faults[1].Repeats; before != 0 || of != all {
+		t.Errorf("%d more were sent again before the faults, and %d by them, of %d", before, of, all)
 	}
 }
 

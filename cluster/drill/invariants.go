@@ -23,6 +23,8 @@ type Watch struct {
 	Resumed   *experiment.Trial
 	SavedAt   time.Duration
 	Unresumed error
+	// Damaged says how a damaged checkpoint of that state was taken for whole; empty if it was not.
+	Damaged string
 	// Left says which goroutines the runs have left; empty if none.
 	Left string
 	// Panicked is what there was a panic with beneath the actors of a run; nil if there was none.
@@ -94,11 +96,29 @@ var (
 		"a parameter server takes in each gradient once, and loses none of a worker that stays", updatesOnce}
 )
 
+// HandledOnce watches all messages but control, whatever the architecture, by numbers that they get
+// at the door and that no session knows.
+var HandledOnce = Invariant{"handled-once",
+	"where delivery is reliable, each message from a life of a node to another is handed over once, in the order of " +
+		"sending, and none between two is missing",
+	handledOnce}
+
+func handledOnce(w *Watch) (watched bool, broken string) {
+	for _, t := range []*experiment.Trial{w.Run, w.Again, w.Calm, w.Count} {
+		if t.Stage.Deployment.Reliable && t.Audit.Handled > 0 {
+			if watched = true; t.Audit.Disorder != "" {
+				return true, t.Audit.Disorder
+			}
+		}
+	}
+	return watched, ""
+}
+
 // Invariants returns all of them, in the order in which they are told.
 func Invariants() []Invariant {
-	return []Invariant{NoPanic, DigestRepeats, MessagesConserved, DeadLetters, ClocksMonotone, VersionsMonotone,
-		GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual, StepsCounted,
-		ResumeRepeats, AveragesBetween, SumsPreserved, UpdatesOnce, NothingLeft}
+	return []Invariant{NoPanic, DigestRepeats, MessagesConserved, HandledOnce, DeadLetters, ClocksMonotone,
+		VersionsMonotone, GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual, StepsCounted,
+		ResumeRepeats, DamageRefused, AveragesBetween, SumsPreserved, UpdatesOnce, NothingLeft}
 }
 
 // Verdict is what became of an invariant in a drill.

@@ -11,8 +11,16 @@ import (
 )
 
 // NothingLeft watches all runs of a drill.
-var NothingLeft = Invariant{"nothing-left", "when a run is over, no goroutine of its is left",
-	func(w *Watch) (bool, string) { return true, w.Left }}
+var NothingLeft = Invariant{"nothing-left",
+	"when a run is over, no goroutine of its is left, and every tensor is held by somebody or was given back",
+	nothingLeft}
+
+func nothingLeft(w *Watch) (bool, string) {
+	if forgotten := w.Run.Audit.Forgotten; forgotten != "" {
+		return true, "nobody holds, and nobody has given back, " + forgotten
+	}
+	return true, w.Left
+}
 
 // label marks the goroutines of a drill, and all that they begin.
 const label = "gradwire drill"

@@ -17,27 +17,28 @@ const maxCosts = 50
 // the width of w as [text.Rows] does.
 func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\tMB more\n")
+	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\trepeats more\tMB more\n")
 	for i := range r.Faults {
 		c := &r.Faults[i]
 		if i == maxCosts {
 			fmt.Fprintf(&b, "and %d more\n", len(r.Faults)-i)
 			break
 		}
-		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%d\t%d\t%.3f\n", faults.Describe(&c.Fault), after(c.Noticed, "–"),
-			after(c.Served, r.unserved(c)), after(c.Regained, "never"), c.Samples, c.Updates, float64(c.Bytes)/1e6)
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%.3f\n", faults.Describe(&c.Fault), after(c.Noticed, "–"),
+			after(c.Served, r.unserved(c)), after(c.Regained, "never"), c.Samples, c.Updates, c.Repeats,
+			float64(c.Bytes)/1e6)
 	}
 	if err := text.Rows(w, b.String()); err != nil {
 		return err
 	}
 	b.Reset()
-	b.WriteString("\n\taccuracy, %\tsteps\tmessages\tMB\tdropped\n")
+	b.WriteString("\n\taccuracy, %\tsteps\tmessages\trepeats\tMB\tdropped\n")
 	for _, run := range []struct {
 		name string
 		Sums
 	}{{"with faults", r.Run}, {"undisturbed", r.Undisturbed}} {
-		fmt.Fprintf(&b, "%s\t%.2f\t%d\t%d\t%.3f\t%d\n", run.name, float64(run.Accuracy)*100, run.Steps, run.Messages,
-			float64(run.Bytes)/1e6, run.Dropped)
+		fmt.Fprintf(&b, "%s\t%.2f\t%d\t%d\t%d\t%.3f\t%d\n", run.name, float64(run.Accuracy)*100, run.Steps,
+			run.Messages, run.Repeats, float64(run.Bytes)/1e6, run.Dropped)
 	}
 	if err := text.Rows(w, b.String()); err != nil {
 		return err

@@ -231,7 +231,7 @@ func (s *Stage) held(do func()) (err error) {
 
 // simulation is the stage as a virtual world takes it.
 func (s *Stage) simulation() sim.Config {
-	c := sim.Config{Deployment: s.Deployment, Network: s.Network, Changes: s.Changes}
+	c := sim.Config{Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, Audit: s.audit}
 	if s.Threads > 1 {
 		c.Threads = s.Threads
 	}

@@ -45,7 +45,7 @@ func (p *Point) Resume(ctx context.Context, shelf *shelf.Shelf, seed uint64, at 
 		return nil, err
 	}
 	r, failure := w.Run(ctx)
-	t.Outcome, t.Failure = outcome(&r), failure
+	t.Outcome, t.Failure, t.Saved = outcome(&r), failure, state
 	return t, t.finish(ctx)
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/shelf"
+	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/topology"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
@@ -295,6 +296,7 @@ type Stage struct {
 	state   []any               // pointers to what changes with the run besides its world
 	saves   *checkpoint.Run     // nil where no state is saved
 	events  *checkpoint.Counted // nil where they are not kept
+	audit   *sim.Audit          // nil where nobody watches
 	tally   *faults.Tally       // nil where nothing disturbs the run
 	from    *live.State         // where it goes on in real time; nil for its beginning
 	kept    kept

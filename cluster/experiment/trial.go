@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/shelf"
+	"github.com/gradwire/gradwire/cluster/sim"
 )
 
 // Trial is a run in virtual time that is not recorded, but of which all is known.
@@ -33,6 +34,10 @@ type Trial struct {
 	Incidents []coordinator.Incident
 	// Counted and Lost are samples; see package faults.
 	Counted, Lost uint64
+	// Audit is what was seen of it from outside; nil of a run in two parts.
+	Audit *sim.Audit
+	// Saved is the state in which one in two parts was saved; nil of others.
+	Saved []byte
 	// Failure is why the run could not go on; nil if it did.
 	Failure error
 }
@@ -52,25 +57,27 @@ func (t *Trial) Observe(at time.Duration, node int, event actors.Event) {
 
 var _ world.Observer = (*Trial)(nil)
 
-// Try makes a run of a point. Of evaluations it is told as they come; progress may be nil. The
-// error is that of ctx, or says why the run cannot begin.
-func (p *Point) Try(ctx context.Context, shelf *shelf.Shelf, seed uint64,
+// Try makes a run of a point under an audit. Of evaluations it is told as they come; progress may
+// be nil. The error is that of ctx, or says why the run cannot begin.
+func (p *Point) Try(ctx context.Context, shelf *shelf.Shelf, seed uint64, a sim.Audit,
 	progress func(record.Evaluation)) (*Trial, error) {
 	task, err := p.Task(shelf, seed)
 	if err != nil {
 		return nil, refusal.Input(p.about(err))
 	}
-	return p.TryTask(ctx, task, progress)
+	return p.TryTask(ctx, task, a, progress)
 }
 
 // TryTask is Try with a task in place of the point's own, of the same workers and shards.
-func (p *Point) TryTask(ctx context.Context, task *train.Task, progress func(record.Evaluation)) (*Trial, error) {
+func (p *Point) TryTask(ctx context.Context, task *train.Task, a sim.Audit,
+	progress func(record.Evaluation)) (*Trial, error) {
 	t, err := p.trial(ctx, task, progress)
 	if err != nil {
 		return nil, err
 	}
 	t.Stage.Deployment.Observer = t
 	t.Stage.count()
+	t.Audit, t.Stage.audit = &a, &a
 	t.Outcome, t.Failure = Virtual{}.Play(ctx, t.Stage)
 	return t, t.finish(ctx)
 }

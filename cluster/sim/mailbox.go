@@ -115,6 +115,7 @@ func (m *mailbox) handleControl(message any) {
 // die drops everything that waits to be handled. An event at the end of a pause may still know the
 // mailbox, but no checkpoint is to hold an actor that is no more.
 func (m *mailbox) die() {
+	m.world.config.Audit.bury(m.invoker)
 	m.dead, m.invoker, m.env = true, nil, nil
 	for message, _, ok := m.queues.Next(false); ok; message, _, ok = m.queues.Next(false) {
 		door.Release(message)

@@ -103,7 +103,11 @@ func (w *World) life(node int32) uint32 { return w.nodes[node].life }
 func (w *World) outlived(s *slot) bool {
 	switch s.what {
 	case message, result:
-		return s.life != w.life(s.to.node)
+		if s.life != w.life(s.to.node) {
+			w.config.Audit.bury(s.message)
+			w.config.Audit.bury(s.job)
+			return true
+		}
 	case departure:
 		if s.life != w.life(s.source) {
 			door.Release(s.message)

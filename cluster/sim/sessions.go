@@ -65,6 +65,9 @@ func (w *World) carry(to *process, p *door.Parcel) {
 
 // give posts a message to its receiver.
 func (w *World) give(to *process, p *door.Parcel) {
+	if p.Emulated() {
+		w.config.Audit.comes(w.now, p.Number)
+	}
 	source := w.source
 	w.source = to.node // where the dead letters answer from
 	if p.Kind == wire.Control && to.mailbox != nil {

@@ -38,12 +38,16 @@ type stage struct {
 	handlers []handler
 	changes  []link.Change
 	observer world.Observer
+	reliable bool
+	schedule []world.NodeChange
+	audit    *sim.Audit
 	network  *link.Network
 }
 
 func (s *stage) world(t testing.TB) *sim.World {
 	t.Helper()
-	d := &world.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Bounded: true}
+	d := &world.Deployment{Seed: s.seed, Strict: s.strict, Observer: s.observer, Bounded: true,
+		Reliable: s.reliable, Schedule: s.schedule}
 	var names []string
 	if s.profile.Speed == 0 {
 		s.profile = world.Profile{Cores: 1, Speed: 1e9}
@@ -59,13 +63,15 @@ func (s *stage) world(t testing.TB) *sim.World {
 			case *actor.Started:
 				env.After(s.end, "end")
 			case string:
+				control.Halt()
 				control.Finish()
 			}
 		}), nil
 	}
 	s.network = link.New(s.seed, append(names, actors.Coordinator))
 	s.network.SetDefault(s.edge)
-	w, err := sim.New(sim.Config{Deployment: d, Network: s.network, Threads: s.threads, Changes: s.changes})
+	w, err := sim.New(sim.Config{Deployment: d, Network: s.network, Threads: s.threads, Changes: s.changes,
+		Audit: s.audit})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,6 +39,8 @@ type Config struct {
 	Threads int
 	// Checkpoints, if not nil, has the world save its state from time to time.
 	Checkpoints *Checkpoints
+	// Audit, if not nil, watches the run.
+	Audit *Audit
 }
 
 // Result is what a run in virtual time leaves beside its record.
@@ -174,10 +176,11 @@ func New(config Config) (*World, error) {
 		n.walk = w.walk(&n)
 		w.nodes = append(w.nodes, n)
 	}
-	w.tensors.Poison = d.Strict
+	w.tensors.Poison, w.tensors.Audited = d.Strict, config.Audit != nil && config.Audit.Tensors
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
 	if d.Reliable {
 		w.sessions = w.door.KeepSessions(courier{w})
+		w.sessions.Again = config.Audit.again()
 	}
 	w.system = door.NewSystem()
 	w.system.ProcessRegistry.Address = systemAddress
@@ -210,14 +213,20 @@ const systemAddress = "\x00sim"
 // control is how the coordinator with an env acts on the world.
 func (w *World) control(e actors.Env) world.Control {
 	return world.Control{
-		Halt:     func() { w.halted, w.stats.Halted = true, w.now },
+		Halt:     w.halt,
 		Finish:   func() { w.finished = true },
 		Announce: func(v *protos.View) { e.(*env).view = w.announced(v) },
 	}
 }
 
+func (w *World) halt() {
+	w.halted, w.stats.Halted = true, w.now
+	w.config.Audit.close(&w.tensors)
+}
+
 // place gives a node a new actor.
 func (w *World) place(node int32) error {
+	w.config.Audit.begins(node)
 	n := &w.nodes[node]
 	env := &env{world: w, node: node, process: w.process(node, n.ID), view: w.view,
 		owner: world.Owner(n.ID, int(n.life))}
@@ -478,7 +487,12 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 		to.hand(kind, message)
 		return
 	}
+	going := way{w.source, w.life(w.source), to.node}
+	w.config.Audit.pushes(going, w.now, message)
 	p, err := w.door.Pass(w.now, w.source, to.node, to.id, kind, message)
+	if p.Kept || p.Emulated() {
+		w.config.Audit.leaves(going, p.Number)
+	}
 	switch {
 	case err != nil:
 		w.fail(err)

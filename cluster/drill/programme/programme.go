@@ -5,7 +5,9 @@
 package programme
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -27,6 +29,9 @@ type Options struct {
 	From, Seeds uint64
 	// Time, unless it is 0, is when no other seed is begun.
 	Time time.Duration
+	// Patience is how long the runs of one plan may take on this machine; 0 stands for half a
+	// minute. A plan whose runs take longer breaks [drill.Progress].
+	Patience time.Duration
 	// Invariants are checked; nil stands for drill.Invariants().
 	Invariants []drill.Invariant
 	// Progress, if not nil, is told how far the programme is, one call at a time.
@@ -137,6 +142,12 @@ func (p *programme) drill(ctx context.Context, seed uint64) error {
 	return nil
 }
 
+// patience is that of a programme: many times what its runs take.
+const patience = 30 * time.Second
+
+// errEndless is why the runs of a plan are ended.
+var errEndless = errors.New("the runs of the plan do not end in good time")
+
 // verdicts drills the plan of a case.
 func (p *programme) verdicts(ctx context.Context, c *Case) ([]drill.Verdict, error) {
 	name := fmt.Sprintf("case-%d.yaml", c.Seed)
@@ -148,8 +159,13 @@ func (p *programme) verdicts(ctx context.Context, c *Case) ([]drill.Verdict, err
 	if err != nil {
 		return nil, fmt.Errorf("seed %d: %w", c.Seed, err)
 	}
-	w, err := drill.Make(ctx, &points[0], p.shelf, c.Seed, drill.Options{Catalog: p.Catalog})
-	if err != nil {
+	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(p.Patience, patience), errEndless)
+	defer cancel()
+	w, err := drill.Make(limited, &points[0], p.shelf, c.Seed, drill.Options{Catalog: p.Catalog})
+	switch {
+	case errors.Is(err, errEndless):
+		return []drill.Verdict{{Name: drill.Progress.Name, Watched: true, Broken: err.Error()}}, nil
+	case err != nil:
 		return nil, fmt.Errorf("seed %d: %w", c.Seed, err)
 	}
 	return drill.Check(w, p.Invariants...), nil

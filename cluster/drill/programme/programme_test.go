@@ -20,8 +20,11 @@ import (
 // is watched in some.
 func TestProgramme(t *testing.T) {
 	seeds := uint64(100)
-	if !simtest.Brief() {
+	switch {
+	case !simtest.Brief():
 		seeds = 20_000
+	case testing.Short():
+		seeds = 50
 	}
 	r, err := programme.Run(t.Context(), programme.Options{From: 1, Seeds: seeds})
 	if err != nil {
@@ -73,15 +76,27 @@ func TestABrokenInvariantIsShrunk(t *testing.T) {
 		}
 		return true, ""
 	}}
-	r, err := programme.Run(t.Context(), programme.Options{From: 1, Seeds: 40,
+	r, err := programme.Run(t.Context(), programme.Options{From: 1, Seeds: 12,
 		Invariants: []drill.Invariant{paused}})
-	if err != nil || len(r.Failures) == 0 || r.Err() == nil {
+	if err != nil || len(r.Failures) < 3 || r.Err() == nil {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, f := range r.Failures {
 		if strings.Count(f.Plan, "do: ") != 1 || strings.Contains(f.Plan, "faults") ||
 			strings.Contains(f.Plan, "loss") {
 			t.Errorf("seed %d is left at\n%s", f.Seed, f.Plan)
+		}
+	}
+}
+
+func TestAPlanWithoutAnEndBreaksProgress(t *testing.T) {
+	r, err := programme.Run(t.Context(), programme.Options{From: 3, Seeds: 2, Patience: time.Nanosecond})
+	if err != nil || len(r.Failures) != 2 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, f := range r.Failures {
+		if f.Invariant != "progress" || !strings.Contains(f.How, "do not end") || strings.Contains(f.Plan, "do: ") {
+			t.Errorf("seed %d: %s: %s\n%s", f.Seed, f.Invariant, f.How, f.Plan)
 		}
 	}
 }
@@ -115,8 +130,8 @@ func TestAPanicBreaksNoPanic(t *testing.T) {
 			c.Delays.All()[i] = torn.All()[0]
 		}
 	}
-	r, err := programme.Run(t.Context(), programme.Options{Catalog: c, From: 1, Seeds: 25})
-	if err != nil || r.Seeds != 25 || len(r.Failures) < 3 {
+	r, err := programme.Run(t.Context(), programme.Options{Catalog: c, From: 1, Seeds: 10})
+	if err != nil || r.Seeds != 10 || len(r.Failures) < 3 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, f := range r.Failures {
