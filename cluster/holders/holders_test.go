@@ -51,6 +51,7 @@ type process struct {
 	done    map[string]bool   // those that have ended here
 	holders map[string][]string
 	adopted int
+	term    uint64 // of the latest
 
 	replaced int // holders, by this process
 }
@@ -188,9 +189,10 @@ func (p *process) suits(err error) {
 	p.unfit = err
 }
 
-func (p *process) adopt(plan *protos.HeldPlan, _ uint64) *protos.Submission {
+func (p *process) adopt(plan *protos.HeldPlan, term uint64) *protos.Submission {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.term = term
 	if p.done[plan.Id] {
 		return ended(plan.Id)
 	}

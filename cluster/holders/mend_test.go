@@ -2,6 +2,7 @@ package holders_test
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -202,6 +203,47 @@ func TestSubmissionIsThereAfterAllHaveLeft(t *testing.T) {
 		}
 		if run, err := c.successor("1", "").make(t.Context(), "1"); err != nil || run != 0 {
 			t.Errorf("run %d, %v", run, err)
+		}
+	})
+}
+
+// The upper bits of a run's number are the term.
+func TestHolderThatIsAloneForLongDoesNotRaiseTheTerm(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		c.at("a").submit("1")
+		c.kill("a")
+		c.kill("b")
+		time.Sleep(6 * time.Hour)
+		c.start("b")
+		if next := c.successor("1", "a"); next.term > 10 {
+			t.Errorf("%s goes on in term %d", next.name, next.term)
+		}
+	})
+}
+
+func TestOthersHearOfTheEndThoughItHasNotBeenWaitedFor(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		a := c.at("a")
+		a.submit("1")
+		cut := func(cut bool) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.cut[[2]string{"a", "b"}], c.cut[[2]string{"a", "c"}] = cut, cut
+		}
+		cut(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if err := a.finish(ctx, "1"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the end is known: %v", err)
+		}
+		cut(false)
+		time.Sleep(10 * time.Second)
+		if a.Holds("1") || c.at("b").Copy("1") == nil || c.at("c").Copy("1") == nil {
+			t.Errorf("a holds it still: %v", a.Holds("1"))
 		}
 	})
 }

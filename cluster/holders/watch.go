@@ -70,7 +70,7 @@ func (s *Service) judge(h *holding, now time.Duration) {
 		if now-m.Until() > waitPatience { // whoever wanted it to hold this is gone, or has changed its mind
 			s.forget(h, "")
 		}
-	case !m.Expired(now) || !s.free(h):
+	case !m.Expired(now) || !s.free(h) || !s.attended(h):
 		h.campaign = 0
 	case h.campaign == 0:
 		h.campaign = now + s.patience(h)
@@ -84,6 +84,18 @@ func (s *Service) judge(h *holding, now time.Duration) {
 func (s *Service) free(h *holding) bool {
 	owner := h.member.Promise().Owner
 	return h.released || owner == s.config.Process || owner != "" && s.config.Gone(owner, h.life)
+}
+
+// attended reports whether a majority of the holders is there. Without one, questions would only
+// raise the term; s.mu is held.
+func (s *Service) attended(h *holding) bool {
+	gone := 0
+	for _, name := range s.others(h.plan) {
+		if s.config.Gone(name, 0) {
+			gone++
+		}
+	}
+	return gone < len(h.plan.Holders)-len(h.plan.Holders)/2
 }
 
 // patience is how long this holder lets others ask first that are there and come before it; s.mu is
