@@ -56,7 +56,9 @@ func (r *Runner) disturbed(ctx context.Context, next run, s *Stage, out Outcome,
 	end := cmp.Or(out.Halted, out.End)
 	g := &goodput.Goodput{}
 	g.Counted, g.Lost = s.tally.Close(end)
+	r.mu.Lock() // writing a plan out moves parts of it, which its other runs share
 	calm, err := p.Undisturbed(r.Catalog, next.seed, end)
+	r.mu.Unlock()
 	if err == nil {
 		calm.blind = true
 		var twin *Stage
