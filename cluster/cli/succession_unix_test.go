@@ -144,7 +144,8 @@ func (s *succession) whole() {
 		_, kept, _ = strings.Cut(made, ", with ")
 		kept, _, _ = strings.Cut(kept, " of ")
 	}
-	if n := strings.Count(made, " done: seed ") + strings.Count(made, " degraded: seed "); fmt.Sprint(s.runs-n) != kept {
+	n := strings.Count(made, " done: seed ") + strings.Count(made, " degraded: seed ")
+	if fmt.Sprint(s.runs-n) != kept {
 		s.t.Errorf("%q of %d runs were there, and %d were made\n%s", kept, s.runs, n, log)
 	}
 	if list := s.must("submissions"); strings.Count(list, s.id) != 1 {
@@ -307,7 +308,8 @@ func TestRunGoesOnThoughItsConductorIsKilledFiveTimes(t *testing.T) {
 	s := begin(t, longRun, 1, "a", "b", "c", "d")
 	at, kills := "a", 5
 	for range kills {
-		time.Sleep(1500*time.Millisecond + time.Duration(rand.Int64N(int64(2*time.Second)))) //nolint:gosec // any instant
+		more := rand.Int64N(int64(2 * time.Second)) //nolint:gosec // any instant will do
+		time.Sleep(1500*time.Millisecond + time.Duration(more))
 		to, took := s.survive(at)
 		t.Logf("%s is killed, and %s goes on after %v", at, to, took.Round(time.Millisecond))
 		s.start(at)

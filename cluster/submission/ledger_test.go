@@ -95,7 +95,8 @@ func TestEverySubmissionIsKnownInTheNextLife(t *testing.T) {
 	}
 	before, files := New(c), []string{"plan.yaml", "", ".", "..", "/", "/.yaml", "a/b.yaml"}
 	for _, file := range files {
-		if _, _, err := before.submit(t.Context(), "somebody", &protos.SubmitPlan{File: file, Text: text}, nil); err != nil {
+		m := &protos.SubmitPlan{File: file, Text: text}
+		if _, _, err := before.submit(t.Context(), "somebody", m, nil); err != nil {
 			t.Errorf("%q: %v", file, err)
 		}
 	}
