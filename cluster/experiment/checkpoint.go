@@ -196,8 +196,10 @@ func (s *Stage) OnSaved(do func()) {
 	}
 }
 
-// From is the state in which a run in real time goes on whose world was made; nil if it begins.
+// From is the state in which a run in real time goes on whose world was made, until Placed; nil if
+// it begins. Placed says that all nodes are in it.
 func (s *Stage) From() *live.State { return s.from }
+func (s *Stage) Placed()           { s.from = nil }
 
 // Interrupted says where a run in real time has gone on from a checkpoint, if it has, and what the
 // venue had noticed until then: it is not as it would have been without interruption.

@@ -159,6 +159,7 @@ func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
+	s.Placed()
 	r, err := w.Run(ctx)
 	return Outcome{
 		Incidents: s.past, Degraded: s.past != nil,

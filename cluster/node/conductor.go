@@ -202,6 +202,7 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 		}
 		return experiment.Outcome{Again: again}, err
 	}
+	c.stage.Placed()
 	c.mu.Lock()
 	c.begun = true
 	c.mu.Unlock()
