@@ -319,6 +319,9 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	if w.clock == nil {
 		return Result{}, w.failure
 	}
+	if c := w.config.Checkpoints; c != nil {
+		c.From = nil // which takes much memory
+	}
 	w.clock.Begin()
 	w.nextCut(true)
 	w.attending.Go(w.attend)
