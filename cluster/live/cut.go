@@ -90,13 +90,13 @@ type cuts struct {
 
 // cut is how far a node has been saved. It is guarded by its mailbox.
 type cut struct {
-	times    uint64        // it was saved
-	asked    uint64        // it is to be: it handles nothing before it has been
-	held     bool          // its image is being made
-	still    chan struct{} // is closed when no handler is at work and no job is under way, if somebody waits
-	collects bool          // messages that were sent before it was saved
-	late     [][]byte      // the frames of these
-	restored bool          // the node goes on where it was saved
+	times    uint64          // it was saved
+	asked    uint64          // it is to be: it handles nothing before it has been
+	held     int             // images that are being made
+	still    []chan struct{} // are closed when no handler is at work and no job is under way
+	collects bool            // messages that were sent before it was saved
+	late     [][]byte        // the frames of these
+	restored bool            // the node goes on where it was saved
 }
 
 // beginCuts makes ready for cuts, if there are to be any. A run that goes on counts on.
@@ -154,17 +154,20 @@ func (m *mailbox) ask(number uint64) <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	still := make(chan struct{})
-	m.cut.asked, m.cut.still = max(m.cut.asked, number), still
+	m.cut.asked, m.cut.still = max(m.cut.asked, number), append(m.cut.still, still)
 	m.rest()
 	return still
 }
 
 // rest tells who waits for it that the node rests. Called under the lock.
 func (m *mailbox) rest() {
-	if m.cut.still != nil && !m.running && m.jobs == 0 {
-		close(m.cut.still)
-		m.cut.still = nil
+	if m.running || m.jobs > 0 {
+		return
 	}
+	for _, still := range m.cut.still {
+		close(still)
+	}
+	m.cut.still = nil
 }
 
 // begin counts a job, and end one that has ended.
@@ -202,14 +205,28 @@ func (l *life) saved() *saved {
 		announced: l.node.world.announced.Load()}
 }
 
-// take takes what waits for the actor of a node that rests, which counts as saved from now on.
-func (m *mailbox) take(s *saved, number uint64) {
+// take takes what waits for the actor of a node that rests, which counts as saved from now on, and
+// handles nothing until release. It is false if the node is to be saved for a later cut.
+func (m *mailbox) take(s *saved, number uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.cut.asked > number || m.cut.times >= number {
+		return false
+	}
 	sent := func(l letter) bool { return l.cut < number }
 	s.due = maps.Clone(m.timers.due)
 	s.control, s.user = slices.Collect(m.queues.Control.All(sent)), slices.Collect(m.queues.User.All(sent))
-	m.cut.times, m.cut.held, m.cut.collects, m.cut.late = number, true, true, nil
+	m.cut.times, m.cut.collects, m.cut.late = number, true, nil
+	m.cut.held++
+	return true
+}
+
+// release has a node go on whose image has been made.
+func (m *mailbox) release() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cut.held--
+	m.goOn()
 }
 
 // collected ends the collection of the messages that were on their way, and returns their frames.
@@ -247,7 +264,9 @@ func (l *life) save(number uint64) (data []byte, err error) {
 		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), errHidden)
 	}
 	s := l.saved()
-	m.take(s, number)
+	if !m.take(s, number) {
+		return nil, nil
+	}
 	w.Locked(func() { w.door.Cuts[l.node.index] = wire.CutOf(number) })
 	w.cuts.imaging.Lock()
 	marshal := func() { data, err = w.cuts.given.Marshal(l.roots(s)...) }
@@ -257,10 +276,7 @@ func (l *life) save(number uint64) (data []byte, err error) {
 		marshal()
 	}
 	w.cuts.imaging.Unlock()
-	m.mu.Lock()
-	m.cut.held = false
-	m.goOn()
-	m.mu.Unlock()
+	m.release()
 	if err != nil {
 		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), err)
 	}

@@ -148,7 +148,7 @@ func (m *mailbox) turn(messages int) (idle bool) {
 func (m *mailbox) next() (l letter, system, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l, system, ok = m.queues.Next(m.suspended || m.pauses > 0 || m.cut.held || m.cut.asked > m.cut.times)
+	l, system, ok = m.queues.Next(m.suspended || m.pauses > 0 || m.cut.held > 0 || m.cut.asked > m.cut.times)
 	if m.running = ok; !ok {
 		m.rest()
 	}
