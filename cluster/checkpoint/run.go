@@ -66,7 +66,7 @@ func (r *Run) World(c sim.Config) (*sim.World, error) {
 // Live makes a world in real time that goes on where it should, and places its nodes then. What is
 // set of c.Checkpoints says what becomes of the state of its nodes, if not all of the run's live
 // there; if nothing does, it is saved in the folder. The world is nil after an error.
-func (r *Run) Live(c live.Config, make func(live.Config) (*live.World, error)) (*live.World, error) {
+func (r *Run) Live(c live.Config, create func(live.Config) (*live.World, error)) (*live.World, error) {
 	save := c.Checkpoints.Save
 	if save == nil {
 		save = r.Save
@@ -80,13 +80,13 @@ func (r *Run) Live(c live.Config, make func(live.Config) (*live.World, error)) (
 		return save(s)
 	}
 	if r.From == nil {
-		return make(c)
+		return create(c)
 	}
 	var err error
 	if c.Checkpoints.From, err = decode(r.From.World); err != nil {
 		return nil, r.unusable(err)
 	}
-	w, err := make(c)
+	w, err := create(c)
 	if err != nil {
 		return nil, err
 	}

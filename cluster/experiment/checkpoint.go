@@ -184,9 +184,10 @@ func (s *Stage) live(c live.Config) (*live.World, error) {
 	return w, err
 }
 
-// Saves reports whether the run is saved from time to time, and Save begins to write its state, of
-// which worlds in several processes have their parts.
-func (s *Stage) Saves() bool                  { return s.saves != nil }
+// Saves reports whether the run is saved from time to time.
+func (s *Stage) Saves() bool { return s.saves != nil }
+
+// Save begins to write the state of a run of which worlds in several processes have their parts.
 func (s *Stage) Save(state *live.State) error { return s.saves.Save(state) }
 
 // OnSaved has a function called whenever a state has been saved.
@@ -197,9 +198,11 @@ func (s *Stage) OnSaved(do func()) {
 }
 
 // From is the state in which a run in real time goes on whose world was made, until Placed; nil if
-// it begins. Placed says that all nodes are in it.
+// it begins.
 func (s *Stage) From() *live.State { return s.from }
-func (s *Stage) Placed()           { s.from = nil }
+
+// Placed says that all nodes are in the state in which the run goes on.
+func (s *Stage) Placed() { s.from = nil }
 
 // Interrupted says where a run in real time has gone on from a checkpoint, if it has, and what the
 // venue had noticed until then: it is not as it would have been without interruption.
@@ -208,9 +211,9 @@ func (s *Stage) Interrupted() []record.Incident { return s.past }
 // goOn takes over what a run in real time that goes on knows of its beginning.
 func (s *Stage) goOn(from *live.State) {
 	s.before = s.kept.links
-	s.past = append(s.kept.incidents, record.Incident{At: from.At.Seconds(), Node: actors.Coordinator,
+	s.past = slices.Concat(s.kept.incidents, []record.Incident{{At: from.At.Seconds(), Node: actors.Coordinator,
 		Harm: record.ToTimes, What: "the run was interrupted, and went on from its state here: what was on its way " +
-			"arrived at once, and a node's step may count twice"})
+			"arrived at once, and a node's step may count twice"}})
 }
 
 // kept is what a run in real time that goes on knows of its beginning besides its actors' state.

@@ -160,7 +160,6 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	return r, r.open(first)
 }
 
-// total is how many runs the plan has.
 // Total is how many runs the plan has.
 func (r *Runner) Total() int { return len(r.points) * r.repeats }
 
