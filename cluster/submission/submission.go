@@ -6,7 +6,6 @@ package submission
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -135,46 +134,6 @@ type Submission struct {
 	last      int     // percent of the latest line about progress
 	noted     uint64  // the number of the latest change that others are told of
 	moved     *string // the process that carries it out instead of this one, empty if it is not known
-}
-
-// submit checks a plan and queues it, in the place of a submission whose record it goes on with, if
-// there is one. What cannot run is told at once. Until its turn comes, only the plan is kept, here
-// and by others; the note says so if none do.
-func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan,
-	former *Submission) (s *Submission, note string, err error) {
-	var draw [4]byte
-	_, _ = rand.Read(draw[:]) // which never fails
-	file := filepath.Base(m.File)
-	s = q.newSubmission(entry{
-		ID: fmt.Sprintf("%x", draw), File: file, By: by, Submitted: time.Now(), State: request.Waiting,
-		Place: m.Place,
-	})
-	if err := s.read(m); err != nil {
-		return nil, "", err
-	}
-	s.Folder = filepath.Base(strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID) // the file may be "/"
-	giveBack := func() error { return os.RemoveAll(s.folder()) }
-	if former != nil {
-		if err := os.Rename(former.folder(), s.folder()); err != nil {
-			return nil, "", err
-		}
-		giveBack = func() error { return os.Rename(s.folder(), former.folder()) }
-	}
-	if err := s.try(ctx, former != nil); err != nil {
-		s.end(nil)
-		if former != nil {
-			err = errors.Join(err, giveBack())
-		}
-		return nil, "", err
-	}
-	note = s.hold(ctx, m)
-	if err := q.enqueue(s); err != nil {
-		s.end(nil)
-		s.disown()
-		return nil, "", errors.Join(err, giveBack())
-	}
-	s.change(s.publish)
-	return s, note, nil
 }
 
 // newSubmission returns the submission of an entry that has not ended.

@@ -1,0 +1,82 @@
+package submission
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// submit checks a plan and queues it, in the place of a submission whose record it goes on with, if
+// there is one. What cannot run is told at once. Until its turn comes, only the plan is kept, here
+// and by others; the note says so if none do.
+func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan,
+	former *Submission) (s *Submission, note string, err error) {
+	var draw [4]byte
+	_, _ = rand.Read(draw[:]) // which never fails
+	file := filepath.Base(m.File)
+	s = q.newSubmission(entry{
+		ID: fmt.Sprintf("%x", draw), File: file, By: by, Submitted: time.Now(), State: request.Waiting,
+		Place: m.Place,
+	})
+	if err := s.read(m); err != nil {
+		return nil, "", err
+	}
+	s.Folder = filepath.Base(strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID) // the file may be "/"
+	giveBack := func() error { return os.RemoveAll(s.folder()) }
+	if former != nil {
+		if err := os.Rename(former.folder(), s.folder()); err != nil {
+			return nil, "", err
+		}
+		giveBack = func() error { return os.Rename(s.folder(), former.folder()) }
+	}
+	if err := s.try(ctx, former != nil); err != nil {
+		s.end(nil)
+		if former != nil {
+			err = errors.Join(err, giveBack())
+		}
+		return nil, "", err
+	}
+	note = s.hold(ctx, m)
+	if err := q.enqueue(s); err != nil {
+		s.end(nil)
+		s.disown()
+		return nil, "", errors.Join(err, giveBack())
+	}
+	s.change(s.publish)
+	return s, note, nil
+}
+
+// goOn queues what is missing of a submission that has ended before its runs had, as another one.
+func (q *Queue) goOn(ctx context.Context, by, id string) (s *Submission, note string, err error) {
+	former, err := q.findEnded(id, "it can go on")
+	switch {
+	case err != nil:
+		return nil, "", err
+	case q.own(former.ID) == nil:
+		return nil, "", refusal.Again(fmt.Errorf("here is a copy of the record of submission %s; the process that has "+
+			"made it is away", former.ID))
+	case former.Done == former.Total && former.State != request.Failed:
+		return nil, "", refusal.Input(fmt.Errorf("submission %s is %s, and all of its runs are finished", former.ID,
+			former.State))
+	}
+	text, err := os.ReadFile(filepath.Join(former.folder(), "plan.yaml"))
+	if err != nil {
+		return nil, "", err
+	}
+	s, note, err = q.submit(ctx, by, &protos.SubmitPlan{File: former.File, Text: string(text), Place: former.Place},
+		former)
+	if err != nil {
+		return nil, "", err
+	}
+	s.Log("goes on with submission %s, with %d of %d runs finished", former.ID, s.Done, s.Total)
+	return s, note, q.remove(former)
+}
