@@ -114,8 +114,8 @@ func (idleSpace) Gradient(_, grad []float32, _ nn.Batch) float64 {
 	return 0
 }
 
-// BenchmarkReplicas is what pushes and answers of 21,780 values of 4 workers take on 2 servers, with
-// and without a copy of each shard: ns/op is per step of a worker.
+// BenchmarkReplicas is what pushes and answers of 21,780 values of 4 workers take on 2 servers,
+// with and without a copy of each shard: ns/op is per step of a worker.
 func BenchmarkReplicas(b *testing.B) {
 	for _, model := range []consistency.Model{consistency.ASP{}, consistency.BSP{}} {
 		for _, number := range []int{1, 48} {
@@ -123,7 +123,8 @@ func BenchmarkReplicas(b *testing.B) {
 				b.Run(fmt.Sprintf("%T/shards=%d/replicas=%d", model, number, replicas), func(b *testing.B) {
 					a := replicated(ps.Architecture{Consistency: model, Scale: ps.Sum}, replicas)
 					a.Servers.Shard = int64(4 * ((21_780 + number - 1) / number))
-					s := &site{arch: a, servers: 2, workers: 4, delay: ms, layers: []int{2177, 10}, idle: true, steps: b.N}
+					s := &site{arch: a, servers: 2, workers: 4, delay: ms, layers: []int{2177, 10}, idle: true,
+						steps: b.N}
 					b.ReportAllocs()
 					s.must(b)
 				})

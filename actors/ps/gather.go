@@ -36,8 +36,8 @@ func (s *server) snapshot(ctx actor.Context, request *protos.TakeSnapshot) {
 	s.finish(ctx)
 }
 
-// include takes a shard that is here into a snapshot. One with replicas comes back as those of other
-// servers do, when all replicas have it.
+// include takes a shard that is here into a snapshot. One with replicas comes back as those of
+// other servers do, when all replicas have it.
 func (s *server) include(ctx actor.Context, g *gather, k int) {
 	if h := s.shards.At(k); h.log == nil {
 		s.put(g, k, h.params.Data, h.version)

@@ -145,7 +145,8 @@ func newTrial(seed uint64) *trial {
 	return t
 }
 
-// counter counts the steps of each node, and those before an instant. It sees what evaluations show.
+// counter counts the steps of each node, and those before an instant. It sees what evaluations
+// show.
 type counter struct {
 	until        time.Duration
 	steps, early []int

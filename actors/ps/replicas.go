@@ -23,7 +23,8 @@ import (
 // own a shard in one view. A server that has heard of all others knows who has the latest copy of
 // each shard: it has everything that was ever answered, since all of the chain had that. The copy
 // goes to the new owner and down the new chain. Workers push again what was not answered, and a
-// shard knows by the numbers of pushes what it has.
+// shard knows by the numbers of pushes what it has. What codes build on has no copies: the first
+// answer of a new owner, and the first push to it, is whole.
 type replicas struct {
 	*server
 	view    uint64             // in which servers have come or gone last; 0 before this one takes part

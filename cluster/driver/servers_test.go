@@ -88,17 +88,21 @@ evaluate: {every: 100ms}
 stop: {time: 2s}
 `
 
+// coded has both ends of gradients and of models remember what has travelled.
+const coded = "{up: [{kind: top-k, share: 10%}], down: [{kind: int8}], feedback: ef21}"
+
 func TestServersWhoseShardsAreCopiedCrashAndTrainingGoesOnTheSameWhateverTheMachine(t *testing.T) {
-	for _, consistency := range []string{"asp", "bsp", "{kind: bounded-delay, bound: 2}"} {
-		r := sameWhateverTheMachine(t, crashing, "architecture.consistency="+consistency)
+	for _, set := range []string{"consistency=asp", "consistency=bsp", "consistency={kind: bounded-delay, bound: 2}",
+		"compress=" + coded} {
+		r := sameWhateverTheMachine(t, crashing, "architecture."+set)
 		if r.Outcome == record.Failed || r.BestAccuracy < 0.6 || r.Duration < 2 {
-			t.Errorf("%s: %s with an accuracy of %v, %+v", consistency, r.Outcome, r.BestAccuracy, r.Incidents)
+			t.Errorf("%s: %s with an accuracy of %v, %+v", set, r.Outcome, r.BestAccuracy, r.Incidents)
 		}
 	}
 }
 
 func TestServersWhoseShardsAreCopiedCrashInRealTime(t *testing.T) {
-	r := run(t, load(t, crashing), driver.Options{Clock: driver.Real}).Runs[0]
+	r := run(t, load(t, crashing, "architecture.compress="+coded), driver.Options{Clock: driver.Real}).Runs[0]
 	if r.Outcome == record.Failed || r.Steps < 30 || r.Duration < 2 {
 		t.Errorf("%s after %d steps and %v s, %+v", r.Outcome, r.Steps, r.Duration, r.Incidents)
 	}

@@ -33,7 +33,8 @@ type Servers struct {
 	Slack float64 `plan:"slack" unit:"fraction" range:"0%..100%" doc:"by how much a server may hold more shards than the mean; more keeps shards in place when servers come and go, less balances them"`
 	// Replicas is how many other servers have a copy of each shard (R. van Renesse and F. B.
 	// Schneider, "Chain Replication for Supporting High Throughput and Availability", OSDI 2004; Li
-	// et al., section 4.4). A worker's push is answered when all of them have it.
+	// et al., section 4.4). A worker's push is answered when all of them have it, and evaluations
+	// have what all of them have.
 	Replicas int `plan:"replicas,omitzero" range:"1..16" doc:"other servers that hold a copy of each shard: so many may crash at a time and no answered push is lost; left out: a server that crashes ends the run"`
 }
 
