@@ -742,8 +742,10 @@ func (x *AskRun) GetWhy() bool {
 
 // CutRun has the processes of a run save the state of their nodes, for the cut of a number; see package live.
 type CutRun struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The processes that make the cut.
+	Processes     []string `protobuf:"bytes,2,rep,name=processes,proto3" json:"processes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -783,6 +785,13 @@ func (x *CutRun) GetNumber() uint64 {
 		return x.Number
 	}
 	return 0
+}
+
+func (x *CutRun) GetProcesses() []string {
+	if x != nil {
+		return x.Processes
+	}
+	return nil
 }
 
 // CutPassed comes behind all that its sender had sent to the receiver before its nodes were saved.
@@ -4001,9 +4010,10 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x06AskRun\x12\x12\n" +
 	"\x04wave\x18\x01 \x01(\x04R\x04wave\x12\x12\n" +
 	"\x04mark\x18\x02 \x01(\x04R\x04mark\x12\x10\n" +
-	"\x03why\x18\x03 \x01(\bR\x03why\" \n" +
+	"\x03why\x18\x03 \x01(\bR\x03why\">\n" +
 	"\x06CutRun\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x04R\x06number\"#\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1c\n" +
+	"\tprocesses\x18\x02 \x03(\tR\tprocesses\"#\n" +
 	"\tCutPassed\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\"\n" +
 	"\n" +

@@ -22,6 +22,8 @@ import (
 type State struct {
 	// At is the instant on the run's clock.
 	At time.Duration
+	// Real says that it is of a run in real time.
+	Real bool
 	// Events is how many bytes of events were written until then.
 	Events int64
 	// World is what the world has saved.
@@ -33,8 +35,8 @@ const (
 	Name    = "checkpoints"
 	ending  = ".state"
 	partial = ".partial"
-	magic   = "gradwire checkpoint 1\n"
-	header  = len(magic) + 2*8 // and two numbers: the instant, and the bytes of events
+	magic   = "gradwire checkpoint 2\n"
+	header  = len(magic) + 2*8 + 1 // and two numbers: the instant, and the bytes of events; and Real
 )
 
 // ErrDamaged says that a file is no checkpoint, or is not as it was written.
@@ -122,6 +124,11 @@ func (s *State) encode() [][]byte {
 	head := []byte(magic)
 	head = binary.LittleEndian.AppendUint64(head, uint64(s.At))
 	head = binary.LittleEndian.AppendUint64(head, uint64(s.Events))
+	if s.Real {
+		head = append(head, 1)
+	} else {
+		head = append(head, 0)
+	}
 	return [][]byte{head, s.World, binary.LittleEndian.AppendUint64(nil, sum(head, s.World))}
 }
 
@@ -200,6 +207,7 @@ func Read(name string) (State, error) {
 	return State{
 		At:     time.Duration(binary.LittleEndian.Uint64(numbers)),
 		Events: int64(binary.LittleEndian.Uint64(numbers[8:])),
+		Real:   numbers[2*8] == 1,
 		World:  body[header:],
 	}, nil
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func state(second int) checkpoint.State {
-	return checkpoint.State{At: time.Duration(second) * time.Second, Events: int64(10 * second),
+	return checkpoint.State{At: time.Duration(second) * time.Second, Events: int64(10 * second), Real: second%2 == 1,
 		World: []byte{byte(second), 2, 3}}
 }
 
@@ -66,7 +66,7 @@ func TestFileThatIsStillBeingWrittenIsNoCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	unfinished := filepath.Join(run, checkpoint.Name, "0000000002000000000.state.partial")
-	if err := os.WriteFile(unfinished, []byte("gradwire checkpoint 1\n"), 0o600); err != nil {
+	if err := os.WriteFile(unfinished, []byte("gradwire checkpoint 2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]checkpoint.State{state(1)}, read(t, f)); diff != "" {

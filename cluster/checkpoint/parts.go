@@ -3,9 +3,10 @@ package checkpoint
 import (
 	"bytes"
 	"encoding/gob"
-	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/gradwire/gradwire/cluster/live"
@@ -75,20 +76,40 @@ func decode(b []byte) (*live.State, error) {
 
 // Gatherer puts the states of the worlds of a run together. It may be used by many goroutines.
 type Gatherer struct {
-	lead   string
-	worlds int
-	save   func(*live.State) error
+	lead string
+	save func(*live.State) error
 
-	mu     sync.Mutex
-	states map[string]*live.State // by process, all of the latest cut
-	parts  map[string]*Parts
+	mu      sync.Mutex
+	whole   *live.State     // of the latest cut, as far as it is there
+	missing map[string]bool // the processes whose state is not
+	parts   map[string]*Parts
 }
 
-// NewGatherer returns a gatherer of so many worlds, of which the one of process lead has the
+// NewGatherer returns a gatherer of the worlds of some processes, of which lead has the one of the
 // coordinator. It calls save with the state of all.
-func NewGatherer(lead string, worlds int, save func(*live.State) error) *Gatherer {
-	return &Gatherer{lead: lead, worlds: worlds, save: save, states: map[string]*live.State{},
-		parts: map[string]*Parts{}}
+func NewGatherer(lead string, save func(*live.State) error) *Gatherer {
+	return &Gatherer{lead: lead, save: save, whole: &live.State{}, parts: map[string]*Parts{}}
+}
+
+// Expect begins a cut of some processes, unless it has begun.
+func (g *Gatherer) Expect(number uint64, processes []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if number <= g.whole.Number {
+		return
+	}
+	g.whole, g.missing = &live.State{Number: number, Nodes: map[int]live.NodeState{}}, map[string]bool{}
+	for _, name := range processes {
+		g.missing[name] = true
+	}
+}
+
+// Waits reports whether the state of a process is missing that is still there.
+func (g *Gatherer) Waits(there func(process string) bool) bool {
+	g.mu.Lock()
+	missing := slices.Collect(maps.Keys(g.missing))
+	g.mu.Unlock()
+	return slices.ContainsFunc(missing, there)
 }
 
 // Part takes a part of the state of a process.
@@ -107,32 +128,26 @@ func (g *Gatherer) Part(process string, m *protos.StatePart) error {
 	return g.Add(process, s)
 }
 
-// Add takes the state of a process. It returns the error with which the state of all is saved, if
-// this was the last one that was missing.
+// Add takes the state of a process, and has that of all saved if it was the last one that was
+// missing.
 func (g *Gatherer) Add(process string, s *live.State) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, other := range g.states {
-		switch {
-		case other.Number > s.Number:
-			return nil
-		case other.Number < s.Number:
-			clear(g.states)
-		}
-	}
-	if g.states[process] = s; len(g.states) < g.worlds {
+	if s.Number != g.whole.Number || !g.missing[process] {
 		return nil
 	}
-	lead := g.states[g.lead]
-	if lead == nil {
-		return errors.New("nobody has sent the state of the coordinator")
+	delete(g.missing, process)
+	if process == g.lead {
+		g.whole.At, g.whole.Events = s.At, s.Events
 	}
-	whole := &live.State{Number: s.Number, At: lead.At, Events: lead.Events, Nodes: map[int]live.NodeState{}}
-	for _, s := range g.states {
-		for i, n := range s.Nodes {
-			whole.Nodes[i] = n
-		}
+	maps.Copy(g.whole.Nodes, s.Nodes)
+	if g.whole.Void = g.whole.Void || s.Void; g.whole.Void {
+		clear(g.whole.Nodes)
 	}
-	clear(g.states)
+	if len(g.missing) > 0 || g.whole.Void {
+		return nil
+	}
+	whole := g.whole
+	g.whole = &live.State{Number: whole.Number}
 	return g.save(whole)
 }

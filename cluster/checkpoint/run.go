@@ -98,13 +98,16 @@ func (r *Run) Live(c live.Config, create func(live.Config) (*live.World, error))
 	return w, nil
 }
 
-// Save begins to write the state of a run in real time.
+// Save begins to write the state of a run in real time, unless the cut has come to nothing.
 func (r *Run) Save(s *live.State) error {
+	if s.Void {
+		return nil
+	}
 	b, err := encode(s)
 	if err != nil {
 		return err
 	}
-	return r.Folder.Save(State{At: s.At, Events: s.Events, World: b})
+	return r.Folder.Save(State{At: s.At, Real: true, Events: s.Events, World: b})
 }
 
 func (r *Run) unusable(err error) error {

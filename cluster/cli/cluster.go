@@ -351,10 +351,15 @@ later.`,
 
 // arguments are those that the command takes.
 func (f *submitFlags) arguments() cobra.PositionalArgs {
-	if f.former != "" {
-		return noArguments
+	if f.former == "" {
+		return onePlan
 	}
-	return onePlan
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return usage(cmd, fmt.Errorf("plan %q with --continue, which leaves the plan as it was", args[0]))
+		}
+		return nil
+	}
 }
 
 func (f *submitFlags) run(cmd *cobra.Command, args []string, con *console) (err error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/sim"
 )
 
@@ -87,7 +88,9 @@ func (r *Runner) attempt(ctx context.Context, next run, folder *checkpoint.Folde
 		}}
 	}
 	if len(names) > 0 {
-		out, failure = r.goOn(ctx, next, s, names[0])
+		if out, failure = r.goOn(ctx, next, s, names[0]); errors.Is(failure, errClock) {
+			return nil, Outcome{}, nil, refusal.Input(failure)
+		}
 		return s, out, failure, nil
 	}
 	if err := r.observe(s, next, 0); err != nil {
@@ -97,12 +100,19 @@ func (r *Runner) attempt(ctx context.Context, next run, folder *checkpoint.Folde
 	return s, out, failure, nil
 }
 
+// errClock says that a checkpoint is of a run in another kind of time.
+var errClock = errors.New("this checkpoint is of a run on another clock")
+
 // goOn lets a run happen from a checkpoint on. The error wraps [checkpoint.ErrUnusable] if that
 // cannot be used.
 func (r *Runner) goOn(ctx context.Context, next run, s *Stage, name string) (Outcome, error) {
 	from, err := checkpoint.Read(name)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("its checkpoint %w: %w", checkpoint.ErrUnusable, err)
+	}
+	if real := r.Venue.Traits().Clock != VirtualTime; real != from.Real {
+		clock := map[bool]Clock{false: VirtualTime, true: RealTime}[from.Real]
+		return Outcome{}, fmt.Errorf("%s: %w: go on with --clock %s", name, errClock, clock)
 	}
 	s.saves.From = &from
 	if err := r.observe(s, next, from.Events); err != nil {
@@ -161,6 +171,9 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 	}
 	c.Checkpoints.Every = time.Duration(s.Point.Spec.Plan.Checkpoint.Every)
 	c.Checkpoints.With = []any{&s.kept, s.Collector}
+	if s.Waiting != nil {
+		c.Checkpoints.With = append(c.Checkpoints.With, s.Waiting)
+	}
 	if s.tally != nil {
 		c.Checkpoints.With = append(c.Checkpoints.With, s.tally)
 	}
@@ -213,7 +226,7 @@ func (s *Stage) goOn(from *live.State) {
 	s.before = s.kept.links
 	s.past = slices.Concat(s.kept.incidents, []record.Incident{{At: from.At.Seconds(), Node: actors.Coordinator,
 		Harm: record.ToTimes, What: "the run was interrupted, and went on from its state here: what was on its way " +
-			"arrived at once, and a node's step may count twice"}})
+			"arrived at once, and the record may lack a few steps or have them twice"}})
 }
 
 // kept is what a run in real time that goes on knows of its beginning besides its actors' state.
@@ -224,13 +237,15 @@ type kept struct {
 
 // held calls a function while nothing of the run is recorded.
 func (s *Stage) held(do func()) (err error) {
-	s.kept = kept{s.links(), slices.Concat(s.past, s.Noticed())}
-	hold := func() { err = s.Collector.Held(do) }
-	if s.tally != nil {
-		s.tally.Held(hold)
-	} else {
-		hold()
-	}
+	s.Held(func() {
+		s.kept = kept{s.links(), slices.Concat(s.past, s.Noticed())}
+		hold := func() { err = s.Collector.Held(do) }
+		if s.tally != nil {
+			s.tally.Held(hold)
+		} else {
+			hold()
+		}
+	})
 	return err
 }
 

@@ -288,6 +288,10 @@ type Stage struct {
 	Elsewhere func() []record.Link
 	// Noticed returns what the venue has noticed until now. One that notices something sets it.
 	Noticed func() []record.Incident
+	// Held calls a function while the venue records nothing. One that records something sets it, and
+	// Waiting to what it has not recorded yet.
+	Held    func(do func())
+	Waiting any
 	// Collector records the run. The code that runs it sets it before.
 	Collector *record.Collector
 
@@ -307,7 +311,8 @@ type Stage struct {
 // Stage makes the deployment of a point.
 func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
 	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
-		Elsewhere: func() []record.Link { return nil }, Noticed: func() []record.Incident { return nil }}
+		Elsewhere: func() []record.Link { return nil }, Noticed: func() []record.Incident { return nil },
+		Held: func(do func()) { do() }}
 	scheduled := p.Scheduled(task.Seed)
 	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed, faults.Cuts(scheduled))
 	s.Deployment = &world.Deployment{

@@ -90,13 +90,31 @@ func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 	// The two clocks are read one after the other, which moves an event by less than it is long.
 	behind := g.now() - time.Since(s.told) - s.shows
 	s.until = time.Duration(m.Until) + behind
+	g.take(s, behind)
+	g.release()
+}
+
+// take has what a source has said wait with all others, its clock being behind.
+func (g *Gatherer) take(s *source, behind time.Duration) {
 	for _, e := range s.held {
 		e.at = max(e.at+behind, 0)
 		g.waiting = append(g.waiting, e)
 	}
 	s.held = s.held[:0]
-	g.release()
 }
+
+// Held calls a function while nothing comes in, with all that has come in Waiting.
+func (g *Gatherer) Held(do func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, s := range g.sources {
+		g.take(s, g.now()-time.Since(s.told)-s.shows)
+	}
+	do()
+}
+
+// Waiting points to the events that are not recorded yet, for a run's state.
+func (g *Gatherer) Waiting() any { return &g.waiting }
 
 // count takes in the counters of an edge. A process may go over to count all edges of a sender
 // together, which then stand for those that were counted one by one.

@@ -40,18 +40,15 @@ type Checkpoints struct {
 	// the nodes of the run were saved before, if From is nil.
 	From   *State
 	Before uint64
-	// Others are the other worlds of the run; nil if there are none.
-	Others Cutter
-}
-
-// Cutter reaches the other worlds of a run.
-type Cutter interface {
-	// Others names their processes.
-	Others() []string
-	// Cut calls Cut of all others. The coordinator's world calls it when it begins a cut.
-	Cut(number uint64)
-	// Passed calls Passed of all others, behind all that this world has sent them.
-	Passed(number uint64)
+	// Begin has the other worlds of the run make a cut, and names their processes. The coordinator's
+	// world calls it when it begins one, and again while it waits for them; nil where all nodes live
+	// here. Passed calls Passed in the worlds of some processes, behind all that this one has sent
+	// them. There reports whether a process still takes part.
+	Begin  func(number uint64) (others []string)
+	Passed func(number uint64, others []string)
+	There  func(process string) bool
+	// Busy, if not nil, reports whether a state is still being saved: no cut begins then.
+	Busy func() bool
 }
 
 // State is the state of nodes, between events of theirs.
@@ -62,6 +59,8 @@ type State struct {
 	At time.Duration
 	// Events is how many bytes of the run's events were written when the coordinator was saved.
 	Events int64
+	// Void says that the cut has come to nothing, because who is there has changed meanwhile.
+	Void bool
 	// Nodes are those that were there, by position; the coordinator's is the number of nodes.
 	Nodes map[int]NodeState
 }
@@ -76,16 +75,20 @@ type NodeState struct {
 
 // cuts are those of a world.
 type cuts struct {
-	mu      sync.Mutex
-	number  uint64 // of the latest
-	closed  bool   // there will be no more
-	spoiled bool   // who is there has changed since it began
-	saving  sync.WaitGroup
-	flights wire.Flights
+	mu       sync.Mutex
+	number   uint64            // of the latest that has begun
+	others   []string          // the processes that make it as well
+	finished uint64            // the latest of which the others know that all has passed
+	running  bool              // one is being made
+	spoiled  bool              // who is there has changed since the latest began
+	closed   bool              // there will be no more
+	passed   map[string]uint64 // by process: the latest that it has finished
+	saving   sync.WaitGroup
+	flights  wire.Flights
 
 	imaging sync.Mutex // one image at a time
 	given   *image.Given
-	passed  map[string]uint64 // by process: the latest cut
+	fresh   []int // nodes that begin anew in a run that goes on
 }
 
 // cut is how far a node has been saved. It is guarded by its mailbox.
@@ -141,9 +144,8 @@ func (m *mailbox) judge(f *wire.Frame) uint64 {
 			break
 		}
 		m.cut.late = append(m.cut.late, whole)
-	case since > 0 && number > m.cut.asked:
-		m.cut.asked = number
-		go m.life.node.world.Cut(number)
+	case since > 0: // its own world is about to be told of the cut
+		m.cut.asked = max(m.cut.asked, number)
 	}
 	return number
 }
@@ -247,11 +249,25 @@ func (l *life) roots(s *saved) []any {
 	return roots
 }
 
-// save saves the node for the cut of a number. It returns nothing if the node is gone before.
-func (l *life) save(number uint64) (data []byte, err error) {
+// skip has a node that is not saved for the cut of a number count as if it had been: that has come
+// to nothing.
+func (m *mailbox) skip(number uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.cut.times < number {
+		m.cut.times, m.cut.collects, m.cut.late = number, false, nil
+		m.goOn()
+	}
+}
+
+// save saves the node for the cut of a number. It returns nothing if the node is gone before, or if
+// the cut is given up.
+func (l *life) save(number uint64, given <-chan struct{}) (data []byte, err error) {
 	m, w := l.mailbox, l.node.world
 	select {
 	case <-m.ask(number):
+	case <-given:
+		return nil, nil
 	case <-l.gone:
 		return nil, nil
 	case <-l.node.end:
@@ -267,7 +283,7 @@ func (l *life) save(number uint64) (data []byte, err error) {
 	if !m.take(s, number) {
 		return nil, nil
 	}
-	w.Locked(func() { w.door.Cuts[l.node.index] = wire.CutOf(number) })
+	w.sendsAfter(l.node, number)
 	w.cuts.imaging.Lock()
 	marshal := func() { data, err = w.cuts.given.Marshal(l.roots(s)...) }
 	if l.node.coordinates() {
@@ -292,17 +308,23 @@ func (l *life) alone() bool {
 	return door.Locals(l.system) == l.locals && !door.HasExtras(l.mailbox.invoker)
 }
 
-// Cut has the nodes that live here saved, unless they have been so often or the run is over. Place
-// must have been called.
-func (w *World) Cut(number uint64) {
+// Cut has the nodes that live here saved, as those of other processes are, unless they have been so
+// often. Place must have been called.
+func (w *World) Cut(number uint64, others []string) {
 	c := &w.cuts
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if w.config.Checkpoints == nil || number <= c.number || c.closed {
-		return
+	switch {
+	case w.config.Checkpoints == nil || c.closed:
+	case number == c.finished && number == c.number:
+		w.config.Checkpoints.Passed(number, others) // somebody has not heard it
+	case number > c.number:
+		c.number, c.others, c.spoiled = number, others, false
+		if !c.running {
+			c.running = true
+			c.saving.Go(w.makeCuts)
+		}
 	}
-	c.number, c.spoiled = number, false
-	c.saving.Go(func() { w.carryOut(number) })
 }
 
 // Passed takes note that nothing comes from another process any more that was sent here before its
@@ -315,7 +337,7 @@ func (w *World) Passed(process string, number uint64) {
 	}
 }
 
-// spoil has the cut that is under way not saved: who is there has changed.
+// spoil has the cut that is under way come to nothing: who is there has changed.
 func (w *World) spoil() {
 	w.cuts.mu.Lock()
 	w.cuts.spoiled = true
@@ -330,40 +352,79 @@ func (w *World) endCuts() {
 	w.cuts.saving.Wait()
 }
 
-// carryOut makes a cut.
-func (w *World) carryOut(number uint64) {
+// makeCuts makes the cuts that are asked for, one after the other.
+func (w *World) makeCuts() {
+	for {
+		c := &w.cuts
+		c.mu.Lock()
+		number, others := c.number, c.others
+		c.mu.Unlock()
+		saved := w.makeCut(number, others)
+		c.mu.Lock()
+		c.running = c.number > number && !c.closed
+		more := c.running
+		c.mu.Unlock()
+		if !more {
+			w.nextCut(saved)
+			return
+		}
+	}
+}
+
+// makeCut makes a cut, and reports whether it is whole here. It ends when all that was sent before
+// it, here and in other worlds, has arrived: there are never messages of two cuts ago.
+func (w *World) makeCut(number uint64, others []string) bool {
+	c := w.config.Checkpoints
 	s := &State{Number: number, At: w.clock.Now(), Nodes: map[int]NodeState{}}
-	others := w.config.Checkpoints.Others
-	if others != nil && !w.lead().away {
-		others.Cut(number)
-	}
 	nodes, ok := w.present()
-	if ok {
-		ok = w.saveAll(s, nodes) && w.await(number, func() bool { return w.cuts.flights.Before(number) == 0 })
+	ok = ok && w.saveAll(s, nodes)
+	if !ok {
+		w.skip(number)
 	}
-	if ok && others != nil {
-		others.Passed(number)
-		ok = w.await(number, func() bool { return w.othersPassed(number) })
+	arrived := w.await(number, func() bool { return w.cuts.flights.Before(number) == 0 })
+	if arrived && c.Passed != nil {
+		c.Passed(number, others)
+		w.cuts.mu.Lock()
+		w.cuts.finished = number
+		w.cuts.mu.Unlock()
+		arrived = w.await(number, func() bool { return w.othersPassed(number, others) })
 	}
-	for i, l := range nodes {
-		frames := l.mailbox.collected()
-		if n, there := s.Nodes[i]; there {
-			n.Frames = frames
-			s.Nodes[i] = n
-		}
+	for i, n := range s.Nodes {
+		n.Frames = nodes[i].mailbox.collected()
+		s.Nodes[i] = n
 	}
-	w.cuts.mu.Lock()
-	ok = ok && !w.cuts.spoiled && w.cuts.number == number
-	w.cuts.mu.Unlock()
 	if !w.going() {
-		return
+		return false
 	}
-	if ok {
-		if err := w.config.Checkpoints.Save(s); err != nil {
-			w.fail(err)
+	if s.Void = !ok || !arrived || w.vain(number); s.Void {
+		s.Nodes = nil
+	}
+	if err := c.Save(s); err != nil {
+		w.fail(err)
+	}
+	return !s.Void
+}
+
+// vain reports whether a cut has come to nothing.
+func (w *World) vain(number uint64) bool {
+	w.cuts.mu.Lock()
+	defer w.cuts.mu.Unlock()
+	return w.cuts.spoiled || w.cuts.number > number
+}
+
+// skip gives up a cut for the nodes that live here.
+func (w *World) skip(number uint64) {
+	for _, n := range w.nodes {
+		if !n.away {
+			n.life.Load().mailbox.skip(number)
+			w.sendsAfter(n, number)
 		}
 	}
-	w.nextCut(ok)
+}
+
+// sendsAfter has what a node sends from now on say that it was saved so often.
+func (w *World) sendsAfter(n *node, times uint64) {
+	w.Locked(func() { w.door.Cuts[n.index] = wire.CutOf(times) })
 }
 
 // going reports whether the members are still at work.
@@ -388,68 +449,100 @@ func (w *World) nextCut(saved bool) {
 		at = (w.clock.Now()/c.Every + 1) * c.Every
 	}
 	number := w.Cuts() + 1
-	w.clock.Watch(at, func() { w.Cut(number) })
+	w.clock.Watch(at, func() {
+		var others []string
+		switch {
+		case c.Busy != nil && c.Busy():
+			w.nextCut(false)
+			return
+		case c.Begin != nil:
+			others = c.Begin(number)
+		}
+		w.Cut(number, others)
+	})
 }
 
 // sooner is by how much sooner a cut that came to nothing is made again.
-const sooner = 16
+const sooner = 4
 
 // present returns the lives of the nodes that are there. It is false if one of them hands over what
 // it holds, or if the run is over.
 func (w *World) present() (nodes map[int]*life, ok bool) {
-	found := make(chan struct{})
+	found := make(chan map[int]*life, 1)
 	if !w.change(func() {
-		defer close(found)
-		nodes, ok = map[int]*life{}, true
+		there := map[int]*life{}
 		for i, n := range w.nodes {
-			if !n.away && w.cycle.There(i) {
-				nodes[i] = n.life.Load()
-				ok = ok && !w.cycle.Leaving(i)
+			switch {
+			case n.away || !w.cycle.There(i):
+			case w.cycle.Leaving(i):
+				found <- nil
+				return
+			default:
+				there[i] = n.life.Load()
 			}
 		}
+		found <- there
 	}) {
 		return nil, false
 	}
 	select {
-	case <-found:
-		return nodes, ok
+	case nodes = <-found:
+		return nodes, nodes != nil
 	case <-w.end:
 		return nil, false
 	}
 }
 
-// saveAll saves nodes, each as soon as it rests.
+// saveAll saves nodes, each as soon as it rests, unless the cut comes to nothing before.
 func (w *World) saveAll(s *State, nodes map[int]*life) (ok bool) {
 	var mu sync.Mutex
 	var saving sync.WaitGroup
+	given, all := make(chan struct{}), make(chan struct{})
 	ok = true
 	for i, l := range nodes {
 		saving.Go(func() {
-			data, err := l.save(s.Number)
+			data, err := l.save(s.Number, given)
 			if err != nil {
 				w.fail(err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			s.Nodes[i] = NodeState{Actor: data}
-			ok = ok && data != nil
+			if ok = ok && data != nil; data != nil {
+				s.Nodes[i] = NodeState{Actor: data}
+			}
 		})
 	}
-	saving.Wait()
-	return ok
+	go func() {
+		saving.Wait()
+		close(all)
+	}()
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-all:
+			return ok
+		case <-look.C:
+			if w.vain(s.Number) {
+				close(given)
+				<-all
+				return false
+			}
+		}
+	}
 }
 
-// await waits until something holds that makes a cut whole. It is false if the run is over before,
-// who is there has changed, or another cut has begun.
+// await waits until something holds that a cut ends with. It is false if the run is over before, or
+// another cut has begun.
 func (w *World) await(number uint64, holds func() bool) bool {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for !holds() {
-		w.cuts.mu.Lock()
-		vain := w.cuts.number > number || w.cuts.spoiled
-		w.cuts.mu.Unlock()
-		if vain {
+	for looks := 1; !holds(); looks++ {
+		if w.Cuts() > number {
 			return false
+		}
+		if c := w.config.Checkpoints; looks%askAgain == 0 && c.Begin != nil {
+			c.Begin(number) // somebody may not have heard it, or has not been heard
 		}
 		select {
 		case <-look.C:
@@ -462,10 +555,10 @@ func (w *World) await(number uint64, holds func() bool) bool {
 
 // othersPassed reports whether everything has arrived here that was sent in other worlds before the
 // cut of a number.
-func (w *World) othersPassed(number uint64) bool {
+func (w *World) othersPassed(number uint64, others []string) bool {
 	w.cuts.mu.Lock()
-	for _, process := range w.config.Checkpoints.Others.Others() {
-		if w.cuts.passed[process] < number {
+	for _, process := range others {
+		if w.cuts.passed[process] < number && w.config.Checkpoints.There(process) {
 			w.cuts.mu.Unlock()
 			return false
 		}
@@ -476,8 +569,12 @@ func (w *World) othersPassed(number uint64) bool {
 	return w.cuts.flights.Before(number) == 0 // or on a downlink
 }
 
-// lookEvery is how often a cut looks for messages that are still on their way.
-const lookEvery = 5 * time.Millisecond
+const (
+	// lookEvery is how often a cut looks for messages that are still on their way, and after askAgain
+	// looks the others are told of it again.
+	lookEvery = 5 * time.Millisecond
+	askAgain  = 200
+)
 
 // restore brings a node into the state in which it was saved.
 func (l *life) restore(from *NodeState, number uint64) error {
@@ -521,6 +618,9 @@ func (w *World) resume() error {
 	for i, n := range w.nodes {
 		saved, there := from.Nodes[i]
 		if n.away || !there {
+			if !n.away && w.cycle.There(i) {
+				w.cuts.fresh = append(w.cuts.fresh, i)
+			}
 			continue
 		}
 		if err := n.life.Load().restore(&saved, from.Number); err != nil {
@@ -537,4 +637,12 @@ func (w *World) resume() error {
 		}
 	}
 	return nil
+}
+
+// join tells the coordinator of the nodes that begin anew in a run that goes on: their processes
+// were gone when it was saved.
+func (w *World) join() {
+	for _, i := range w.cuts.fresh {
+		realm{w}.Tell(world.MemberChange{Node: i, Present: true})
+	}
 }

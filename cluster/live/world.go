@@ -285,7 +285,7 @@ func (w *World) begins(node int) bool {
 	}
 	if c := w.config.Checkpoints; c != nil && c.From != nil {
 		_, there := c.From.Nodes[node]
-		return there
+		return there || node < len(w.nodes)-1 && w.config.Deployment.Present(node, c.From.At)
 	}
 	return w.config.Deployment.Present(node, w.config.Start-1)
 }
@@ -324,6 +324,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	}
 	w.clock.Begin()
 	w.nextCut(true)
+	w.join()
 	w.attending.Go(w.attend)
 	if err := w.pool.Start(w.config.Threads); err != nil {
 		w.fail(err)

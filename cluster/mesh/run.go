@@ -172,21 +172,13 @@ func packed(m proto.Message) (*wire.Packet, error) {
 	return wire.Pack(&wire.Frame{Kind: wire.KindOf(m), Head: m}, wire.Eager)
 }
 
-var _ live.Cutter = (*Run)(nil)
-
 // Halt tells all other processes that the part of the run's nodes is over.
-func (r *Run) Halt() { r.tellOthers(&protos.HaltRun{}) }
+func (r *Run) Halt() { r.Tell(r.Others(), &protos.HaltRun{}) }
 
-// Cut tells all other processes to save the state of their nodes.
-func (r *Run) Cut(number uint64) { r.tellOthers(&protos.CutRun{Number: number}) }
-
-// Passed tells all other processes that what this one had sent before its nodes were saved has
-// reached them.
-func (r *Run) Passed(number uint64) { r.tellOthers(&protos.CutPassed{Number: number}) }
-
-// tellOthers tells all other processes of the run something.
-func (r *Run) tellOthers(m proto.Message) {
-	for _, name := range r.Others() {
+// Tell tells some processes of the run something, behind the packets that were sent them before if
+// it is no control message.
+func (r *Run) Tell(processes []string, m proto.Message) {
+	for _, name := range processes {
 		p, err := packed(m)
 		if err == nil {
 			p.SetRun(r.number)

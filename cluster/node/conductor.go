@@ -45,6 +45,7 @@ type conductor struct {
 	history *journal.History
 	states  *checkpoint.Gatherer // of all processes; nil if the run is not saved
 	saving  sync.WaitGroup       // of a state
+	saves   atomic.Int64         // of which so many are under way
 	folder  sync.Mutex           // held meanwhile
 	stalled time.Duration        // since when nothing has moved in a bounded run; 0 if something does
 	pauses  atomic.Int64         // of this process, that were noticed
@@ -150,6 +151,7 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	c.history = journal.NewHistory(s.Deployment, s.Point.Spec.Roles, c.log)
 	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, c.names)
 	s.Deployment.Observer, s.Elsewhere, s.Noticed = c.events, c.events.Elsewhere, c.history.Incidents
+	s.Held, s.Waiting = c.events.Held, c.events.Waiting()
 	if !v.process.register(c.hosted) {
 		return experiment.Outcome{}, experiment.ErrStopping
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
-	"github.com/gradwire/gradwire/cluster/checkpoint/image"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/mesh"
@@ -160,7 +159,9 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	var w *live.World
 	saves, err := h.checkpoints(m)
 	if err == nil {
-		w, err = h.placeWorld(s, time.Duration(m.Start), saves)
+		if w, err = h.placeWorld(s, time.Duration(m.Start), saves); err != nil && m.Resumes {
+			err = fmt.Errorf("its state %w: %w", checkpoint.ErrUnusable, err)
+		}
 	}
 	if err == nil {
 		err = h.Reach(h.stop, m.Gone)
@@ -184,7 +185,7 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 
 // answer says whether the run could be placed.
 func (h *hosted) answer(err error) {
-	m := &protos.RunPlaced{Lives: h.lives, Unusable: errors.Is(err, image.ErrOther)}
+	m := &protos.RunPlaced{Lives: h.lives, Unusable: errors.Is(err, checkpoint.ErrUnusable)}
 	if err != nil {
 		m.Error = request.Text(err.Error(), request.MaxText)
 	}
@@ -258,9 +259,7 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, c *live.Ch
 func (h *hosted) told(m proto.Message) {
 	switch m := m.(type) {
 	case *protos.CutRun:
-		if w := h.World(); w != nil {
-			w.Cut(m.Number)
-		}
+		h.cut(m)
 	case *protos.BeginRun:
 		h.begin()
 	case *protos.HaltRun:

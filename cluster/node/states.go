@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/live"
@@ -19,12 +20,13 @@ func (h *hosted) checkpoints(m *protos.PlaceRun) (*live.Checkpoints, error) {
 	if !m.Saved {
 		return nil, nil
 	}
-	c := &live.Checkpoints{Before: m.Cuts, Others: h, Save: func(s *live.State) error {
-		if err := h.sendState(h.Lead(), s); err != nil {
-			h.process.log("run %x: the state of the nodes here is not saved: %v", h.Number(), err)
-		}
-		return nil
-	}}
+	c := &live.Checkpoints{Before: m.Cuts, Passed: h.passed, There: func(string) bool { return true },
+		Save: func(s *live.State) error {
+			if err := h.sendState(h.Lead(), s); err != nil {
+				h.process.log("run %x: the state of the nodes here is not saved: %v", h.Number(), err)
+			}
+			return nil
+		}}
 	if !m.Resumes {
 		return c, nil
 	}
@@ -36,6 +38,19 @@ func (h *hosted) checkpoints(m *protos.PlaceRun) (*live.Checkpoints, error) {
 		return c, nil
 	case <-h.stop.Done():
 		return nil, context.Cause(h.stop)
+	}
+}
+
+// passed tells other processes that all has reached them that was sent there before a cut.
+func (h *hosted) passed(number uint64, others []string) {
+	h.Tell(others, &protos.CutPassed{Number: number})
+}
+
+// cut has the nodes here saved, as the process that conducts the run has said.
+func (h *hosted) cut(m *protos.CutRun) {
+	if w := h.World(); w != nil {
+		own := h.process.config.Name
+		w.Cut(m.Number, slices.DeleteFunc(m.Processes, func(name string) bool { return name == own }))
 	}
 }
 
@@ -79,15 +94,40 @@ func (c *conductor) ownCheckpoints() *live.Checkpoints {
 		return nil
 	}
 	own := c.process.config.Name
-	c.states = checkpoint.NewGatherer(own, len(c.names)+1, func(s *live.State) error {
+	c.states = checkpoint.NewGatherer(own, func(s *live.State) error {
+		c.saves.Add(1)
 		c.saving.Go(func() { c.save(s) }) // while more arrives
 		return nil
 	})
-	return &live.Checkpoints{Others: c, Save: func(s *live.State) error { return c.states.Add(own, s) }}
+	return &live.Checkpoints{Begin: c.beginCut, Passed: c.passed, There: c.takesPart,
+		Busy: func() bool { return c.saves.Load() > 0 || c.states.Waits(c.takesPart) },
+		Save: func(s *live.State) error { return c.states.Add(own, s) }}
+}
+
+// takesPart reports whether a process is in the run.
+func (c *conductor) takesPart(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.parties[name]
+	return q != nil && q.in()
+}
+
+// beginCut has the other processes save the state of their nodes, and names them.
+func (c *conductor) beginCut(number uint64) (others []string) {
+	for _, name := range c.names {
+		if c.takesPart(name) {
+			others = append(others, name)
+		}
+	}
+	all := append(slices.Clone(others), c.process.config.Name)
+	c.states.Expect(number, all)
+	c.Tell(others, &protos.CutRun{Number: number, Processes: all})
+	return others
 }
 
 // save begins to write the state of all nodes.
 func (c *conductor) save(s *live.State) {
+	defer c.saves.Add(-1)
 	c.folder.Lock()
 	defer c.folder.Unlock()
 	if err := c.stage.Save(s); err != nil {

@@ -96,6 +96,7 @@ type Queue struct {
 	all     []*Submission
 	waiting []*Submission
 	queued  chan struct{} // has room for one: something waits
+	goingOn sync.Mutex    // held while a submission goes on with another's record
 	trying  chan struct{} // holds one for each submission that is tried
 }
 

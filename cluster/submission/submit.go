@@ -57,6 +57,8 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan,
 
 // goOn queues what is missing of a submission that has ended before its runs had, as another one.
 func (q *Queue) goOn(ctx context.Context, by, id string) (s *Submission, note string, err error) {
+	q.goingOn.Lock() // one of two that want the same finds that it is gone
+	defer q.goingOn.Unlock()
 	former, err := q.findEnded(id, "it can go on")
 	switch {
 	case err != nil:
