@@ -43,10 +43,9 @@ type Checkpoints struct {
 	// Begin has the other worlds of the run make a cut, and names their processes. The coordinator's
 	// world calls it when it begins one, and again while it waits for them; nil where all nodes live
 	// here. Passed calls Passed in the worlds of some processes, behind all that this one has sent
-	// them. There reports whether a process still takes part.
+	// them.
 	Begin  func(number uint64) (others []string)
 	Passed func(number uint64, others []string)
-	There  func(process string) bool
 	// Busy, if not nil, reports whether a state is still being saved: no cut begins then.
 	Busy func() bool
 }
@@ -284,19 +283,31 @@ func (l *life) save(number uint64, given <-chan struct{}) (data []byte, err erro
 		return nil, nil
 	}
 	w.sendsAfter(l.node, number)
+	data, err = l.image(s)
+	m.release()
+	if err != nil {
+		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), err)
+	}
+	return data, nil
+}
+
+// image makes the image of a node.
+func (l *life) image(s *saved) (data []byte, err error) {
+	w := l.node.world
 	w.cuts.imaging.Lock()
+	defer w.cuts.imaging.Unlock()
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = world.PanicError(reason)
+		}
+	}()
 	marshal := func() { data, err = w.cuts.given.Marshal(l.roots(s)...) }
 	if l.node.coordinates() {
 		w.config.Checkpoints.Held(marshal)
 	} else {
 		marshal()
 	}
-	w.cuts.imaging.Unlock()
-	m.release()
-	if err != nil {
-		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), err)
-	}
-	return data, nil
+	return data, err
 }
 
 // errHidden says that protoactor knows of an actor what no image can hold.
@@ -308,16 +319,18 @@ func (l *life) alone() bool {
 	return door.Locals(l.system) == l.locals && !door.HasExtras(l.mailbox.invoker)
 }
 
-// Cut has the nodes that live here saved, as those of other processes are, unless they have been so
-// often. Place must have been called.
+// Cut has the nodes that live here saved, as those of other processes are. It is called again while
+// some are waited for, without those that are gone. Place must have been called.
 func (w *World) Cut(number uint64, others []string) {
 	c := &w.cuts
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case w.config.Checkpoints == nil || c.closed:
-	case number == c.finished && number == c.number:
-		w.config.Checkpoints.Passed(number, others) // somebody has not heard it
+	case number == c.number:
+		if c.others = others; number == c.finished {
+			w.config.Checkpoints.Passed(number, others) // somebody has not heard it
+		}
 	case number > c.number:
 		c.number, c.others, c.spoiled = number, others, false
 		if !c.running {
@@ -357,9 +370,9 @@ func (w *World) makeCuts() {
 	for {
 		c := &w.cuts
 		c.mu.Lock()
-		number, others := c.number, c.others
+		number := c.number
 		c.mu.Unlock()
-		saved := w.makeCut(number, others)
+		saved := w.makeCut(number)
 		c.mu.Lock()
 		c.running = c.number > number && !c.closed
 		more := c.running
@@ -373,7 +386,7 @@ func (w *World) makeCuts() {
 
 // makeCut makes a cut, and reports whether it is whole here. It ends when all that was sent before
 // it, here and in other worlds, has arrived: there are never messages of two cuts ago.
-func (w *World) makeCut(number uint64, others []string) bool {
+func (w *World) makeCut(number uint64) bool {
 	c := w.config.Checkpoints
 	s := &State{Number: number, At: w.clock.Now(), Nodes: map[int]NodeState{}}
 	nodes, ok := w.present()
@@ -383,11 +396,12 @@ func (w *World) makeCut(number uint64, others []string) bool {
 	}
 	arrived := w.await(number, func() bool { return w.cuts.flights.Before(number) == 0 })
 	if arrived && c.Passed != nil {
-		c.Passed(number, others)
 		w.cuts.mu.Lock()
 		w.cuts.finished = number
+		others := w.cuts.others
 		w.cuts.mu.Unlock()
-		arrived = w.await(number, func() bool { return w.othersPassed(number, others) })
+		c.Passed(number, others)
+		arrived = w.await(number, func() bool { return w.othersPassed(number) })
 	}
 	for i, n := range s.Nodes {
 		n.Frames = nodes[i].mailbox.collected()
@@ -453,6 +467,7 @@ func (w *World) nextCut(saved bool) {
 		var others []string
 		switch {
 		case c.Busy != nil && c.Busy():
+			c.Begin(w.Cuts()) // others may wait for one that is gone
 			w.nextCut(false)
 			return
 		case c.Begin != nil:
@@ -542,7 +557,7 @@ func (w *World) await(number uint64, holds func() bool) bool {
 			return false
 		}
 		if c := w.config.Checkpoints; looks%askAgain == 0 && c.Begin != nil {
-			c.Begin(number) // somebody may not have heard it, or has not been heard
+			w.Cut(number, c.Begin(number)) // somebody is gone, or has not heard it, or has not been heard
 		}
 		select {
 		case <-look.C:
@@ -555,10 +570,10 @@ func (w *World) await(number uint64, holds func() bool) bool {
 
 // othersPassed reports whether everything has arrived here that was sent in other worlds before the
 // cut of a number.
-func (w *World) othersPassed(number uint64, others []string) bool {
+func (w *World) othersPassed(number uint64) bool {
 	w.cuts.mu.Lock()
-	for _, process := range others {
-		if w.cuts.passed[process] < number && w.config.Checkpoints.There(process) {
+	for _, process := range w.cuts.others {
+		if w.cuts.passed[process] < number {
 			w.cuts.mu.Unlock()
 			return false
 		}

@@ -20,7 +20,7 @@ func (h *hosted) checkpoints(m *protos.PlaceRun) (*live.Checkpoints, error) {
 	if !m.Saved {
 		return nil, nil
 	}
-	c := &live.Checkpoints{Before: m.Cuts, Passed: h.passed, There: func(string) bool { return true },
+	c := &live.Checkpoints{Before: m.Cuts, Passed: h.passed,
 		Save: func(s *live.State) error {
 			if err := h.sendState(h.Lead(), s); err != nil {
 				h.process.log("run %x: the state of the nodes here is not saved: %v", h.Number(), err)
@@ -99,7 +99,7 @@ func (c *conductor) ownCheckpoints() *live.Checkpoints {
 		c.saving.Go(func() { c.save(s) }) // while more arrives
 		return nil
 	})
-	return &live.Checkpoints{Begin: c.beginCut, Passed: c.passed, There: c.takesPart,
+	return &live.Checkpoints{Begin: c.beginCut, Passed: c.passed,
 		Busy: func() bool { return c.saves.Load() > 0 || c.states.Waits(c.takesPart) },
 		Save: func(s *live.State) error { return c.states.Add(own, s) }}
 }
