@@ -110,7 +110,7 @@ func (r *Runner) goOn(ctx context.Context, next run, s *Stage, name string) (Out
 	if err != nil {
 		return Outcome{}, fmt.Errorf("its checkpoint %w: %w", checkpoint.ErrUnusable, err)
 	}
-	if real := r.Venue.Traits().Clock != VirtualTime; real != from.Real {
+	if (r.Venue.Traits().Clock != VirtualTime) != from.Real {
 		clock := map[bool]Clock{false: VirtualTime, true: RealTime}[from.Real]
 		return Outcome{}, fmt.Errorf("%s: %w: go on with --clock %s", name, errClock, clock)
 	}

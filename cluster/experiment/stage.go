@@ -288,8 +288,8 @@ type Stage struct {
 	Elsewhere func() []record.Link
 	// Noticed returns what the venue has noticed until now. One that notices something sets it.
 	Noticed func() []record.Incident
-	// Held calls a function while the venue records nothing. One that records something sets it, and
-	// Waiting to what it has not recorded yet.
+	// Held calls a function while the venue records nothing. One that records something sets it,
+	// and Waiting to what it has not recorded yet.
 	Held    func(do func())
 	Waiting any
 	// Collector records the run. The code that runs it sets it before.

@@ -1,20 +1,11 @@
 package live
 
 import (
-	"errors"
-	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
-	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/checkpoint/image"
-	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/wire"
-	"github.com/gradwire/gradwire/protos"
 )
 
 // The state of a run in real time is a consistent cut, as in T. H. Lai and T. H. Yang, "On
@@ -40,10 +31,10 @@ type Checkpoints struct {
 	// the nodes of the run were saved before, if From is nil.
 	From   *State
 	Before uint64
-	// Begin has the other worlds of the run make a cut, and names their processes. The coordinator's
-	// world calls it when it begins one, and again while it waits for them; nil where all nodes live
-	// here. Passed calls Passed in the worlds of some processes, behind all that this one has sent
-	// them.
+	// Begin has the other worlds of the run make a cut, and names their processes. The
+	// coordinator's world calls it when it begins one, and again while it waits for them; nil where
+	// all nodes live here. Passed calls Passed in the worlds of some processes, behind all that
+	// this one has sent them.
 	Begin  func(number uint64) (others []string)
 	Passed func(number uint64, others []string)
 	// Busy, if not nil, reports whether a state is still being saved: no cut begins then.
@@ -90,17 +81,6 @@ type cuts struct {
 	fresh   []int // nodes that begin anew in a run that goes on
 }
 
-// cut is how far a node has been saved. It is guarded by its mailbox.
-type cut struct {
-	times    uint64          // it was saved
-	asked    uint64          // it is to be: it handles nothing before it has been
-	held     int             // images that are being made
-	still    []chan struct{} // are closed when no handler is at work and no job is under way
-	collects bool            // messages that were sent before it was saved
-	late     [][]byte        // the frames of these
-	restored bool            // the node goes on where it was saved
-}
-
 // beginCuts makes ready for cuts, if there are to be any. A run that goes on counts on.
 func (w *World) beginCuts() (err error) {
 	c := w.config.Checkpoints
@@ -121,202 +101,6 @@ func (w *World) Cuts() uint64 {
 	w.cuts.mu.Lock()
 	defer w.cuts.mu.Unlock()
 	return w.cuts.number
-}
-
-// begins says of how many cuts a life is not part that begins now.
-func (m *mailbox) begins(number uint64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.cut.times, m.cut.asked = number, number
-}
-
-// judge returns how often the sender of a frame had been saved. If that was more often than its
-// receiver, that is saved before it handles the message. Called under the lock.
-func (m *mailbox) judge(f *wire.Frame) uint64 {
-	since := f.Cut.Since(m.cut.times)
-	number := uint64(int64(m.cut.times) + int64(since))
-	switch {
-	case since < 0 && m.cut.collects:
-		whole, err := wire.Encode(nil, f)
-		if err != nil {
-			m.life.node.world.fail(err)
-			break
-		}
-		m.cut.late = append(m.cut.late, whole)
-	case since > 0: // its own world is about to be told of the cut
-		m.cut.asked = max(m.cut.asked, number)
-	}
-	return number
-}
-
-// ask has the node handle nothing more until it has been saved so often. What it returns is closed
-// when no handler is at work and no job under way.
-func (m *mailbox) ask(number uint64) <-chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	still := make(chan struct{})
-	m.cut.asked, m.cut.still = max(m.cut.asked, number), append(m.cut.still, still)
-	m.rest()
-	return still
-}
-
-// rest tells who waits for it that the node rests. Called under the lock.
-func (m *mailbox) rest() {
-	if m.running || m.jobs > 0 {
-		return
-	}
-	for _, still := range m.cut.still {
-		close(still)
-	}
-	m.cut.still = nil
-}
-
-// begin counts a job, and end one that has ended.
-func (m *mailbox) begin() {
-	m.life.node.world.jobs.Add(1)
-	m.mu.Lock()
-	m.jobs++
-	m.mu.Unlock()
-}
-
-func (m *mailbox) end() {
-	m.mu.Lock()
-	m.jobs--
-	m.rest()
-	m.mu.Unlock()
-	m.life.node.world.jobs.Add(-1)
-}
-
-// saved is what is saved of a node.
-type saved struct {
-	actor     actor.Actor
-	env       *env
-	walk      *world.Walk
-	cores     *world.Cores
-	number    int
-	announced *protos.View
-	due       map[uint64]timer
-	control   []letter
-	user      []letter
-}
-
-// saved is what is to be saved of a life, without what waits for it.
-func (l *life) saved() *saved {
-	return &saved{actor: l.actor, env: l.env, walk: l.walk, cores: l.cores, number: l.number,
-		announced: l.node.world.announced.Load()}
-}
-
-// take takes what waits for the actor of a node that rests, which counts as saved from now on, and
-// handles nothing until release. It is false if the node is to be saved for a later cut.
-func (m *mailbox) take(s *saved, number uint64) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.cut.asked > number || m.cut.times >= number {
-		return false
-	}
-	sent := func(l letter) bool { return l.cut < number }
-	s.due = maps.Clone(m.timers.due)
-	s.control, s.user = slices.Collect(m.queues.Control.All(sent)), slices.Collect(m.queues.User.All(sent))
-	m.cut.times, m.cut.collects, m.cut.late = number, true, nil
-	m.cut.held++
-	return true
-}
-
-// release has a node go on whose image has been made.
-func (m *mailbox) release() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.cut.held--
-	m.goOn()
-}
-
-// collected ends the collection of the messages that were on their way, and returns their frames.
-func (m *mailbox) collected() (frames [][]byte) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	frames, m.cut.late, m.cut.collects = m.cut.late, nil, false
-	return frames
-}
-
-// roots are what an image of a node is of.
-func (l *life) roots(s *saved) []any {
-	w := l.node.world
-	roots := []any{s, &l.mailbox.timers, &w.tensors, w.progress}
-	if l.node.coordinates() {
-		roots = append(roots, w.config.Checkpoints.With...)
-	}
-	return roots
-}
-
-// skip has a node that is not saved for the cut of a number count as if it had been: that has come
-// to nothing.
-func (m *mailbox) skip(number uint64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.cut.times < number {
-		m.cut.times, m.cut.collects, m.cut.late = number, false, nil
-		m.goOn()
-	}
-}
-
-// save saves the node for the cut of a number. It returns nothing if the node is gone before, or if
-// the cut is given up.
-func (l *life) save(number uint64, given <-chan struct{}) (data []byte, err error) {
-	m, w := l.mailbox, l.node.world
-	select {
-	case <-m.ask(number):
-	case <-given:
-		return nil, nil
-	case <-l.gone:
-		return nil, nil
-	case <-l.node.end:
-		return nil, nil
-	}
-	if !l.alone() {
-		if l.over() {
-			return nil, nil
-		}
-		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), errHidden)
-	}
-	s := l.saved()
-	if !m.take(s, number) {
-		return nil, nil
-	}
-	w.sendsAfter(l.node, number)
-	data, err = l.image(s)
-	m.release()
-	if err != nil {
-		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), err)
-	}
-	return data, nil
-}
-
-// image makes the image of a node.
-func (l *life) image(s *saved) (data []byte, err error) {
-	w := l.node.world
-	w.cuts.imaging.Lock()
-	defer w.cuts.imaging.Unlock()
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = world.PanicError(reason)
-		}
-	}()
-	marshal := func() { data, err = w.cuts.given.Marshal(l.roots(s)...) }
-	if l.node.coordinates() {
-		w.config.Checkpoints.Held(marshal)
-	} else {
-		marshal()
-	}
-	return data, err
-}
-
-// errHidden says that protoactor knows of an actor what no image can hold.
-var errHidden = errors.New("its actor has spawned others or ended itself, is watched, stashes messages, awaits an " +
-	"answer in a future, or has a timeout of protoactor's")
-
-// alone reports whether protoactor knows nothing of the node that no image can hold.
-func (l *life) alone() bool {
-	return door.Locals(l.system) == l.locals && !door.HasExtras(l.mailbox.invoker)
 }
 
 // Cut has the nodes that live here saved, as those of other processes are. It is called again while
@@ -585,79 +369,8 @@ func (w *World) othersPassed(number uint64) bool {
 }
 
 const (
-	// lookEvery is how often a cut looks for messages that are still on their way, and after askAgain
-	// looks the others are told of it again.
+	// lookEvery is how often a cut looks for messages that are still on their way, and after
+	// askAgain looks the others are told of it again.
 	lookEvery = 5 * time.Millisecond
 	askAgain  = 200
 )
-
-// restore brings a node into the state in which it was saved.
-func (l *life) restore(from *NodeState, number uint64) error {
-	m, w := l.mailbox, l.node.world
-	s := l.saved()
-	if err := w.cuts.given.Unmarshal(from.Actor, l.roots(s)...); err != nil {
-		return fmt.Errorf("node %s: %w", l.node.name(), err)
-	}
-	l.actor, l.number = s.actor, s.number
-	if a := s.announced; a != nil {
-		w.heard(a)
-	}
-	m.mu.Lock()
-	m.cut.restored = true
-	for _, x := range s.control {
-		m.queues.Control.Push(x)
-	}
-	for _, x := range s.user {
-		m.queues.User.Push(x)
-	}
-	m.timers.restore(s.due)
-	m.mu.Unlock()
-	for _, b := range from.Frames {
-		f, err := wire.Decode(b, &w.tensors)
-		if err != nil {
-			return fmt.Errorf("node %s: %w", l.node.name(), err)
-		}
-		f.Cut = wire.CutOf(number)
-		l.arrive(&f)
-	}
-	return nil
-}
-
-// resume brings the nodes that live here into the state in which they were saved. Their actors have
-// been placed, and handle nothing yet.
-func (w *World) resume() error {
-	if w.config.Checkpoints == nil || w.config.Checkpoints.From == nil {
-		return nil
-	}
-	from := w.config.Checkpoints.From
-	for i, n := range w.nodes {
-		saved, there := from.Nodes[i]
-		if n.away || !there {
-			if !n.away && w.cycle.There(i) {
-				w.cuts.fresh = append(w.cuts.fresh, i)
-			}
-			continue
-		}
-		if err := n.life.Load().restore(&saved, from.Number); err != nil {
-			return err
-		}
-	}
-	d := w.config.Deployment
-	for i := range d.Schedule {
-		c := &d.Schedule[i]
-		_, there := from.Nodes[c.Node]
-		if c.Do == world.Crash && !there && !w.nodes[c.Node].away && c.At < from.At && c.At+d.Detect >= from.At {
-			w.cycle.Undetected(c)
-			w.clock.At(c.At+d.Detect, func() { w.change(func() { w.cycle.Detect(c) }) })
-		}
-	}
-	return nil
-}
-
-// join tells the coordinator of the nodes that begin anew in a run that goes on: their processes
-// were gone when it was saved.
-func (w *World) join() {
-	for _, i := range w.cuts.fresh {
-		realm{w}.Tell(world.MemberChange{Node: i, Present: true})
-	}
-}

@@ -1,0 +1,106 @@
+package live_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// counter counts what it is sent.
+type counter struct{ got []uint32 }
+
+func (c *counter) Receive(ctx actor.Context) {
+	if i, ok := index(ctx); ok {
+		c.got = append(c.got, i)
+	}
+}
+
+// halfOfARun is a world with one node, beside another process x that the test plays.
+func halfOfARun(t *testing.T, from *live.State) (w *live.World, a *counter, passed chan uint64, saved chan *live.State,
+	end func()) {
+	t.Helper()
+	s := &stage{handlers: []handler{nothing}}
+	m := s.split(0, 1)
+	c := m.make[0]
+	a, passed, saved = &counter{}, make(chan uint64, 9), make(chan *live.State, 9)
+	c.Deployment.Nodes[0].Kind = func(actors.Env) (actor.Actor, error) { return a, nil }
+	c.Checkpoints = &live.Checkpoints{From: from,
+		Passed: func(number uint64, _ []string) { passed <- number },
+		Save: func(s *live.State) error {
+			saved <- s
+			return nil
+		}}
+	w = m.build(t, 0, c)
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.Run(context.Background())
+		done <- err
+	}()
+	return w, a, passed, saved, func() {
+		w.Halt()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// sent is a message from a node that had been saved so often.
+func sent(number uint32, cuts uint64) *wire.Frame {
+	return &wire.Frame{Kind: wire.User, Target: "n0/peer", Head: &protos.Chunk{Index: number}, Cut: wire.CutOf(cuts)}
+}
+
+// A cut is overtaken by the next one while it waits for another process. The state of the latter
+// has what was sent before and came after, once; what was sent after the cut is not in it.
+func TestStateHasWhatWasOnItsWayWhenACutOvertakesAnother(t *testing.T) {
+	w, _, passed, saved, end := halfOfARun(t, nil)
+	w.Deliver(0, sent(1, 0))
+	w.Cut(1, []string{"x"})
+	if number := <-passed; number != 1 {
+		t.Fatalf("cut %d has passed", number)
+	}
+	w.Deliver(0, sent(2, 0))
+	w.Cut(2, []string{"x"})
+	if s := <-saved; s.Number != 1 || !s.Void || s.Nodes != nil {
+		t.Errorf("the cut that was overtaken has saved %+v", s)
+	}
+	if number := <-passed; number != 2 {
+		t.Fatalf("cut %d has passed", number)
+	}
+	w.Deliver(0, sent(3, 1)) // its sender was saved for the first cut only
+	w.Deliver(0, sent(4, 2))
+	w.Passed("x", 2)
+	s := <-saved
+	end()
+	if s.Number != 2 || s.Void || len(s.Nodes[0].Frames) != 1 {
+		t.Fatalf("cut %d, void: %v, with %d messages on their way", s.Number, s.Void, len(s.Nodes[0].Frames))
+	}
+	w, a, _, _, end := halfOfARun(t, s)
+	for w.Activity().Handled == 0 {
+		runtime.Gosched()
+	}
+	end()
+	if len(a.got) != 3 || a.got[0] != 1 || a.got[1] != 2 || a.got[2] != 3 {
+		t.Errorf("the node that goes on was sent %v, want 1, 2 and 3", a.got)
+	}
+}
+
+// Who is gone is waited for no longer, once that is told.
+func TestCutEndsWithoutAProcessThatIsGone(t *testing.T) {
+	w, _, passed, saved, end := halfOfARun(t, nil)
+	defer end()
+	w.Cut(1, []string{"x", "y"})
+	<-passed
+	w.Passed("y", 1)
+	w.Cut(1, []string{"y"})
+	<-passed
+	if s := <-saved; s.Void || s.Number != 1 {
+		t.Errorf("%+v", s)
+	}
+}
