@@ -561,8 +561,8 @@ func TestRunWaitsForAProcessThatNodesMustLiveOnAndThenFailsAndNamesIt(t *testing
 	}); !errors.Is(err, finished) {
 		t.Fatal(err)
 	}
-	leave()
 	left := time.Now()
+	leave()
 	const where = "node worker is to live on process b, which is not in the cluster; there are a"
 	s, _, _ := c.ended(client, id)
 	if s.State != driver.Failed || !strings.Contains(s.Error, where) || time.Since(left) < patience {
