@@ -210,11 +210,11 @@ func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 			pushes += l.Messages
 		}
 	}
-	// Each of three interruptions can have one step of each of two workers counted twice.
-	for what, n := range map[string]int64{"steps": int64(data.Steps), "pushes": pushes,
-		"steps among the events": int64(bytes.Count(events, []byte(`"event":"step"`)))} {
-		if n < 400 || n > 400+2*3+2 {
-			t.Errorf("%d %s, want 400", n, what)
-		}
+	// A busy machine ends the run some steps late. Each of three interruptions can have one step of
+	// each of two workers counted twice in one of the three figures.
+	steps, written := int64(data.Steps), int64(bytes.Count(events, []byte(`"event":"step"`)))
+	least, most := min(steps, pushes, written), max(steps, pushes, written)
+	if least < 400 || least > 500 || most-least > 2*3+2 {
+		t.Errorf("%d steps, %d pushes and %d steps among the events, want 400", steps, pushes, written)
 	}
 }

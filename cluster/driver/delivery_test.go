@@ -148,8 +148,9 @@ func TestSessionsDeliverInRealTime(t *testing.T) {
 // So it is where nodes live in several processes, which also survive that a node comes and goes.
 func TestSessionsDeliverOnACluster(t *testing.T) {
 	c, client := gathered(t, "a", "b", "c")
+	// The last gradients are under way for longer than it takes to tell that the run is over.
 	set := func(architecture, link string, more ...string) []string {
-		return append(more, "architecture="+architecture, "network={default: {delay: 1ms"+link+"}}")
+		return append(more, "architecture="+architecture, "network={default: {delay: 8ms"+link+"}}")
 	}
 	const disturbed = ", reorder: true, repeat: 20%, loss: {probability: 10%, kind: drop}, " +
 		"outages: [{from: 30ms, for: 100ms}]"
