@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,23 +146,28 @@ func TestSessionsDeliverInRealTime(t *testing.T) {
 	}
 }
 
-// So it is where nodes live in several processes, which also survive that a node comes and goes.
+// So it is where nodes live in several processes, which also survive that a node comes and goes. How
+// late the last model is judged depends on the machine; each that is judged is one of virtual time.
 func TestSessionsDeliverOnACluster(t *testing.T) {
 	c, client := gathered(t, "a", "b", "c")
-	// The last gradients are under way for longer than it takes to tell that the run is over.
 	set := func(architecture, link string, more ...string) []string {
-		return append(more, "architecture="+architecture, "network={default: {delay: 8ms"+link+"}}")
+		return append(more, "architecture="+architecture, "network={default: {delay: 1ms"+link+"}}")
 	}
 	const disturbed = ", reorder: true, repeat: 20%, loss: {probability: 10%, kind: drop}, " +
 		"outages: [{from: 30ms, for: 100ms}]"
 	for _, architecture := range []string{"{kind: all-reduce}",
 		"{kind: parameter-server, consistency: bsp, roles: {server: added}}"} {
-		want := run(t, load(t, sound, set(architecture, "")...), driver.Options{})
+		virtual := load(t, sound, set(architecture, "", "evaluate={every: 1ms}", "stop={epochs: 8}")...)
+		known := judgedLosses(t, run(t, virtual, driver.Options{}).Dir)
 		summary, dir := c.result(client, sound, set(architecture, disturbed)...)
 		if got := summary.Runs[0]; got.Clock != "cluster" {
 			t.Errorf("%s: %+v", architecture, got)
 		}
-		equal(t, "models of "+architecture, bits(t, want), bits(t, &driver.Report{Dir: dir}))
+		for _, loss := range judgedLosses(t, dir) {
+			if !slices.Contains(known, loss) {
+				t.Errorf("%s: loss %v is of no model of the run in virtual time", architecture, loss)
+			}
+		}
 		summary, _ = c.result(client, sound, set(architecture, disturbed, "detect=10ms",
 			"schedule=[{at: 30ms, node: w2, do: crash}, {at: 60ms, node: w2, do: join}, "+
 				"{at: 90ms, node: w2, do: leave}, {at: 120ms, node: w2, do: join}]")...)
