@@ -146,8 +146,9 @@ func TestSessionsDeliverInRealTime(t *testing.T) {
 	}
 }
 
-// So it is where nodes live in several processes, which also survive that a node comes and goes. How
-// late the last model is judged depends on the machine; each that is judged is one of virtual time.
+// So it is where nodes live in several processes, which also survive that a node comes and goes.
+// How late the last model is judged depends on the machine; each that is judged is one of virtual
+// time.
 func TestSessionsDeliverOnACluster(t *testing.T) {
 	c, client := gathered(t, "a", "b", "c")
 	set := func(architecture, link string, more ...string) []string {
