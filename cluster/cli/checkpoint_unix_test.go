@@ -210,9 +210,9 @@ func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 			pushes += l.Messages
 		}
 	}
-	// A busy machine ends the run some steps late, and the gradients of the last steps need not have
-	// left. Each of three interruptions can have one step of each of two workers counted twice in
-	// one of the three figures.
+	// A busy machine ends the run some steps late, and the gradients of the last steps need not
+	// have left. Each of three interruptions can have one step of each of two workers counted twice
+	// in one of the three figures.
 	steps, written := int64(data.Steps), int64(bytes.Count(events, []byte(`"event":"step"`)))
 	least, most := min(steps, pushes, written), max(steps, pushes, written)
 	if least < 400-2 || least > 500 || most-least > 2*3+2 {
