@@ -24,6 +24,25 @@ func checkpoints(t *testing.T, run string) []string {
 	return names
 }
 
+// killSaved kills a program when it has saved its run so often, or has finished it.
+func killSaved(t *testing.T, p *program, times int) {
+	t.Helper()
+	seen := map[string]bool{}
+	look := func() int {
+		for _, name := range checkpoints(t, "out/runs/0000") {
+			seen[name] = true
+		}
+		return len(seen)
+	}
+	enough := look() + times
+	p.start(t)
+	await(t, "checkpoints", func() bool { return look() >= enough || exists("out/runs/0000/run.json")() })
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p.end(t)
+}
+
 // expectSame fails where two records differ in more than the time that they took.
 func expectSame(t *testing.T, one, other string, files ...string) {
 	t.Helper()
@@ -57,22 +76,7 @@ func TestRunOfProcessesThatAreKilledEndsLikeThatOfOne(t *testing.T) {
 	how, went := "--out", 0
 	for kill := range 5 {
 		p := newProgram(t, "run", "plan.yaml", how, "out")
-		seen := map[string]bool{}
-		for _, name := range checkpoints(t, "out/runs/0000") {
-			seen[name] = true
-		}
-		enough := len(seen) + 1 + 2*kill
-		p.start(t)
-		await(t, "checkpoints", func() bool {
-			for _, name := range checkpoints(t, "out/runs/0000") {
-				seen[name] = true
-			}
-			return len(seen) >= enough || exists("out/runs/0000/run.json")()
-		})
-		if err := p.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		p.end(t)
+		killSaved(t, p, 1+2*kill)
 		if strings.Contains(p.errs.String(), "run 0 goes on from its checkpoint at ") {
 			went++
 		}
@@ -170,22 +174,7 @@ func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 	how := "--out"
 	for kill := range 3 {
 		p := newProgram(t, "run", "plan.yaml", "--clock", "real", how, "out")
-		seen := map[string]bool{}
-		for _, name := range checkpoints(t, "out/runs/0000") {
-			seen[name] = true
-		}
-		enough := len(seen) + 2
-		p.start(t)
-		await(t, "checkpoints", func() bool {
-			for _, name := range checkpoints(t, "out/runs/0000") {
-				seen[name] = true
-			}
-			return len(seen) >= enough || exists("out/runs/0000/run.json")()
-		})
-		if err := p.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
-		p.end(t)
+		killSaved(t, p, 2)
 		if kill > 0 && !strings.Contains(p.errs.String(), "run 0 goes on from its checkpoint at ") {
 			t.Errorf("told:\n%s", p.errs.String())
 		}
