@@ -423,7 +423,7 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 		if err := os.Rename(files, dir); err != nil {
 			return err
 		}
-	} else if err := errors.Join(merge(files, dir), tidy(dir)); err != nil {
+	} else if err := errors.Join(merge(files, dir), dropStates(dir)); err != nil {
 		return err
 	}
 	h.plan, h.folder = proto.CloneOf(head.Plan), name

@@ -53,8 +53,8 @@ func over(run string) bool {
 	return err == nil
 }
 
-// tidy removes from a copy the checkpoints that are not needed any more.
-func tidy(dir string) error {
+// dropStates removes from a copy the checkpoints that are not needed any more.
+func dropStates(dir string) error {
 	runs, err := filepath.Glob(filepath.Join(dir, "runs", "*"))
 	for _, run := range runs {
 		folder := checkpoint.NewFolder(run, 1)
