@@ -54,14 +54,17 @@ func (t *timers) schedule(number uint64, x timer) {
 func (t *timers) ring(number uint64) {
 	m := t.box
 	m.mu.Lock()
-	x, there := t.due[number]
+	x, due := t.due[number]
 	delete(t.due, number)
-	if there && m.life.alive(m.life.pid.Id) && !m.life.over() {
+	handles := m.life.alive(m.life.pid.Id) && !m.life.over()
+	if due && handles {
 		m.enqueue(&m.queues.User, letter{x.message, x.at, m.cut.times})
-		there = false
 	}
 	m.mu.Unlock()
-	if there {
+	switch {
+	case !due: // it was cancelled
+		return
+	case !handles:
 		m.life.tell(x.message, x.at) // in vain
 	}
 	if x.computed {
