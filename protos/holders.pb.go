@@ -336,7 +336,8 @@ func (x *LeaseAnswer) GetEnded() bool {
 type LeaseAsks struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Asks  []*LeaseAsk            `protobuf:"bytes,1,rep,name=asks,proto3" json:"asks,omitempty"`
-	// This life of the sender leaves the cluster: it releases the terms of these questions, and asks nothing. 0 otherwise.
+	// This life of the sender leaves the cluster: it releases the terms of these questions, and asks nothing.
+	// 0 otherwise.
 	Leaves        uint64 `protobuf:"varint,2,opt,name=leaves,proto3" json:"leaves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
