@@ -171,8 +171,8 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 	}
 	c.Checkpoints.Every = time.Duration(s.Point.Spec.Plan.Checkpoint.Every)
 	c.Checkpoints.With = []any{&s.kept, s.Collector}
-	if s.Waiting != nil {
-		c.Checkpoints.With = append(c.Checkpoints.With, s.Waiting)
+	if s.Notes != nil {
+		c.Checkpoints.With = append(c.Checkpoints.With, s.Notes.Waiting())
 	}
 	if s.tally != nil {
 		c.Checkpoints.With = append(c.Checkpoints.With, s.tally)
@@ -237,15 +237,19 @@ type kept struct {
 
 // held calls a function while nothing of the run is recorded.
 func (s *Stage) held(do func()) (err error) {
-	s.Held(func() {
-		s.kept = kept{s.links(), slices.Concat(s.past, s.Noticed())}
-		hold := func() { err = s.Collector.Held(do) }
-		if s.tally != nil {
-			s.tally.Held(hold)
-		} else {
-			hold()
-		}
-	})
+	hold := func() {
+		s.kept.links = s.links()
+		err = s.Collector.Held(do)
+	}
+	if tallied := hold; s.tally != nil {
+		hold = func() { s.tally.Held(tallied) }
+	}
+	if s.kept.incidents = s.past; s.Notes != nil {
+		s.kept.incidents = slices.Concat(s.past, s.Notes.Incidents())
+		s.Notes.Held(hold)
+	} else {
+		hold()
+	}
 	return err
 }
 

@@ -268,6 +268,18 @@ func slowdowns(p *plan.Plan) map[int][]world.Slowdown {
 	return slow
 }
 
+// Notes are what a venue of several processes records of a run.
+type Notes interface {
+	// Elsewhere returns the counters of edges that begin in other processes, in any order.
+	Elsewhere() []record.Link
+	// Incidents are what was noticed until now.
+	Incidents() []record.Incident
+	// Held calls a function while nothing comes in, and Waiting points to what has come in and is
+	// not recorded yet.
+	Held(do func())
+	Waiting() any
+}
+
 // Stage is a run before it happens.
 type Stage struct {
 	Point *Point
@@ -283,15 +295,9 @@ type Stage struct {
 	Threads int
 	// Locked calls do while nobody uses the network. A venue whose world goes on meanwhile sets it.
 	Locked func(do func())
-	// Elsewhere returns the counters of edges that begin in other processes, in any order. A venue
-	// that has some sets it.
-	Elsewhere func() []record.Link
-	// Noticed returns what the venue has noticed until now. One that notices something sets it.
-	Noticed func() []record.Incident
-	// Held calls a function while the venue records nothing. One that records something sets it,
-	// and Waiting to what it has not recorded yet.
-	Held    func(do func())
-	Waiting any
+	// Notes are what the venue records beside the collector; nil if it does nothing of the kind. A
+	// venue that does sets them.
+	Notes Notes
 	// Collector records the run. The code that runs it sets it before.
 	Collector *record.Collector
 
@@ -310,9 +316,7 @@ type Stage struct {
 
 // Stage makes the deployment of a point.
 func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
-	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() },
-		Elsewhere: func() []record.Link { return nil }, Noticed: func() []record.Incident { return nil },
-		Held: func(do func()) { do() }}
+	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() }}
 	scheduled := p.Scheduled(task.Seed)
 	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed, faults.Cuts(scheduled))
 	s.Deployment = &world.Deployment{
@@ -438,7 +442,11 @@ func Target(p *plan.Plan) (accuracy float64, goOn bool) {
 // links are the counters of every used edge, in whatever process it begins, in the order of the
 // nodes.
 func (s *Stage) links() []record.Link {
-	own, others := s.OwnLinks(), s.Elsewhere()
+	own := s.OwnLinks()
+	var others []record.Link
+	if s.Notes != nil {
+		others = s.Notes.Elsewhere()
+	}
 	if len(others)+len(s.before) == 0 {
 		return own
 	}

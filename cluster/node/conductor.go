@@ -150,8 +150,7 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	c.needs(s.Point.Spec.Roles, s.Names)
 	c.history = journal.NewHistory(s.Deployment, s.Point.Spec.Roles, c.log)
 	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, c.names)
-	s.Deployment.Observer, s.Elsewhere, s.Noticed = c.events, c.events.Elsewhere, c.history.Incidents
-	s.Held, s.Waiting = c.events.Held, c.events.Waiting()
+	s.Deployment.Observer, s.Notes = c.events, notes{c.events, c.history}
 	if !v.process.register(c.hosted) {
 		return experiment.Outcome{}, experiment.ErrStopping
 	}
@@ -159,6 +158,12 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	defer c.end(errRunOver)
 	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
 	return c.conduct(ctx)
+}
+
+// notes are what a conductor records of its run.
+type notes struct {
+	*journal.Gatherer
+	*journal.History
 }
 
 // newConductor returns the conductor of a run of that number.
