@@ -105,7 +105,8 @@ func TestServersWhoseShardsAreCopiedCrashInRealTime(t *testing.T) {
 	for _, compress := range []string{"{}", coded} {
 		r := run(t, load(t, crashing, "architecture.compress="+compress), driver.Options{Clock: driver.Real}).Runs[0]
 		if r.Outcome == record.Failed || r.Steps < 30 || r.Duration < 2 {
-			t.Errorf("with codes %s: %s after %d steps and %v s, %+v", compress, r.Outcome, r.Steps, r.Duration, r.Incidents)
+			t.Errorf("with codes %s: %s after %d steps and %v s, %+v", compress, r.Outcome, r.Steps, r.Duration,
+				r.Incidents)
 		}
 	}
 }
