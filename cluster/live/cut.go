@@ -45,7 +45,8 @@ type Checkpoints struct {
 type State struct {
 	// Number is how often the nodes have been saved.
 	Number uint64
-	// At is when they were saved first, on the run's clock.
+	// At is when the last of them was saved, on the run's clock: of nothing that is in the state
+	// can anybody say that it happened later.
 	At time.Duration
 	// Events is how many bytes of the run's events were written when the coordinator was saved.
 	Events int64
@@ -172,10 +173,10 @@ func (w *World) makeCuts() {
 // it, here and in other worlds, has arrived: there are never messages of two cuts ago.
 func (w *World) makeCut(number uint64) bool {
 	c := w.config.Checkpoints
-	s := &State{Number: number, At: w.clock.Now(), Nodes: map[int]NodeState{}}
+	s := &State{Number: number, Nodes: map[int]NodeState{}}
 	nodes, ok := w.present()
 	ok = ok && w.saveAll(s, nodes)
-	if !ok {
+	if s.At = w.clock.Now(); !ok {
 		w.skip(number)
 	}
 	arrived := w.await(number, func() bool { return w.cuts.flights.Before(number) == 0 })

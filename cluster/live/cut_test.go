@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -14,10 +15,20 @@ import (
 )
 
 // counter counts what it is sent.
-type counter struct{ got []uint32 }
+type counter struct {
+	got  []uint32
+	gate *gate
+}
+
+// gate is where a counter waits before it counts; a nil channel keeps nobody.
+type gate struct{ arrive, goOn chan bool }
 
 func (c *counter) Receive(ctx actor.Context) {
 	if i, ok := index(ctx); ok {
+		if c.gate.arrive != nil {
+			c.gate.arrive <- true
+			<-c.gate.goOn
+		}
 		c.got = append(c.got, i)
 	}
 }
@@ -29,9 +40,9 @@ func halfOfARun(t *testing.T, from *live.State) (w *live.World, a *counter, pass
 	s := &stage{handlers: []handler{nothing}}
 	m := s.split(0, 1)
 	c := m.make[0]
-	a, passed, saved = &counter{}, make(chan uint64, 9), make(chan *live.State, 9)
+	a, passed, saved = &counter{gate: &gate{}}, make(chan uint64, 9), make(chan *live.State, 9)
 	c.Deployment.Nodes[0].Kind = func(actors.Env) (actor.Actor, error) { return a, nil }
-	c.Checkpoints = &live.Checkpoints{From: from,
+	c.Checkpoints = &live.Checkpoints{From: from, Given: []any{a.gate},
 		Passed: func(number uint64, _ []string) { passed <- number },
 		Save: func(s *live.State) error {
 			saved <- s
@@ -102,5 +113,25 @@ func TestCutEndsWithoutAProcessThatIsGone(t *testing.T) {
 	<-passed
 	if s := <-saved; s.Void || s.Number != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A run that goes on must not tell of instants before what its state tells of.
+func TestStateIsOfTheInstantAtWhichTheLastNodeWasSaved(t *testing.T) {
+	w, a, passed, saved, end := halfOfARun(t, nil)
+	defer end()
+	a.gate.arrive, a.gate.goOn = make(chan bool), make(chan bool)
+	w.Deliver(0, sent(1, 0))
+	<-a.gate.arrive
+	w.Cut(1, []string{"x"})
+	at := w.Now() + 20*time.Millisecond // how long its handler takes
+	for w.Now() < at {
+		runtime.Gosched()
+	}
+	close(a.gate.goOn)
+	<-passed
+	w.Passed("x", 1)
+	if s := <-saved; s.At < at {
+		t.Errorf("the state of a node that was at work at %v is of %v", at, s.At)
 	}
 }
