@@ -191,17 +191,19 @@ type complaint struct {
 }
 
 // judgeConnections takes a process out of the run that another one does not hear, or that has
-// missed messages of another one that had given it up for a time: it has to begin again.
+// missed messages of another one that had given it up for a time: it has to begin again. Who has
+// answered has heard the conductor, whatever it still believed then: the conductor may have been
+// paused until it asked.
 func (w *watchdog) judgeConnections() {
-	lives := w.party()
-	lives[w.of.process.config.Name] = 0
+	lives, own := w.party(), w.of.process.config.Name
+	lives[own] = 0
 	var complaints []complaint
 	for _, by := range slices.Sorted(maps.Keys(w.known)) {
 		for _, peer := range w.known[by].Peers {
 			pair := [2]string{by, peer.Name}
 			before := w.lost[pair]
 			w.lost[pair] = peer.Lost
-			if !w.same(lives, by) || !w.same(lives, peer.Name) || peer.Up {
+			if !w.same(lives, by) || !w.same(lives, peer.Name) || peer.Up || by == own || peer.Name == own {
 				w.cut[pair] = 0
 			} else {
 				w.cut[pair]++
