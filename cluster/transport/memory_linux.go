@@ -109,6 +109,7 @@ func (r *ring) take(b []byte) (n int, err error) {
 		case waiting == 0:
 			return n, nil
 		}
+		reads()
 		k := copy(b[n:], r.part(waiting))
 		n, r.at = n+k, r.at+uint64(k)
 		r.read.Store(r.at)
@@ -140,6 +141,7 @@ func (r *ring) put(b []byte) (n int, err error) {
 			break
 		}
 		n, r.at = n+k, r.at+uint64(k)
+		wrote()
 		r.written.Store(r.at)
 		if r.hungry.Load() > 0 && r.hungry.CompareAndSwap(1, 0) {
 			r.wake()
