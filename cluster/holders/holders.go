@@ -312,16 +312,16 @@ func (s *Service) Holds(id string) bool {
 }
 
 // Orphans are the submissions held here that nobody carries out, as far as is known here: since the
-// lease of their process has run out.
+// lease of their process has run out, or, if it is gone before, since now.
 func (s *Service) Orphans() (all []*protos.Submission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	for _, h := range s.all {
-		if h.ended || h.duty != nil || h.folder == "" || !h.member.Expired(now) || !s.free(h) {
+		if h.ended || h.duty != nil || h.folder == "" || !s.free(h) {
 			continue
 		}
-		absent := now - h.member.Until()
+		absent := max(now-h.member.Until(), 0)
 		all = append(all, &protos.Submission{
 			Id: h.plan.Id, Plan: request.Text(h.plan.Name, request.MaxListed), Process: h.member.Promise().Owner,
 			By: h.plan.By, State: request.Waiting, Total: h.plan.Total, Submitted: h.plan.At, Holders: h.plan.Holders,
