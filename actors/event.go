@@ -11,7 +11,8 @@ const (
 	// worker's finished steps; Samples and Loss are the batch's.
 	StepDone EventKind = iota + 1
 	// UpdateApplied: a model has taken in the gradient of the worker at position
-	// Origin. Staleness is the age of the gradient in versions; Version counts the updates.
+	// Origin. Staleness is the age of the gradient in versions; Version counts the updates. Of a
+	// parameter server Shard, Life and Push say which gradient of the worker it is.
 	UpdateApplied
 	// Waited: a worker stood idle for Duration because of Cause.
 	Waited
@@ -66,14 +67,20 @@ func (k EventKind) String() string {
 // Event is something that happened on a node. Fields that a kind does not name
 // are zero.
 type Event struct {
-	Kind      EventKind
+	Kind EventKind
+	// Shard is the part of the model that took a gradient in, from 0.
+	Shard     uint32
 	Step      uint64
 	Samples   int
 	Loss      float64
 	Version   uint64
 	Staleness uint64
 	Origin    int
-	Duration  time.Duration
+	// Life numbers the lives of a worker as the shard knows them, each higher than those before, and
+	// Push the gradients that have come from this life to the shard, from 1. Both are 0 of
+	// architectures that take in no gradient again after a crash.
+	Life, Push uint64
+	Duration   time.Duration
 	// Cause names what was waited for, such as "parameters".
 	Cause      string
 	Evaluation uint64

@@ -1254,6 +1254,9 @@ type RunEvent struct {
 	Name          string                 `protobuf:"bytes,16,opt,name=name,proto3" json:"name,omitempty"`
 	Value         float64                `protobuf:"fixed64,17,opt,name=value,proto3" json:"value,omitempty"`
 	Dated         bool                   `protobuf:"varint,18,opt,name=dated,proto3" json:"dated,omitempty"`
+	Shard         uint32                 `protobuf:"varint,19,opt,name=shard,proto3" json:"shard,omitempty"`
+	Life          uint64                 `protobuf:"varint,20,opt,name=life,proto3" json:"life,omitempty"`
+	Push          uint64                 `protobuf:"varint,21,opt,name=push,proto3" json:"push,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1412,6 +1415,27 @@ func (x *RunEvent) GetDated() bool {
 		return x.Dated
 	}
 	return false
+}
+
+func (x *RunEvent) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *RunEvent) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *RunEvent) GetPush() uint64 {
+	if x != nil {
+		return x.Push
+	}
+	return 0
 }
 
 // EdgeCounters are what has passed one edge since the run began. Delays are means in seconds.
@@ -4046,7 +4070,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\tRunEvents\x12\x14\n" +
 	"\x05until\x18\x01 \x01(\x03R\x05until\x12*\n" +
 	"\x06events\x18\x02 \x03(\v2\x12.gradwire.RunEventR\x06events\x12,\n" +
-	"\x05edges\x18\x03 \x03(\v2\x16.gradwire.EdgeCountersR\x05edges\"\xac\x03\n" +
+	"\x05edges\x18\x03 \x03(\v2\x16.gradwire.EdgeCountersR\x05edges\"\xea\x03\n" +
 	"\bRunEvent\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\x05R\x04node\x12\x12\n" +
@@ -4068,7 +4092,10 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\baccuracy\x18\x0f \x01(\x01R\baccuracy\x12\x12\n" +
 	"\x04name\x18\x10 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x11 \x01(\x01R\x05value\x12\x14\n" +
-	"\x05dated\x18\x12 \x01(\bR\x05dated\"\xff\x01\n" +
+	"\x05dated\x18\x12 \x01(\bR\x05dated\x12\x14\n" +
+	"\x05shard\x18\x13 \x01(\rR\x05shard\x12\x12\n" +
+	"\x04life\x18\x14 \x01(\x04R\x04life\x12\x12\n" +
+	"\x04push\x18\x15 \x01(\x04R\x04push\"\xff\x01\n" +
 	"\fEdgeCounters\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x1a\n" +

@@ -111,7 +111,7 @@ func (h *shard) fresh(ctx actor.Context, node int, head *protos.Push, m *protos.
 			return false
 		}
 		h.touch()
-		if h.round.take(node, gradient); !h.round.short() {
+		if h.round.take(node, gradient, w.latest()); !h.round.short() {
 			h.follow(ctx)
 		}
 	default:

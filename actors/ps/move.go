@@ -166,7 +166,7 @@ func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *prot
 		if h.round == nil {
 			return errUnfit
 		}
-		h.round.take(node, t.Retain())
+		h.round.take(node, t.Retain(), to.latest())
 	}
 	if t := take[1]; t != nil && to.up != nil && h.arch.Compress.Feedback == compress.EF21 {
 		copy(to.up.Memory(), t.Data)

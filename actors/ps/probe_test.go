@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,6 +151,7 @@ func newTrial(seed uint64) *trial {
 type counter struct {
 	until        time.Duration
 	steps, early []int
+	record       *recorder
 	mu           sync.Mutex
 	open         int       // evaluations
 	sealed, last []float32 // shown by those that were over when the oldest open one began; by any
@@ -163,6 +165,8 @@ func (c *counter) Observe(at time.Duration, node int, event actors.Event) {
 		if c.steps[node]++; at < c.until {
 			c.early[node]++
 		}
+	case actors.UpdateApplied:
+		c.record.update(&event, at < c.until)
 	case actors.SnapshotTaken:
 		if c.open++; c.open == 1 {
 			c.sealed = slices.Clone(c.last)
@@ -221,7 +225,7 @@ func (t *trial) run(tb testing.TB, seed uint64) (params []float32, count *counte
 	task, names := t.task(tb, seed)
 	var result coordinator.Result
 	count = &counter{until: t.end, steps: make([]int, len(names)+1), early: make([]int, len(names)+1)}
-	d := &world.Deployment{Seed: seed, Observer: count, Schedule: t.schedule, Detect: 15 * ms, Reliable: true,
+	d := &world.Deployment{Seed: seed, Observer: recording(count, len(names)), Schedule: t.schedule, Detect: 15 * ms, Reliable: true,
 		Strict: seed%2 == 0}
 	run := coordinator.Run{
 		Policy: coordinator.Policy{Every: coordinator.Interval{Time: 25 * ms}, Time: t.end, Lag: 1},
@@ -261,7 +265,7 @@ func (t *trial) run(tb testing.TB, seed uint64) (params []float32, count *counte
 	return result.Models[0].Params, count, of.Digest, nil
 }
 
-// check returns an error if a push that was answered is lost, or one is applied twice.
+// check returns an error if a push that was answered is lost, or one is applied or recorded twice.
 func (t *trial) check(params []float32, count *counter) error {
 	ahead := t.arch.Consistency.Ahead()
 	for j, v := range params {
@@ -278,7 +282,7 @@ func (t *trial) check(params []float32, count *counter) error {
 			return fmt.Errorf("worker %d made %d steps", w, made)
 		}
 	}
-	return nil
+	return count.record.check(t, params)
 }
 
 // Integers count what was applied: GRADWIRE_TRIALS says how many runs, and from which seed on.
@@ -292,6 +296,8 @@ func TestNoAnsweredPushIsLostAndNoneIsAppliedTwice(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	var told, kept atomic.Int64
+	t.Cleanup(func() { t.Logf("%d updates, and %d of them came again", kept.Load(), told.Load()-kept.Load()) })
 	for seed := first; seed < first+number; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
@@ -301,6 +307,8 @@ func TestNoAnsweredPushIsLostAndNoneIsAppliedTwice(t *testing.T) {
 				t.Fatalf("%v\n%+v\n%d servers, %d workers\n%v\nlinks %+v", err, c.arch, c.servers, c.workers,
 					c.schedule, c.config)
 			}
+			told.Add(count.record.told)
+			kept.Add(count.record.kept)
 			if seed%25 > 0 {
 				return
 			}

@@ -11,12 +11,19 @@ import (
 // round has the gradients of a round that are there, until all are.
 type round struct {
 	gradients []*protos.Tensor // by node
+	pushes    []pushed         // by node: which the gradient is, or the last sum had
 	nodes     []int            // whose gradients the last sum was of, ascending
 	missing   []bool           // by node: its gradient was here, and was lost with another server
 }
 
 func newRound(nodes int) *round {
-	return &round{gradients: make([]*protos.Tensor, nodes), missing: make([]bool, nodes)}
+	return &round{gradients: make([]*protos.Tensor, nodes), pushes: make([]pushed, nodes),
+		missing: make([]bool, nodes)}
+}
+
+// pushed names a push of a worker to a shard.
+type pushed struct {
+	life, number uint64 // of the worker, and among the pushes of that life
 }
 
 // has reports whether a node has pushed a gradient of this round.
@@ -38,11 +45,11 @@ func (r *round) drop() {
 }
 
 // take takes a gradient over. It replaces one of the same node, which was another life's.
-func (r *round) take(node int, gradient *protos.Tensor) {
+func (r *round) take(node int, gradient *protos.Tensor, is pushed) {
 	if before := r.gradients[node]; before != nil {
 		before.Release()
 	}
-	r.gradients[node], r.missing[node] = gradient, false
+	r.gradients[node], r.pushes[node], r.missing[node] = gradient, is, false
 }
 
 // sum adds the gradients in the order of their nodes, whenever each has come, charges for it, hands

@@ -55,6 +55,9 @@ type worked struct {
 	down *compress.Encoder
 }
 
+// latest names the last push that has come.
+func (w *worked) latest() pushed { return pushed{w.life, w.came} }
+
 // newShard makes a shard of which nothing is known but its place.
 func (s *server) newShard(index int) *shard {
 	low, high := s.layout.bounds(index)
@@ -176,7 +179,7 @@ func (h *shard) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 		h.drop(ctx, node)
 		return
 	case h.round != nil:
-		h.round.take(node, gradient)
+		h.round.take(node, gradient, h.workers[node].latest())
 	default:
 		h.apply(gradient, head.Version, node)
 	}
@@ -321,7 +324,14 @@ func (h *shard) apply(gradient *protos.Tensor, version uint64, node int) {
 		factor /= float32(max(staleness, 1))
 	}
 	h.update(gradient, factor)
-	h.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: h.version, Staleness: staleness, Origin: node})
+	h.taken(node, h.workers[node].latest(), staleness)
+}
+
+// taken records that the model has taken in a push of a worker. If this server crashes before the
+// replicas have that, the next owner takes it in, and records it, once more.
+func (h *shard) taken(node int, is pushed, staleness uint64) {
+	h.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: h.version, Staleness: staleness, Origin: node,
+		Shard: uint32(h.index), Life: is.life, Push: is.number})
 }
 
 // combine applies the gradients of a round at once.
@@ -337,7 +347,7 @@ func (h *shard) combine() {
 	}
 	h.update(sum, factor)
 	for _, node := range h.round.nodes {
-		h.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: h.version, Origin: node})
+		h.taken(node, h.round.pushes[node], 0)
 	}
 }
 

@@ -122,11 +122,14 @@ func (s *site) must(tb testing.TB) *outcome {
 	return out
 }
 
-// small shards, so that a model of 66 values has nine.
+// shardValues is how many values a small shard has.
+const shardValues = 8
+
+// sharded has small shards, so that a model of 66 values has nine.
 func sharded(a ps.Architecture) ps.Architecture {
 	a.Servers = &ps.Servers{}
 	a.Servers.SetDefaults()
-	a.Servers.Shard = 4 * 8
+	a.Servers.Shard = 4 * shardValues
 	return a
 }
 

@@ -244,11 +244,12 @@ func (s *Stage) held(do func()) (err error) {
 	if tallied := hold; s.tally != nil {
 		hold = func() { s.tally.Held(tallied) }
 	}
+	all := func() { s.once.Held(hold) }
 	if s.kept.incidents = s.past; s.Notes != nil {
 		s.kept.incidents = slices.Concat(s.past, s.Notes.Incidents())
-		s.Notes.Held(hold)
+		s.Notes.Held(all)
 	} else {
-		hold()
+		all()
 	}
 	return err
 }

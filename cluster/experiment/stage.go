@@ -307,6 +307,7 @@ type Stage struct {
 	saves   *checkpoint.Run     // nil where no state is saved
 	events  *checkpoint.Counted // nil where they are not kept
 	audit   *sim.Audit          // nil where nobody watches
+	once    *faults.Once        // before all who observe the run
 	tally   *faults.Tally       // nil where nothing disturbs the run
 	from    *live.State         // where it goes on in real time; nil for its beginning
 	kept    kept
@@ -387,7 +388,8 @@ func (s *Stage) observe(c record.Config) {
 		c.Nodes, c.Trains = append(c.Nodes, n.Name), append(c.Trains, s.Point.Spec.Roles[i].Trains)
 	}
 	s.Collector = record.NewCollector(c)
-	s.Deployment.Observer, s.state = s.Collector, append(s.state, s.Collector)
+	s.once = faults.NewOnce(s.Collector, len(c.Nodes))
+	s.Deployment.Observer, s.state = s.once, append(s.state, s.Collector, s.once)
 }
 
 // checkTopologies checks that the architecture can run with every topology of the deployment.

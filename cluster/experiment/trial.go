@@ -75,7 +75,7 @@ func (p *Point) TryTask(ctx context.Context, task *train.Task, a sim.Audit,
 	if err != nil {
 		return nil, err
 	}
-	t.Stage.Deployment.Observer = t
+	t.Stage.once.To = t
 	t.Stage.count()
 	t.Audit, t.Stage.audit = &a, &a
 	t.Outcome, t.Failure = Virtual{}.Play(ctx, t.Stage)

@@ -168,7 +168,7 @@ func WireEvent(at time.Duration, node int, e *actors.Event) *protos.RunEvent {
 		Version: e.Version, Staleness: e.Staleness, Origin: int32(e.Origin), Duration: int64(e.Duration),
 		Cause:      e.Cause,
 		Evaluation: e.Evaluation, At: int64(e.At), Dated: e.Dated, Epoch: e.Epoch, Accuracy: e.Accuracy, Name: e.Name,
-		Value: e.Value,
+		Value: e.Value, Shard: e.Shard, Life: e.Life, Push: e.Push,
 	}
 }
 
@@ -178,7 +178,7 @@ func eventOf(e *protos.RunEvent) actors.Event {
 		Version: e.Version, Staleness: e.Staleness, Origin: int(e.Origin), Duration: time.Duration(e.Duration),
 		Cause:      e.Cause,
 		Evaluation: e.Evaluation, At: time.Duration(e.At), Dated: e.Dated, Epoch: e.Epoch, Accuracy: e.Accuracy,
-		Name: e.Name, Value: e.Value,
+		Name: e.Name, Value: e.Value, Shard: e.Shard, Life: e.Life, Push: e.Push,
 	}
 }
 

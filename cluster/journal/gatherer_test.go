@@ -32,7 +32,7 @@ func fill(t *testing.T, v any, but ...string) {
 			f.SetFloat(float64(i) + 0.5)
 		case reflect.Int, reflect.Int64:
 			f.SetInt(int64(i + 1))
-		case reflect.Uint8, reflect.Uint64:
+		case reflect.Uint8, reflect.Uint32, reflect.Uint64:
 			f.SetUint(uint64(i + 1))
 		default:
 			t.Fatalf("field %s is a %s", s.Type().Field(i).Name, f.Kind())

@@ -448,6 +448,7 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 	for _, o := range []observe{
 		{second, 0, actors.Event{Kind: actors.StepDone, Step: 3, Samples: 32, Loss: math.NaN()}},
 		{second, 0, actors.Event{Kind: actors.UpdateApplied, Version: 5, Staleness: 2}},
+		{second, 0, actors.Event{Kind: actors.UpdateApplied, Version: 6, Shard: 7, Life: 8, Push: 9}},
 		{second / 2, 0, actors.Event{Kind: actors.Waited, Cause: "para\nmeters", Duration: 1500 * time.Microsecond}},
 		{second, -1, actors.Event{Kind: actors.Measured, Name: "distance", Value: 2.5}},
 		{second, 0, actors.Event{Kind: actors.Selected, Origin: 0}},
@@ -463,6 +464,8 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 	}
 	want := `{"time_s":1,"node":"a \"b\"","event":"step","step":3,"samples":32,"loss":null}
 {"time_s":1,"node":"a \"b\"","event":"update","origin":"a \"b\"","version":5,"staleness":2}
+{"time_s":1,"node":"a \"b\"","event":"update","origin":"a \"b\"","version":6,"staleness":0,"shard":7` +
+		`,"life":8,"push":9}
 {"time_s":0.5,"node":"a \"b\"","event":"wait","cause":"para\nmeters","duration_s":0.0015}
 {"time_s":1,"node":"coordinator","event":"measured","name":"distance","value":2.5}
 {"time_s":1,"node":"a \"b\"","event":"selection","origin":"a \"b\""}

@@ -80,12 +80,17 @@ func (e *eventWriter) encode(at time.Duration, number int, event *actors.Event) 
 	switch event.Kind {
 	case actors.StepDone:
 		e.count("step", event.Step)
-		e.integer("samples", event.Samples)
+		e.count("samples", uint64(event.Samples))
 		e.number("loss", event.Loss)
 	case actors.UpdateApplied:
 		e.text("origin", e.name(event.Origin))
 		e.count("version", event.Version)
 		e.count("staleness", event.Staleness)
+		if event.Push > 0 {
+			e.count("shard", uint64(event.Shard))
+			e.count("life", event.Life)
+			e.count("push", event.Push)
+		}
 	case actors.Waited:
 		e.text("cause", quote(event.Cause))
 		e.number("duration_s", event.Duration.Seconds())
@@ -98,7 +103,7 @@ func (e *eventWriter) encode(at time.Duration, number int, event *actors.Event) 
 		e.verdict(event)
 	case actors.Summarized:
 		e.verdict(event)
-		e.integer("models", event.Figures.Models)
+		e.count("models", uint64(event.Figures.Models))
 		e.number("average_model", event.Figures.AverageModel.Accuracy)
 		e.number("mean", event.Figures.Mean.Accuracy)
 		e.number("all", event.Figures.All.Accuracy)
@@ -123,7 +128,7 @@ func (e *eventWriter) verdict(event *actors.Event) {
 	e.number("accuracy", event.Accuracy)
 	e.number("loss", event.Loss)
 	if event.Samples > 0 {
-		e.integer("of_samples", event.Samples)
+		e.count("of_samples", uint64(event.Samples))
 	}
 }
 
@@ -140,11 +145,6 @@ func (e *eventWriter) text(key, quoted string) {
 func (e *eventWriter) count(key string, v uint64) {
 	e.key(key)
 	e.line = strconv.AppendUint(e.line, v, 10)
-}
-
-func (e *eventWriter) integer(key string, v int) {
-	e.key(key)
-	e.line = strconv.AppendInt(e.line, int64(v), 10)
 }
 
 func (e *eventWriter) number(key string, v float64) {
