@@ -24,11 +24,17 @@ func drillCommand(c *catalog.Catalog, con *console) *cobra.Command {
 from its beginning: when the coordinator noticed it, when all nodes that it struck served again (made a
 step, or took part in an update), and when the accuracy had regained that of before. Until the next
 fault, against the undisturbed run: samples fewer that were processed, updates fewer that models took
-in, repeats more that were sent (messages that nobody had acknowledged, by sessions, and pushes that
-nobody had answered, by workers whose servers had changed), and MB more that were put on links. Faults
-are those of the plan's faults:, drawn by its seed, and of its schedule:. The run with faults is made
-twice, once in two parts, the second of which goes on where the first was saved, and once with steps
-that only count. Check the invariants that 'gradwire list invariants' lists.
+in, pushes lost, repeats more that were sent (messages that nobody had acknowledged, by sessions, and
+pushes that nobody had answered, by workers whose servers had changed), and MB more that were put on
+links. Faults are those of the plan's faults:, drawn by its seed, and of its schedule:. The run with
+faults is made twice, once in two parts, the second of which goes on where the first was saved, and
+once with steps that only count. Check the invariants that 'gradwire list invariants' lists.
+
+Lost are the pushes of workers to a parameter server that no model took in, unless they were still
+under way when the run ended. A push is lost when its worker, or a server without replicas, goes; if
+one of them has gone already, when it is sent. A push to several shards counts once for each. What a
+server had taken in before it crashed is no lost push: goodput says how many samples went with it.
+There is a dash without a parameter server, and with delivery: as-is.
 
 A plan with a sweep is drilled at one point: choose it with --set. The folder has drill.json and a
 plot. Ctrl-C stops cleanly, and leaves nothing behind.

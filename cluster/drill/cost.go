@@ -33,6 +33,10 @@ type Cost struct {
 	Bytes int64 `json:"bytes_more"`
 	// Repeats are messages that sessions, and pushes that workers, sent again in this run more.
 	Repeats int64 `json:"repeats_more"`
+	// Pushes are those that workers sent to a parameter server and no model took in, of this run
+	// more; those under way at its end do not count. It is nil where there are none, or links may
+	// lose them.
+	Pushes *int64 `json:"pushes_lost"`
 }
 
 // costs are what faults cost.
@@ -51,7 +55,11 @@ func costs(w *Watch, p *experiment.Point, all []goodput.Fault) []Cost {
 		c.Regained = regained(w.Run.Data.Curve, f.At)
 		c.Samples = calm.samples(f.At, next) - run.samples(f.At, next)
 		c.Updates = calm.updates(f.At, next) - run.updates(f.At, next)
-		c.Repeats = run.repeated(f.At, next) - calm.repeated(f.At, next)
+		c.Repeats = between(run.repeats, f.At, next) - between(calm.repeats, f.At, next)
+		if len(w.Run.Audit.Pushes) > 0 && w.Run.Stage.Deployment.Reliable {
+			c.Pushes = new(int64)
+			*c.Pushes = between(run.lost, f.At, next) - between(calm.lost, f.At, next)
+		}
 		c.Bytes = int64(bytes(w.Run.Data.Curve, f.At, next) - bytes(w.Calm.Data.Curve, f.At, next))
 	}
 	return costs
@@ -146,9 +154,9 @@ func regained(curve []record.Evaluation, at float64) *float64 {
 
 // counters are what a run has come to, by the instants of its steps and of its updates.
 type counters struct {
-	steps   []mark
-	taken   []float64
-	repeats []time.Duration
+	steps         []mark
+	taken         []float64
+	repeats, lost []time.Duration
 }
 
 // mark is the samples up to an instant.
@@ -166,7 +174,7 @@ func progressOf(t *experiment.Trial) (c counters) {
 			c.taken = append(c.taken, e.At.Seconds())
 		}
 	}
-	c.repeats = t.Audit.Repeats // sorted
+	c.repeats, c.lost = t.Audit.Repeats, lost(t) // sorted
 	slices.Sort(c.taken)
 	slices.SortStableFunc(c.steps, func(a, b mark) int { return cmp.Compare(a.at, b.at) })
 	for i := 1; i < len(c.steps); i++ {
@@ -194,10 +202,10 @@ func (c counters) updates(from, to float64) int64 {
 	return int64(b - a)
 }
 
-// repeated are the repeats from an instant to before another.
-func (c counters) repeated(from, to float64) int64 {
+// between is how many instants are from one to before another.
+func between(instants []time.Duration, from, to float64) int64 {
 	until := func(at float64) int {
-		n, _ := slices.BinarySearchFunc(c.repeats, at, func(d time.Duration, at float64) int {
+		n, _ := slices.BinarySearchFunc(instants, at, func(d time.Duration, at float64) int {
 			return cmp.Compare(d.Seconds(), at)
 		})
 		return n

@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/experiment"
+	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/optim"
 )
@@ -174,6 +175,9 @@ func gain(t *experiment.Trial, class int) (gained, spread float64) {
 }
 
 func updatesOnce(w *Watch) (bool, string) {
+	if again := recordedAgain(w.Run); again != "" {
+		return true, again
+	}
 	t := w.Count
 	keeps := conserved(t)
 	if !keeps.Once || t.Failure != nil || len(t.Models) == 0 {
@@ -205,4 +209,22 @@ func updatesOnce(w *Watch) (bool, string) {
 		}
 	}
 	return true, ""
+}
+
+// recordedAgain says which gradient a run's events have twice; empty if none.
+func recordedAgain(t *experiment.Trial) string {
+	taken := map[sim.Push]bool{}
+	for i := range t.Events {
+		e := &t.Events[i]
+		if e.Kind != actors.UpdateApplied || e.Push == 0 {
+			continue
+		}
+		p := pushOf(e)
+		if taken[p] {
+			return fmt.Sprintf("at %v: push %d of node %s to shard %d is recorded once more", e.At, p.Number,
+				t.Stage.Names[p.Worker], p.Shard)
+		}
+		taken[p] = true
+	}
+	return ""
 }

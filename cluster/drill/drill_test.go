@@ -337,7 +337,7 @@ func TestRepeatsAreCounted(t *testing.T) {
 		t.Errorf("of %d and %d messages %d and %d were sent again", r.Run.Messages, r.Undisturbed.Messages,
 			r.Run.Repeats, r.Undisturbed.Repeats)
 	}
-	before := progressOf(w.Run).repeated(0, r.Faults[0].At) - progressOf(w.Calm).repeated(0, r.Faults[0].At)
+	before := between(w.Run.Audit.Repeats, 0, r.Faults[0].At) - between(w.Calm.Audit.Repeats, 0, r.Faults[0].At)
 	all := int64(r.Run.Repeats - r.Undisturbed.Repeats)
 	if of := r.Faults[0].Repeats + r.Faults[1].Repeats; before != 0 || of != all {
 		t.Errorf("%d more were sent again before the faults, and %d by them, of %d", before, of, all)

@@ -93,7 +93,8 @@ var (
 		"averaging over all, over neighbours or over pairs keeps the sum of all models", sumsPreserved}
 	// UpdatesOnce watches it where gradients count in full.
 	UpdatesOnce = Invariant{"updates-once",
-		"a parameter server takes in each gradient once, and loses none of a worker that stays", updatesOnce}
+		"a parameter server takes in each gradient once, loses none of a worker that stays, and records none twice",
+		updatesOnce}
 )
 
 // HandledOnce watches all messages but control, whatever the architecture, by numbers that they get

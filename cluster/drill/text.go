@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/faults"
@@ -17,16 +18,16 @@ const maxCosts = 50
 // the width of w as [text.Rows] does.
 func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\trepeats more\tMB more\n")
+	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\tpushes lost\trepeats more\tMB more\n")
 	for i := range r.Faults {
 		c := &r.Faults[i]
 		if i == maxCosts {
 			fmt.Fprintf(&b, "and %d more\n", len(r.Faults)-i)
 			break
 		}
-		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%.3f\n", faults.Describe(&c.Fault), after(c.Noticed, "–"),
-			after(c.Served, r.unserved(c)), after(c.Regained, "never"), c.Samples, c.Updates, c.Repeats,
-			float64(c.Bytes)/1e6)
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%d\t%.3f\n", faults.Describe(&c.Fault), after(c.Noticed, "–"),
+			after(c.Served, r.unserved(c)), after(c.Regained, "never"), c.Samples, c.Updates, number(c.Pushes),
+			c.Repeats, float64(c.Bytes)/1e6)
 	}
 	if err := text.Rows(w, b.String()); err != nil {
 		return err
@@ -82,4 +83,12 @@ func after(seconds *float64, none string) string {
 		return "0"
 	}
 	return fmt.Sprintf("%.3g", *seconds)
+}
+
+// number is a count, or a dash for none.
+func number(n *int64) string {
+	if n == nil {
+		return "–"
+	}
+	return strconv.FormatInt(*n, 10)
 }

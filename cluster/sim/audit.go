@@ -23,10 +23,12 @@ type Audit struct {
 	Forgotten string
 	// Repeats are when a session sent a message again, or a worker a push.
 	Repeats []time.Duration
+	// Pushes are those of workers to a parameter server, in the order in which they were sent first.
+	Pushes []Pushed
 
 	ways   map[way]*traffic
 	onWay  map[uint64]mark // by the door's number
-	pushed map[push]bool
+	pushed map[Push]uint64 // with Number 0: how many there were
 	graves []any
 }
 
@@ -52,11 +54,17 @@ type mark struct {
 	place uint64
 }
 
-// push is what a worker's push is known by.
-type push struct {
-	way
-	shard  uint32
-	number uint64
+// Push is what a worker's push is known by, as in [actors.Event].
+type Push struct {
+	Worker       int
+	Shard        uint32
+	Life, Number uint64
+}
+
+// Pushed is a push that was sent at an instant.
+type Pushed struct {
+	At time.Duration
+	Push
 }
 
 // again returns what sessions tell of what they send again.
@@ -73,7 +81,7 @@ func (a *Audit) leaves(w way, number uint64) {
 		return
 	}
 	if a.ways == nil {
-		a.ways, a.onWay, a.pushed = map[way]*traffic{}, map[uint64]mark{}, map[push]bool{}
+		a.ways, a.onWay = map[way]*traffic{}, map[uint64]mark{}
 	}
 	t := a.ways[w]
 	if t == nil {
@@ -84,9 +92,8 @@ func (a *Audit) leaves(w way, number uint64) {
 	t.sent++
 }
 
-// pushes takes note of a message that is about to pass the door, if it is a worker's push that may
-// be sent again.
-func (a *Audit) pushes(w way, now time.Duration, message any) {
+// pushes takes note of a message of a node that is about to pass the door, if it is a worker's push.
+func (a *Audit) pushes(from int32, now time.Duration, message any) {
 	if a == nil {
 		return
 	}
@@ -94,13 +101,22 @@ func (a *Audit) pushes(w way, now time.Duration, message any) {
 	if !is {
 		return
 	}
-	if head, is := m.Head.(*protos.Push); is && head.Number > 0 {
-		k := push{w, head.Shard, head.Number}
-		if k.to = 0; a.pushed[k] { // whoever owns the shard
-			a.Repeats = append(a.Repeats, now)
-		}
-		a.pushed[k] = true
+	head, is := m.Head.(*protos.Push)
+	if !is || head.Life == 0 || head.Node != from { // a server may hand one on
+		return
 	}
+	p := Push{Worker: int(from), Shard: head.Shard, Life: head.Life}
+	before := a.pushed[p]
+	if head.Number > 0 && head.Number <= before {
+		a.Repeats = append(a.Repeats, now)
+		return
+	}
+	if a.pushed == nil {
+		a.pushed = map[Push]uint64{}
+	}
+	a.pushed[p] = before + 1
+	p.Number = before + 1
+	a.Pushes = append(a.Pushes, Pushed{now, p})
 }
 
 // begins takes note of another life of a node.

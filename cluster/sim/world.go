@@ -488,7 +488,7 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 		return
 	}
 	going := way{w.source, w.life(w.source), to.node}
-	w.config.Audit.pushes(going, w.now, message)
+	w.config.Audit.pushes(w.source, w.now, message)
 	p, err := w.door.Pass(w.now, w.source, to.node, to.id, kind, message)
 	if p.Kept || p.Emulated() {
 		w.config.Audit.leaves(going, p.Number)
