@@ -76,9 +76,9 @@ type Event struct {
 	Version   uint64
 	Staleness uint64
 	Origin    int
-	// Life numbers the lives of a worker as the shard knows them, each higher than those before, and
-	// Push the gradients that have come from this life to the shard, from 1. Both are 0 of
-	// architectures that take in no gradient again after a crash.
+	// Life is the worker's as the shard knows it, higher than those before it; Push numbers the
+	// gradients of that life that have come to the shard, from 1. Both are 0 of architectures
+	// that take in no gradient again after a crash.
 	Life, Push uint64
 	Duration   time.Duration
 	// Cause names what was waited for, such as "parameters".

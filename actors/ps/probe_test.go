@@ -225,8 +225,8 @@ func (t *trial) run(tb testing.TB, seed uint64) (params []float32, count *counte
 	task, names := t.task(tb, seed)
 	var result coordinator.Result
 	count = &counter{until: t.end, steps: make([]int, len(names)+1), early: make([]int, len(names)+1)}
-	d := &world.Deployment{Seed: seed, Observer: recording(count, len(names)), Schedule: t.schedule, Detect: 15 * ms, Reliable: true,
-		Strict: seed%2 == 0}
+	d := &world.Deployment{Seed: seed, Observer: recording(count, len(names)), Schedule: t.schedule,
+		Detect: 15 * ms, Reliable: true, Strict: seed%2 == 0}
 	run := coordinator.Run{
 		Policy: coordinator.Policy{Every: coordinator.Interval{Time: 25 * ms}, Time: t.end, Lag: 1},
 		Joint:  true, Survives: true, Samples: task.Train.Len(), Result: &result,

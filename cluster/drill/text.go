@@ -18,7 +18,8 @@ const maxCosts = 50
 // the width of w as [text.Rows] does.
 func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\tpushes lost\trepeats more\tMB more\n")
+	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\tpushes lost\t" +
+		"repeats more\tMB more\n")
 	for i := range r.Faults {
 		c := &r.Faults[i]
 		if i == maxCosts {

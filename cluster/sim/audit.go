@@ -23,7 +23,7 @@ type Audit struct {
 	Forgotten string
 	// Repeats are when a session sent a message again, or a worker a push.
 	Repeats []time.Duration
-	// Pushes are those of workers to a parameter server, in the order in which they were sent first.
+	// Pushes are those of workers to a parameter server, each once, in the order of sending.
 	Pushes []Pushed
 
 	ways   map[way]*traffic
@@ -92,7 +92,7 @@ func (a *Audit) leaves(w way, number uint64) {
 	t.sent++
 }
 
-// pushes takes note of a message of a node that is about to pass the door, if it is a worker's push.
+// pushes takes note of a message that is about to leave a node, if it is a worker's push.
 func (a *Audit) pushes(from int32, now time.Duration, message any) {
 	if a == nil {
 		return
