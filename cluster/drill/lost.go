@@ -6,7 +6,6 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/experiment"
-	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 )
 
@@ -36,7 +35,7 @@ func lost(t *experiment.Trial) (at []time.Duration) {
 			continue
 		}
 		if !is {
-			until = link.Forever
+			until = t.End
 		}
 		switch gone := goneBetween(t, p.Worker, p.At, until); {
 		case gone < until:

@@ -65,6 +65,20 @@ func TestPushesThatACrashLosesAreCounted(t *testing.T) {
 	}
 }
 
+// A run that ends with pushes on their way has not lost them, whatever its schedule has later.
+func TestPushesUnderWayAtTheEndAreNotLost(t *testing.T) {
+	calm, _ := watch(t, crashing(asp, 9*time.Second))
+	pushed := first(t, calm, actors.StepDone, 3, 4*time.Second).At // the last of the three
+	w, _ := watch(t, crashing(asp, pushed+2*time.Millisecond))
+	if at := lost(w.Run); len(at) != 3 {
+		t.Fatalf("pushes are lost at %v", at)
+	}
+	w.Run.End = pushed + time.Millisecond
+	if at := lost(w.Run); len(at) > 0 {
+		t.Errorf("pushes are lost at %v, after the end at %v", at, w.Run.End)
+	}
+}
+
 // Without pushes, and where links may lose them for good, nothing is told.
 func TestPushesAreCountedWhereThereAreSome(t *testing.T) {
 	asIs := strings.Replace(servedPlan, "bound: 2}", "bound: 2}, delivery: as-is", 1)
@@ -86,4 +100,14 @@ func value(n *int64) int64 {
 		return -1
 	}
 	return *n
+}
+
+func TestAnUpdateThatIsRecordedTwiceIsNoticed(t *testing.T) {
+	w, _ := watch(t, servedPlan)
+	e := *first(t, w, actors.UpdateApplied, 0, 5*time.Second)
+	e.At += time.Second
+	w.Run.Events = append(w.Run.Events, e)
+	if watched, broken := UpdatesOnce.Check(w); !watched || !strings.Contains(broken, "is recorded once more") {
+		t.Errorf("%v, %q", watched, broken)
+	}
 }
