@@ -114,13 +114,9 @@ func (d drawer) server(c *Case) string {
 		keys = append(keys, "servers: {shard: 500 B}")
 	}
 	if d.chance(3) && !strings.Contains(model, "bounded") {
-		codes := []string{"compress: {up: [{kind: top-k, share: 10%}]}",
+		keys = append(keys, d.one("compress: {up: [{kind: top-k, share: 10%}]}",
 			"compress: {up: [{kind: top-k, share: 10%}], feedback: ef21}",
-			"compress: {up: [{kind: quantise, bits: 4}], down: [{kind: quantise, bits: 8}]}"}
-		if copied {
-			codes = codes[:1]
-		}
-		keys = append(keys, d.one(codes...))
+			"compress: {up: [{kind: quantise, bits: 4}], down: [{kind: quantise, bits: 8}]}"))
 	}
 	if d.chance(4) && model == "bsp" {
 		keys = append(keys, "backup: 1")
