@@ -1,6 +1,11 @@
 package ps
 
-import "github.com/gradwire/gradwire/actors/train"
+import (
+	"slices"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/nn/compress"
+)
 
 var _ train.Conserving = Architecture{}
 
@@ -9,7 +14,15 @@ var _ train.Conserving = Architecture{}
 func (a Architecture) Conserves() train.Conserved {
 	return train.Conserved{
 		Between: a.Compress.Up == nil && a.Compress.Down == nil,
-		Once:    a.Compress.Up == nil && a.Scale == Sum && a.StalenessRate == None && a.Backup == 0,
+		Once:    exact(a.Compress.Up) && a.Scale == Sum && a.StalenessRate == None && a.Backup == 0,
 		Pending: (2 + min(a.model().Ahead(), 1<<20)) * uint64(max(a.Every, 1)),
 	}
+}
+
+// exact reports whether a chain leaves small integers as they are.
+func exact(c compress.Chain) bool {
+	return !slices.ContainsFunc(c, func(o compress.Operator) bool {
+		_, half := o.(compress.Float16)
+		return !half
+	})
 }

@@ -116,7 +116,8 @@ func (d drawer) server(c *Case) string {
 	if d.chance(3) && !strings.Contains(model, "bounded") {
 		keys = append(keys, d.one("compress: {up: [{kind: top-k, share: 10%}]}",
 			"compress: {up: [{kind: top-k, share: 10%}], feedback: ef21}",
-			"compress: {up: [{kind: quantise, bits: 4}], down: [{kind: quantise, bits: 8}]}"))
+			"compress: {up: [{kind: quantise, bits: 4}], down: [{kind: quantise, bits: 8}]}",
+			"compress: {up: [float16], down: [float16]}", "compress: {up: [float16], feedback: ef21}"))
 	}
 	if d.chance(4) && model == "bsp" {
 		keys = append(keys, "backup: 1")
