@@ -178,6 +178,9 @@ func (p *peer) start(ctx actor.Context, head *protos.Start) {
 	}
 }
 
+// started reports whether this life of the node has; before that, answers are to an earlier one.
+func (p *peer) started() bool { return p.base > 0 }
+
 // enter begins to train and to exchange, and keeps what was promised.
 func (p *peer) enter(ctx actor.Context) {
 	for _, r := range p.promised {
@@ -306,7 +309,7 @@ func (p *peer) pushed(ctx actor.Context, head *protos.Model, model *protos.Tenso
 // answered takes in a model that this peer has asked for, unless it was asked in an earlier life of
 // the node.
 func (p *peer) answered(head *protos.Model, model *protos.Tensor) {
-	if head.Exchange > p.base {
+	if p.started() && head.Exchange > p.base {
 		p.merge(head, model)
 		p.over(int(head.Node), head.Exchange)
 	}
@@ -329,7 +332,7 @@ func (p *peer) cause() string {
 
 // arrived notes that what was pushed is there.
 func (p *peer) arrived(ctx actor.Context, head *protos.Arrived) {
-	if !actors.Known(p.env, head.Node) {
+	if !actors.Known(p.env, head.Node) || !p.started() {
 		return
 	}
 	if !p.rules.Wait || p.rules.Exchange != Push || head.Exchange > p.exchange {
