@@ -2,13 +2,16 @@ package live_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -113,6 +116,71 @@ func TestCutEndsWithoutAProcessThatIsGone(t *testing.T) {
 	<-passed
 	if s := <-saved; s.Void || s.Number != 1 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// listener is a coordinator that tells what it hears.
+type listener struct{ news *news }
+
+type news struct{ came chan world.MemberChange }
+
+func (l *listener) Receive(ctx actor.Context) {
+	if m, is := ctx.Message().(world.MemberChange); is {
+		l.news.came <- m
+	}
+}
+
+// A world was so late that the coordinator was saved before it heard of what was long over. When
+// the run goes on it hears of that first.
+func TestTheCoordinatorHearsOfCrashesBeforeTheCut(t *testing.T) {
+	of, gate, saved := &news{make(chan world.MemberChange, 9)}, &gate{}, make(chan *live.State, 1)
+	schedule := []world.NodeChange{{At: time.Hour, Node: 0, Do: world.Crash}, {At: time.Hour, Node: 1, Do: world.Crash},
+		{At: time.Hour + ms, Node: 1, Do: world.Join}}
+	run := func(from *live.State, until func(w *live.World)) {
+		s := &stage{handlers: []handler{nothing, nothing}, detect: ms, schedule: schedule}
+		c := s.config()
+		for i := range c.Deployment.Nodes {
+			c.Deployment.Nodes[i].Kind = func(actors.Env) (actor.Actor, error) { return &counter{gate: gate}, nil }
+		}
+		c.Deployment.Coordinate = func(actors.Env, world.Control) (actor.Actor, error) { return &listener{of}, nil }
+		c.Checkpoints = &live.Checkpoints{From: from, Given: []any{of, gate}, Held: func(do func()) { do() },
+			Save: func(s *live.State) error {
+				saved <- s
+				return nil
+			}}
+		w, err := live.New(c)
+		if err == nil {
+			err = w.Place()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go func() {
+			until(w)
+			cancel(errFire)
+		}()
+		if _, err := w.Run(ctx); !errors.Is(err, errFire) {
+			t.Fatal(err)
+		}
+	}
+	var state *live.State
+	run(nil, func(w *live.World) {
+		w.Cut(1, nil)
+		state = <-saved
+	})
+	delete(state.Nodes, 0)
+	delete(state.Nodes, 1)
+	state.At = 2 * time.Hour
+	heard := map[int][]bool{}
+	run(state, func(*live.World) {
+		for range 3 {
+			m := <-of.came
+			heard[m.Node] = append(heard[m.Node], m.Present)
+		}
+	})
+	if diff := cmp.Diff(map[int][]bool{0: {false}, 1: {false, true}}, heard); diff != "" {
+		t.Error(diff)
 	}
 }
 

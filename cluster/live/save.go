@@ -275,19 +275,19 @@ func (w *World) resume() error {
 	d := w.config.Deployment
 	for i := range d.Schedule {
 		c := &d.Schedule[i]
-		_, there := from.Nodes[c.Node]
-		if c.Do == world.Crash && !there && !w.nodes[c.Node].away && c.At < from.At && c.At+d.Detect >= from.At {
-			w.cycle.Undetected(c)
+		if c.Do == world.Crash && c.At < from.At && !w.nodes[c.Node].away && !w.cycle.There(c.Node) {
+			w.cycle.Undetected(c) // as far as the coordinator knows that had its state saved
 			w.clock.At(c.At+d.Detect, func() { w.change(func() { w.cycle.Detect(c) }) })
 		}
 	}
 	return nil
 }
 
-// join tells the coordinator of the nodes that begin anew in a run that goes on: their processes
-// were gone when it was saved.
+// join tells the coordinator of the nodes that begin anew in a run that goes on: they were away
+// when it was saved, of which the coordinator may not have heard.
 func (w *World) join() {
 	for _, i := range w.cuts.fresh {
+		realm{w}.Tell(world.MemberChange{Node: i})
 		realm{w}.Tell(world.MemberChange{Node: i, Present: true})
 	}
 }
