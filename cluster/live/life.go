@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -29,6 +30,7 @@ type life struct {
 	env     *env // of the actor, which is there when it has been placed
 	actor   actor.Actor
 	locals  int // that the actor system knows then
+	started atomic.Bool
 
 	// owed are the instants at which the steps under way should be done. It is guarded by
 	// World.network.
@@ -126,8 +128,20 @@ func (l *life) resolve(pid *actor.PID) (actor.Process, bool) {
 	return &remote{source: l, destination: w.nodes[to], id: pid.Id}, true
 }
 
+// repeats reports whether a frame has a life start that was started before. A node that was back,
+// away and back before the coordinator handled the news is told to start twice: the former was
+// meant for a life that is over and did not get it.
+func (l *life) repeats(f *wire.Frame) bool {
+	head, starts := f.Head.(*protos.Start)
+	return starts && l.started.Swap(true) && head.Joins
+}
+
 // arrive hands a frame to the actor that it is for.
 func (l *life) arrive(f *wire.Frame) {
+	if l.repeats(f) {
+		f.Release()
+		return
+	}
 	target := actor.NewPID(l.node.name(), f.Target)
 	process, there := l.system.ProcessRegistry.GetLocal(f.Target)
 	if f.Kind == wire.System {

@@ -255,6 +255,32 @@ func TestAbsentNodeIsNotMadeAndWhatIsSentToItIsDropped(t *testing.T) {
 	}
 }
 
+// A busy coordinator hears at once that a node was back, away and back, and has its last life start
+// for each time.
+func TestALifeStartsOnce(t *testing.T) {
+	var views []uint64
+	s := &stage{handlers: []handler{func(ctx actor.Context, _ actors.Env) {
+		if m, is := ctx.Message().(*protos.Message); is {
+			views = append(views, m.Head.(*protos.Start).View)
+		}
+	}}}
+	s.lead = func(ctx actor.Context, env actors.Env) {
+		switch ctx.Message().(type) {
+		case *actor.Started:
+			for view := range uint64(3) {
+				ctx.Send(pid(env, 0), protos.NewMessage(&protos.Start{View: view + 1, Joins: true}))
+			}
+			env.After(10*ms, "finish")
+		case string:
+			s.finish()
+		}
+	}
+	s.run(t)
+	if diff := cmp.Diff([]uint64{1}, views); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestViewIsInPlaceWhenItsMessageIsHandled(t *testing.T) {
 	seen := map[string]*[]string{"member": {}, "coordinator": {}}
 	see := func(who string, env actors.Env) {
