@@ -73,9 +73,12 @@ type Outcome struct {
 	Digest *uint64
 	// DeadLetters counts messages to actors that were not there.
 	DeadLetters uint64
-	// Underway counts messages, control aside, that were on their way at the end; virtual time
-	// alone knows it.
+	// Underway counts messages, control aside, that were on their way at the end; a cluster does
+	// not know it.
 	Underway int64
+	// Forgotten are the lengths of tensors that nobody held when the members were stopped; see
+	// Real.
+	Forgotten []int
 	// Stalled is the instant of the last event in a run that stood still before its time was over;
 	// 0 if the run did not stand still.
 	Stalled time.Duration
@@ -138,8 +141,8 @@ func outcome(r *sim.Result) Outcome {
 
 // Real is a venue in real time: the same actors and delays, in one process.
 type Real struct {
-	// KeepRuntime is as in Options.
-	KeepRuntime bool
+	// KeepRuntime is as in Options, and Audit as in live.Config.
+	KeepRuntime, Audit bool
 }
 
 var _ Venue = Real{}
@@ -155,7 +158,7 @@ const leastRealPause = time.Second
 
 // Play lets the run happen in this process.
 func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
-	w, err := s.Live(live.Config{KeepRuntime: v.KeepRuntime})
+	w, err := s.Live(live.Config{KeepRuntime: v.KeepRuntime, Audit: v.Audit})
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -164,7 +167,7 @@ func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
 	return Outcome{
 		Incidents: s.past, Degraded: s.past != nil,
 		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters,
-		Stalled:  r.Stalled,
+		Stalled: r.Stalled, Underway: r.InFlight, Forgotten: r.Forgotten,
 		Lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())},
 	}, err
 }

@@ -47,13 +47,19 @@ func (w *World) leave(to *node, p *door.Parcel, now time.Duration) (failed error
 		w.sent.Add(1)
 	}
 	if failure == nil {
-		w.Locked(func() { failed = p.Arrive(now) })
+		w.Locked(func() {
+			w.count(p, -1)
+			failed = p.Arrive(now)
+		})
 		return failed
 	}
 	if !p.InSession() {
 		w.lost.Add(1)
 	}
-	w.Locked(func() { failed = p.Discard() })
+	w.Locked(func() {
+		w.count(p, -1)
+		failed = p.Discard()
+	})
 	if !errors.Is(failure, ErrGone) {
 		failed = failure
 	}

@@ -51,6 +51,7 @@ func (r *remote) send(kind wire.Kind, message any) {
 		return
 	}
 	if r.atOnce(&p) {
+		w.count(&p, 1)
 		w.network.Unlock()
 		r.deliver(&p, 0)
 		return
@@ -76,6 +77,7 @@ func (r *remote) travel(p *door.Parcel) {
 	switch {
 	case p.Ticket != 0:
 		w.shares[p.Ticket] = shared{r, p}
+		w.count(p, 1)
 		w.expect()
 	case p.Again > 0:
 		second := p.Second()
@@ -90,6 +92,7 @@ func (r *remote) travel(p *door.Parcel) {
 // order of their sending, and one that is due at once does not overtake them.
 func (r *remote) hold(p *door.Parcel, downlink bool) {
 	w := r.destination.world
+	w.count(p, 1)
 	if downlink {
 		w.clock.At(p.Arrival, func() { r.receive(p) })
 		return
@@ -135,6 +138,7 @@ func (w *World) settle(now time.Duration) {
 	for t, settled := w.config.Network.Settle(now); settled; t, settled = w.config.Network.Settle(now) {
 		s := w.shares[t.Ticket]
 		delete(w.shares, t.Ticket)
+		w.count(s.parcel, -1)
 		if err := s.parcel.Settle(t); err != nil {
 			w.fail(err)
 		}
@@ -143,6 +147,13 @@ func (w *World) settle(now time.Duration) {
 		}
 	}
 	w.expect()
+}
+
+// count counts a parcel in flight, or no longer; control has no part in it. Called under the lock.
+func (w *World) count(p *door.Parcel, n int64) {
+	if p.Emulated() {
+		w.inFlight += n
+	}
 }
 
 // receive puts a parcel that is at the end of its edge onto the downlink.
@@ -183,6 +194,7 @@ func (r *remote) deliver(p *door.Parcel, late time.Duration) {
 func (w *World) enter(to *node, p *door.Parcel, now time.Duration) (err error) {
 	var there bool
 	w.Locked(func() {
+		w.count(p, -1)
 		if there = p.Kind == wire.System || to.life.Load().alive(p.Target); there {
 			err = p.Arrive(now)
 		} else {

@@ -58,7 +58,9 @@ func (w *World) takeIn(p *door.Parcel) (handOver bool) {
 	var next []handed
 	w.Locked(func() {
 		way := wayOf(p)
-		handOver = w.sessions.Arrive(w.pass(way.from, way.to), p)
+		if handOver = w.sessions.Arrive(w.pass(way.from, way.to), p); !handOver {
+			w.count(p, -1)
+		}
 		next, w.next = w.next, nil
 	})
 	for _, h := range next {

@@ -61,6 +61,8 @@ type Config struct {
 	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are, at the price of later
 	// timers; otherwise Run changes both while it lasts. See rt.Tune.
 	KeepRuntime bool
+	// Audit has the world look for tensors that nobody holds; see Result.Forgotten.
+	Audit bool
 	// Bound is how late the 99th percentile of messages and steps may be before the
 	// run is marked; 0 stands for DefaultBound. It is also the lateness up to which an actor's
 	// time counts from when its message was due; more delays the run.
@@ -98,6 +100,12 @@ type Result struct {
 	// Stalled is the instant at which it was noticed that nothing happened, in a run
 	// that only its bound ended; 0 if something did happen to the end.
 	Stalled time.Duration
+	// InFlight counts messages, control aside, that left a node and neither arrived nor were
+	// dropped.
+	InFlight int64
+	// Forgotten are the lengths of tensors that nobody held at Halted, and nobody had given back,
+	// in a world with Config.Audit. What an actor held that had crashed or left is among them.
+	Forgotten []int
 }
 
 // World is a run in real time.
@@ -122,6 +130,7 @@ type World struct {
 	instant   time.Duration  // at which the run ended
 	haltedAt  time.Duration  // when the members here were stopped
 	stalled   time.Duration  // since when nothing has happened; 0 if something does
+	forgotten []int          // see Result
 	stopped   sync.WaitGroup // actors that have not stopped
 	late      struct{ messages, steps lateness }
 	handled   atomic.Int64  // messages so far
@@ -141,6 +150,7 @@ type World struct {
 	sessions *door.Sessions   // nil where messages come as their links have them
 	next     []handed         // by the sessions, until the lock is free
 	latest   time.Duration    // when something was sent last
+	inFlight int64            // messages, control aside, that neither arrived nor were dropped
 	underway map[way]int      // messages that wait for the clock, but for those on their way to a downlink
 	shares   map[int32]shared // of which it is not known when they arrive, by ticket
 	expects  bool             // a call is entered for expected, which Network.Due was
@@ -274,6 +284,7 @@ func (w *World) Place() (err error) {
 		w.fail(err)
 		return err
 	}
+	w.tensors.Audited = w.config.Audit // of what is placed, a run that goes on replaces some
 	w.schedule()
 	return nil
 }
@@ -338,6 +349,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
 	result.Waits = w.cycle.Waits() // the actors have stopped: nobody changes what they say
+	w.Locked(func() { result.InFlight, result.Forgotten = w.inFlight, w.forgotten })
 	return result, w.failure
 }
 
@@ -419,6 +431,9 @@ func (w *World) fail(err error) { w.finish(err) }
 func (w *World) halt() {
 	w.halting.Do(func() {
 		w.haltedAt = w.clock.Now()
+		if w.config.Audit {
+			w.forgotten = w.tensors.Forgotten()
+		}
 		close(w.halted)
 		if w.partial && !w.lead().away {
 			w.config.Carrier.Halt()
