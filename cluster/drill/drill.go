@@ -130,7 +130,7 @@ const eighths = 8
 // see [NoPanic].
 func Make(ctx context.Context, p *experiment.Point, shelf *shelf.Shelf, seed uint64, o Options) (w *Watch, err error) {
 	w = &Watch{}
-	w.Left = left(ctx, func(ctx context.Context) {
+	w.Left = Left(ctx, func(ctx context.Context) {
 		defer func() {
 			if reason := recover(); reason != nil {
 				w.Panicked, err = world.PanicError(reason), nil

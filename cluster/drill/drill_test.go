@@ -346,7 +346,7 @@ func TestRepeatsAreCounted(t *testing.T) {
 
 func TestAGoroutineThatIsLeftIsNoticed(t *testing.T) {
 	stop, ended := make(chan struct{}), make(chan struct{})
-	what := left(t.Context(), func(context.Context) {
+	what := Left(t.Context(), func(context.Context) {
 		go func() {
 			defer close(ended)
 			<-stop
@@ -357,7 +357,7 @@ func TestAGoroutineThatIsLeftIsNoticed(t *testing.T) {
 	}
 	close(stop)
 	<-ended
-	if what := left(t.Context(), func(context.Context) {
+	if what := Left(t.Context(), func(context.Context) {
 		done := make(chan struct{})
 		go close(done)
 		<-done

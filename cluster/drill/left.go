@@ -30,8 +30,8 @@ var drills atomic.Uint64
 // patient is how long a goroutine may take to end that has nothing left to do.
 const patient = 2 * time.Second
 
-// left does something, and says which goroutines it leaves; empty if none.
-func left(ctx context.Context, do func(ctx context.Context)) (what string) {
+// Left does something, and says which goroutines it leaves; empty if none.
+func Left(ctx context.Context, do func(ctx context.Context)) (what string) {
 	number := strconv.FormatUint(drills.Add(1), 10)
 	pprof.Do(ctx, pprof.Labels(label, number), do)
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
