@@ -1233,30 +1233,32 @@ func (x *RunEvents) GetEdges() []*EdgeCounters {
 	return nil
 }
 
-// RunEvent is one event; its fields are actors.Event's. Times are in ns.
+// RunEvent is one event; its fields are actors.Event's, but for the last one. Times are in ns.
 type RunEvent struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Time          int64                  `protobuf:"varint,1,opt,name=time,proto3" json:"time,omitempty"`
-	Node          int32                  `protobuf:"varint,2,opt,name=node,proto3" json:"node,omitempty"`
-	Kind          uint32                 `protobuf:"varint,3,opt,name=kind,proto3" json:"kind,omitempty"`
-	Step          uint64                 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
-	Samples       int64                  `protobuf:"varint,5,opt,name=samples,proto3" json:"samples,omitempty"`
-	Loss          float64                `protobuf:"fixed64,6,opt,name=loss,proto3" json:"loss,omitempty"`
-	Version       uint64                 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
-	Staleness     uint64                 `protobuf:"varint,8,opt,name=staleness,proto3" json:"staleness,omitempty"`
-	Origin        int32                  `protobuf:"varint,9,opt,name=origin,proto3" json:"origin,omitempty"`
-	Duration      int64                  `protobuf:"varint,10,opt,name=duration,proto3" json:"duration,omitempty"`
-	Cause         string                 `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`
-	Evaluation    uint64                 `protobuf:"varint,12,opt,name=evaluation,proto3" json:"evaluation,omitempty"`
-	At            int64                  `protobuf:"varint,13,opt,name=at,proto3" json:"at,omitempty"`
-	Epoch         float64                `protobuf:"fixed64,14,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Accuracy      float64                `protobuf:"fixed64,15,opt,name=accuracy,proto3" json:"accuracy,omitempty"`
-	Name          string                 `protobuf:"bytes,16,opt,name=name,proto3" json:"name,omitempty"`
-	Value         float64                `protobuf:"fixed64,17,opt,name=value,proto3" json:"value,omitempty"`
-	Dated         bool                   `protobuf:"varint,18,opt,name=dated,proto3" json:"dated,omitempty"`
-	Shard         uint32                 `protobuf:"varint,19,opt,name=shard,proto3" json:"shard,omitempty"`
-	Life          uint64                 `protobuf:"varint,20,opt,name=life,proto3" json:"life,omitempty"`
-	Push          uint64                 `protobuf:"varint,21,opt,name=push,proto3" json:"push,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Time       int64                  `protobuf:"varint,1,opt,name=time,proto3" json:"time,omitempty"`
+	Node       int32                  `protobuf:"varint,2,opt,name=node,proto3" json:"node,omitempty"`
+	Kind       uint32                 `protobuf:"varint,3,opt,name=kind,proto3" json:"kind,omitempty"`
+	Step       uint64                 `protobuf:"varint,4,opt,name=step,proto3" json:"step,omitempty"`
+	Samples    int64                  `protobuf:"varint,5,opt,name=samples,proto3" json:"samples,omitempty"`
+	Loss       float64                `protobuf:"fixed64,6,opt,name=loss,proto3" json:"loss,omitempty"`
+	Version    uint64                 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
+	Staleness  uint64                 `protobuf:"varint,8,opt,name=staleness,proto3" json:"staleness,omitempty"`
+	Origin     int32                  `protobuf:"varint,9,opt,name=origin,proto3" json:"origin,omitempty"`
+	Duration   int64                  `protobuf:"varint,10,opt,name=duration,proto3" json:"duration,omitempty"`
+	Cause      string                 `protobuf:"bytes,11,opt,name=cause,proto3" json:"cause,omitempty"`
+	Evaluation uint64                 `protobuf:"varint,12,opt,name=evaluation,proto3" json:"evaluation,omitempty"`
+	At         int64                  `protobuf:"varint,13,opt,name=at,proto3" json:"at,omitempty"`
+	Epoch      float64                `protobuf:"fixed64,14,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Accuracy   float64                `protobuf:"fixed64,15,opt,name=accuracy,proto3" json:"accuracy,omitempty"`
+	Name       string                 `protobuf:"bytes,16,opt,name=name,proto3" json:"name,omitempty"`
+	Value      float64                `protobuf:"fixed64,17,opt,name=value,proto3" json:"value,omitempty"`
+	Dated      bool                   `protobuf:"varint,18,opt,name=dated,proto3" json:"dated,omitempty"`
+	Shard      uint32                 `protobuf:"varint,19,opt,name=shard,proto3" json:"shard,omitempty"`
+	Life       uint64                 `protobuf:"varint,20,opt,name=life,proto3" json:"life,omitempty"`
+	Push       uint64                 `protobuf:"varint,21,opt,name=push,proto3" json:"push,omitempty"`
+	// How often its node had been saved.
+	Saved         uint64 `protobuf:"varint,22,opt,name=saved,proto3" json:"saved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1434,6 +1436,13 @@ func (x *RunEvent) GetLife() uint64 {
 func (x *RunEvent) GetPush() uint64 {
 	if x != nil {
 		return x.Push
+	}
+	return 0
+}
+
+func (x *RunEvent) GetSaved() uint64 {
+	if x != nil {
+		return x.Saved
 	}
 	return 0
 }
@@ -4070,7 +4079,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\tRunEvents\x12\x14\n" +
 	"\x05until\x18\x01 \x01(\x03R\x05until\x12*\n" +
 	"\x06events\x18\x02 \x03(\v2\x12.gradwire.RunEventR\x06events\x12,\n" +
-	"\x05edges\x18\x03 \x03(\v2\x16.gradwire.EdgeCountersR\x05edges\"\xea\x03\n" +
+	"\x05edges\x18\x03 \x03(\v2\x16.gradwire.EdgeCountersR\x05edges\"\x80\x04\n" +
 	"\bRunEvent\x12\x12\n" +
 	"\x04time\x18\x01 \x01(\x03R\x04time\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\x05R\x04node\x12\x12\n" +
@@ -4095,7 +4104,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05dated\x18\x12 \x01(\bR\x05dated\x12\x14\n" +
 	"\x05shard\x18\x13 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04life\x18\x14 \x01(\x04R\x04life\x12\x12\n" +
-	"\x04push\x18\x15 \x01(\x04R\x04push\"\xff\x01\n" +
+	"\x04push\x18\x15 \x01(\x04R\x04push\x12\x14\n" +
+	"\x05saved\x18\x16 \x01(\x04R\x05saved\"\xff\x01\n" +
 	"\fEdgeCounters\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x1a\n" +

@@ -79,6 +79,13 @@ type Observer interface {
 	Observe(at time.Duration, node int, event actors.Event)
 }
 
+// Recorded is an event as an Observer is told of it.
+type Recorded struct {
+	At    time.Duration
+	Node  int
+	Event actors.Event
+}
+
 // Names are the addresses of all nodes in their order, the coordinator's last.
 func (d *Deployment) Names() []string {
 	names := make([]string, 0, len(d.Nodes)+1)

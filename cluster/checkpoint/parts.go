@@ -138,7 +138,7 @@ func (g *Gatherer) Add(process string, s *live.State) error {
 	}
 	delete(g.missing, process)
 	if process == g.lead {
-		g.whole.At, g.whole.Events = s.At, s.Events
+		g.whole.At, g.whole.Record, g.whole.Events, g.whole.Late = s.At, s.Record, s.Events, s.Late
 	}
 	maps.Copy(g.whole.Nodes, s.Nodes)
 	if g.whole.Void = g.whole.Void || s.Void; g.whole.Void {

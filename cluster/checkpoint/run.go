@@ -20,9 +20,10 @@ type Run struct {
 	// From is where it goes on; nil for its beginning. It is nil again when it has begun to.
 	From *State
 	// Events counts what is written of its events; nil where they are not kept. Held calls a
-	// function while nobody records anything, and all that was recorded is written.
+	// function while nobody records anything, and all that was recorded is written, when a cut
+	// begins; in virtual time there are none.
 	Events *Counted
-	Held   func(do func()) error
+	Held   func(cut uint64, do func()) error
 	// Told is called when the run goes on from an instant.
 	Told func(at time.Duration)
 
@@ -47,7 +48,7 @@ func (c *Counted) Write(b []byte) (int, error) {
 // wraps ErrUnusable if it cannot go on where it should.
 func (r *Run) World(c sim.Config) (*sim.World, error) {
 	c.Checkpoints.Save = func(at time.Duration, world []byte) error {
-		if r.held(func() {}); r.failure != nil {
+		if r.held(0, func() {}); r.failure != nil {
 			return r.failure
 		}
 		return r.Folder.Save(State{At: at, Events: r.written, World: world})
@@ -122,8 +123,8 @@ func (r *Run) began() {
 }
 
 // held has a state taken, and takes note of what is written of events.
-func (r *Run) held(do func()) {
-	r.failure = r.Held(func() {
+func (r *Run) held(cut uint64, do func()) {
+	r.failure = r.Held(cut, func() {
 		if r.Events != nil {
 			r.written = r.Events.Bytes
 		}

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -155,7 +157,7 @@ func (s *Stage) simulate() (*sim.World, error) {
 		return sim.New(c)
 	}
 	s.saved(&c, time.Duration(s.Point.Spec.Plan.Checkpoint.Every), nil)
-	s.saves.Events, s.saves.Held = s.events, s.Collector.Held
+	s.saves.Events, s.saves.Held = s.events, func(_ uint64, do func()) error { return s.Collector.Held(do) }
 	return s.saves.World(c)
 }
 
@@ -171,9 +173,6 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 	}
 	c.Checkpoints.Every = time.Duration(s.Point.Spec.Plan.Checkpoint.Every)
 	c.Checkpoints.With = []any{&s.kept, s.Collector}
-	if s.Notes != nil {
-		c.Checkpoints.With = append(c.Checkpoints.With, s.Notes.Waiting())
-	}
 	if s.tally != nil {
 		c.Checkpoints.With = append(c.Checkpoints.With, s.tally)
 	}
@@ -226,7 +225,11 @@ func (s *Stage) goOn(from *live.State) {
 	s.before = s.kept.links
 	s.past = slices.Concat(s.kept.incidents, []record.Incident{{At: from.At.Seconds(), Node: actors.Coordinator,
 		Harm: record.ToTimes, What: "the run was interrupted, and went on from its state here: what was on its way " +
-			"arrived at once, and the record may lack a few steps or have them twice"}})
+			"arrived at once"}})
+	slices.SortStableFunc(from.Late, func(a, b world.Recorded) int { return cmp.Compare(a.At, b.At) })
+	for _, e := range from.Late {
+		s.Deployment.Observer.Observe(e.At, e.Node, e.Event)
+	}
 }
 
 // kept is what a run in real time that goes on knows of its beginning besides its actors' state.
@@ -236,7 +239,7 @@ type kept struct {
 }
 
 // held calls a function while nothing of the run is recorded.
-func (s *Stage) held(do func()) (err error) {
+func (s *Stage) held(cut uint64, do func()) (err error) {
 	hold := func() {
 		s.kept.links = s.links()
 		err = s.Collector.Held(do)
@@ -247,7 +250,7 @@ func (s *Stage) held(do func()) (err error) {
 	all := func() { s.once.Held(hold) }
 	if s.kept.incidents = s.past; s.Notes != nil {
 		s.kept.incidents = slices.Concat(s.past, s.Notes.Incidents())
-		s.Notes.Held(all)
+		s.Notes.Held(cut, all)
 	} else {
 		all()
 	}

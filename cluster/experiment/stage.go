@@ -274,10 +274,8 @@ type Notes interface {
 	Elsewhere() []record.Link
 	// Incidents are what was noticed until now.
 	Incidents() []record.Incident
-	// Held calls a function while nothing comes in, and Waiting points to what has come in and is
-	// not recorded yet.
-	Held(do func())
-	Waiting() any
+	// Held calls a function while nothing comes in, when a cut begins.
+	Held(cut uint64, do func())
 }
 
 // Stage is a run before it happens.

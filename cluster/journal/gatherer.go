@@ -25,7 +25,9 @@ type Gatherer struct {
 
 	mu      sync.Mutex
 	sources map[string]*source // the other processes
-	waiting []gathered
+	waiting []world.Recorded
+	cut     uint64                    // the latest that has begun
+	late    []world.Recorded          // what waited then, and has come since from nodes not saved for it
 	links   map[[2]string]record.Link // of the other processes
 }
 
@@ -37,10 +39,10 @@ type source struct {
 	held  []gathered    // what it has not said until when
 }
 
+// gathered is an event of a node that had been saved so often.
 type gathered struct {
-	at    time.Duration
-	node  int
-	event actors.Event
+	world.Recorded
+	saved uint64
 }
 
 var _ world.Observer = (*Gatherer)(nil)
@@ -66,7 +68,7 @@ func (g *Gatherer) Observe(at time.Duration, node int, e actors.Event) {
 		g.to.Observe(at, node, e)
 		return
 	}
-	g.waiting = append(g.waiting, gathered{at, node, e})
+	g.waiting = append(g.waiting, world.Recorded{At: at, Node: node, Event: e})
 }
 
 // Add takes in what another process has sent. Nodes that the run does not have count as the
@@ -79,7 +81,8 @@ func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 		return
 	}
 	for _, e := range m.Events {
-		s.held = append(s.held, gathered{time.Duration(e.Time), int(e.Node), eventOf(e)})
+		s.held = append(s.held, gathered{world.Recorded{At: time.Duration(e.Time), Node: int(e.Node), Event: eventOf(e)},
+			e.Saved})
 	}
 	for _, e := range m.Edges {
 		g.count(linkFrom(e))
@@ -97,24 +100,41 @@ func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 // take has what a source has said wait with all others, its clock being behind.
 func (g *Gatherer) take(s *source, behind time.Duration) {
 	for _, e := range s.held {
-		e.at = max(e.at+behind, 0)
-		g.waiting = append(g.waiting, e)
+		e.At = max(e.At+behind, 0)
+		g.waiting = append(g.waiting, e.Recorded)
+		if e.saved < g.cut {
+			g.late = append(g.late, e.Recorded)
+		}
 	}
 	s.held = s.held[:0]
 }
 
-// Held calls a function while nothing comes in, with all that has come in Waiting.
-func (g *Gatherer) Held(do func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// takeAll has all that has come in wait.
+func (g *Gatherer) takeAll() {
 	for _, s := range g.sources {
 		g.take(s, g.now()-time.Since(s.told)-s.shows)
 	}
+}
+
+// Held calls a function while nothing comes in, when a cut begins: no node has been saved for it
+// yet.
+func (g *Gatherer) Held(cut uint64, do func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.takeAll()
+	g.cut, g.late = cut, slices.Clone(g.waiting)
 	do()
 }
 
-// Waiting points to the events that are not recorded yet, for a run's state.
-func (g *Gatherer) Waiting() any { return &g.waiting }
+// Late returns the events that belong to the latest cut and were not recorded when it began: those
+// that waited then, and those that have come from nodes of other processes that had not been saved.
+func (g *Gatherer) Late() (late []world.Recorded) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.takeAll()
+	late, g.late = g.late, nil
+	return late
+}
 
 // count takes in the counters of an edge. A process may go over to count all edges of a sender
 // together, which then stand for those that were counted one by one.
@@ -148,11 +168,11 @@ func (g *Gatherer) release() {
 	for _, s := range g.sources {
 		limit = min(limit, s.until)
 	}
-	slices.SortStableFunc(g.waiting, func(a, b gathered) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(g.waiting, func(a, b world.Recorded) int { return cmp.Compare(a.At, b.At) })
 	n := 0
-	for ; n < len(g.waiting) && g.waiting[n].at <= limit; n++ {
+	for ; n < len(g.waiting) && g.waiting[n].At <= limit; n++ {
 		e := &g.waiting[n]
-		g.to.Observe(e.at, e.node, e.event)
+		g.to.Observe(e.At, e.Node, e.Event)
 	}
 	g.waiting = slices.Delete(g.waiting, 0, n)
 }
@@ -161,10 +181,10 @@ func (g *Gatherer) release() {
 // by what is recorded, with g.mu held.
 func (g *Gatherer) Elsewhere() []record.Link { return slices.Collect(maps.Values(g.links)) }
 
-// WireEvent is an event as it travels.
-func WireEvent(at time.Duration, node int, e *actors.Event) *protos.RunEvent {
+// WireEvent is an event as it travels, of a node that had been saved so often.
+func WireEvent(at time.Duration, node int, saved uint64, e *actors.Event) *protos.RunEvent {
 	return &protos.RunEvent{
-		Time: int64(at), Node: int32(node), Kind: uint32(e.Kind), Step: e.Step, Samples: int64(e.Samples), Loss: e.Loss,
+		Time: int64(at), Node: int32(node), Saved: saved, Kind: uint32(e.Kind), Step: e.Step, Samples: int64(e.Samples), Loss: e.Loss,
 		Version: e.Version, Staleness: e.Staleness, Origin: int32(e.Origin), Duration: int64(e.Duration),
 		Cause:      e.Cause,
 		Evaluation: e.Evaluation, At: int64(e.At), Dated: e.Dated, Epoch: e.Epoch, Accuracy: e.Accuracy, Name: e.Name,

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -43,8 +44,8 @@ func fill(t *testing.T, v any, but ...string) {
 func TestEventsAndEdgesCrossWithAllTheirFields(t *testing.T) {
 	var e actors.Event
 	fill(t, &e, "Figures") // of the coordinator, whose events are recorded where they are made
-	m := WireEvent(7, 3, &e)
-	if diff := cmp.Diff(e, eventOf(m)); diff != "" || m.Time != 7 || m.Node != 3 {
+	m := WireEvent(7, 3, 5, &e)
+	if diff := cmp.Diff(e, eventOf(m)); diff != "" || m.Time != 7 || m.Node != 3 || m.Saved != 5 {
 		t.Errorf("at %d of node %d, %s", m.Time, m.Node, diff)
 	}
 	var l record.Link
@@ -76,10 +77,10 @@ func TestCountersOfASenderReplaceThoseOfItsEdges(t *testing.T) {
 }
 
 // observed keeps the instants and steps of events.
-type observed struct{ seen []gathered }
+type observed struct{ seen []world.Recorded }
 
 func (o *observed) Observe(at time.Duration, node int, e actors.Event) {
-	o.seen = append(o.seen, gathered{at, node, e})
+	o.seen = append(o.seen, world.Recorded{At: at, Node: node, Event: e})
 }
 
 // TestEventsOfAllProcessesAreRecordedInTheOrderOfTime lets three processes say what has happened,
@@ -103,7 +104,7 @@ func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
 			g.sources[name].told = time.Now().Add(-now)
 			m := &protos.RunEvents{}
 			for range rapid.IntRange(0, 3).Draw(t, "events") {
-				m.Events = append(m.Events, WireEvent(now-time.Millisecond, 1, &actors.Event{Name: name}))
+				m.Events = append(m.Events, WireEvent(now-time.Millisecond, 1, 0, &actors.Event{Name: name}))
 				all[name]++
 			}
 			if rapid.Bool().Draw(t, "last part") {
@@ -111,8 +112,8 @@ func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
 			}
 			g.Add(name, m)
 			for _, e := range o.seen[:max(len(o.seen)-1, 0)] {
-				if limit := min(g.sources["b"].until, g.sources["c"].until); e.at > limit {
-					t.Fatalf("an event of %v is recorded when all is known until %v", e.at, limit)
+				if limit := min(g.sources["b"].until, g.sources["c"].until); e.At > limit {
+					t.Fatalf("an event of %v is recorded when all is known until %v", e.At, limit)
 				}
 			}
 		}
@@ -120,12 +121,12 @@ func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
 			g.Add(name, &protos.RunEvents{Until: int64(now)})
 			g.Gone(name)
 		}
-		if !slices.IsSortedFunc(o.seen, func(a, b gathered) int { return int((a.at - b.at) / time.Second) }) {
+		if !slices.IsSortedFunc(o.seen, func(a, b world.Recorded) int { return int((a.At - b.At) / time.Second) }) {
 			t.Fatalf("not in the order of time: %v", o.seen)
 		}
 		got := map[string]int{}
 		for _, e := range o.seen {
-			got[e.event.Name]++
+			got[e.Event.Name]++
 		}
 		if diff := cmp.Diff(all, got); diff != "" {
 			t.Fatal(diff)

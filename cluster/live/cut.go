@@ -1,9 +1,11 @@
 package live
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/checkpoint/image"
 	"github.com/gradwire/gradwire/cluster/wire"
 )
@@ -14,6 +16,10 @@ import (
 // says how often its sender had been saved. A node that has a message of one that was saved more
 // often is saved before it handles that. Messages that were sent before the sender was saved, and
 // come after their receiver was, are on their way in the state.
+//
+// What is recorded of the run is saved before any node is, in the coordinator's world. What nodes
+// record from then on until they are saved is late, and stands in the state as well: the record of
+// a run that goes on has each event once.
 
 // Checkpoints say how the state of a run in real time is saved, and where it goes on.
 type Checkpoints struct {
@@ -21,10 +27,10 @@ type Checkpoints struct {
 	Every time.Duration
 	// Given are pointers to what the run reads and nobody changes, such as its samples.
 	Given []any
-	// With are pointers to what changes with the run and is saved with the coordinator. Held calls
-	// a function while nobody changes it.
+	// With are pointers to what is recorded of the run, in the coordinator's world. Held calls a
+	// function while nobody changes it, when the cut of a number begins.
 	With []any
-	Held func(do func())
+	Held func(number uint64, do func())
 	// Save takes the state of the nodes that live here. An error ends the run.
 	Save func(*State) error
 	// From is where the nodes that live here go on; nil for their beginning. Before is how often
@@ -48,8 +54,12 @@ type State struct {
 	// At is when the last of them was saved, on the run's clock: of nothing that is in the state
 	// can anybody say that it happened later.
 	At time.Duration
-	// Events is how many bytes of the run's events were written when the coordinator was saved.
+	// Record is an image of what was recorded of the run when the cut began, with so many bytes of
+	// Events written, and Late are the events that nodes have recorded since, before they were
+	// saved, in any order.
+	Record []byte
 	Events int64
+	Late   []world.Recorded
 	// Void says that the cut has come to nothing, because who is there has changed meanwhile.
 	Void bool
 	// Nodes are those that were there, by position; the coordinator's is the number of nodes.
@@ -76,6 +86,9 @@ type cuts struct {
 	passed   map[string]uint64 // by process: the latest that it has finished
 	saving   sync.WaitGroup
 	flights  wire.Flights
+
+	recorded uint64           // the latest for which the record was saved, in the coordinator's world
+	late     []world.Recorded // of nodes that were not saved for it; both are guarded by World.observe
 
 	imaging sync.Mutex // one image at a time
 	given   *image.Given
@@ -174,6 +187,12 @@ func (w *World) makeCuts() {
 func (w *World) makeCut(number uint64) bool {
 	c := w.config.Checkpoints
 	s := &State{Number: number, Nodes: map[int]NodeState{}}
+	if !w.lead().away {
+		w.record(s)
+	}
+	if c.Begin != nil {
+		w.Cut(number, c.Begin(number))
+	}
 	nodes, ok := w.present()
 	ok = ok && w.saveAll(s, nodes)
 	if s.At = w.clock.Now(); !ok {
@@ -192,11 +211,11 @@ func (w *World) makeCut(number uint64) bool {
 		n.Frames = nodes[i].mailbox.collected()
 		s.Nodes[i] = n
 	}
-	if !w.going() {
+	if s.Late = w.lately(); !w.going() {
 		return false
 	}
 	if s.Void = !ok || !arrived || w.vain(number); s.Void {
-		s.Nodes = nil
+		s.Nodes, s.Record, s.Late = nil, nil, nil
 	}
 	if err := c.Save(s); err != nil {
 		w.fail(err)
@@ -221,9 +240,37 @@ func (w *World) skip(number uint64) {
 	}
 }
 
-// sendsAfter has what a node sends from now on say that it was saved so often.
+// sendsAfter has what a node sends and records from now on say that it was saved so often.
 func (w *World) sendsAfter(n *node, times uint64) {
 	w.Locked(func() { w.door.Cuts[n.index] = wire.CutOf(times) })
+	w.observe.Lock()
+	n.saved = times
+	w.observe.Unlock()
+}
+
+// Saved is how often a node that lives here has been saved. It is for the deployment's observer, of
+// the node whose event it is told.
+func (w *World) Saved(node int) uint64 { return w.nodes[node].saved }
+
+// record saves what is recorded of the run, for a cut for which no node is saved yet.
+func (w *World) record(s *State) {
+	c := w.config.Checkpoints
+	w.observe.Lock()
+	defer w.observe.Unlock()
+	w.cuts.recorded = s.Number
+	var err error
+	c.Held(s.Number, func() { s.Record, err = w.marshal(c.With) })
+	if err != nil {
+		w.fail(fmt.Errorf("the record of this run cannot be saved: %w", err))
+	}
+}
+
+// lately returns what was recorded since the record was saved, by nodes that were not.
+func (w *World) lately() (late []world.Recorded) {
+	w.observe.Lock()
+	defer w.observe.Unlock()
+	late, w.cuts.late = w.cuts.late, nil
+	return late
 }
 
 // going reports whether the members are still at work.
@@ -249,16 +296,12 @@ func (w *World) nextCut(saved bool) {
 	}
 	number := w.Cuts() + 1
 	w.clock.Watch(at, func() {
-		var others []string
-		switch {
-		case c.Busy != nil && c.Busy():
+		if c.Busy != nil && c.Busy() {
 			c.Begin(w.Cuts()) // others may wait for one that is gone
 			w.nextCut(false)
 			return
-		case c.Begin != nil:
-			others = c.Begin(number)
 		}
-		w.Cut(number, others)
+		w.Cut(number, nil)
 	})
 }
 

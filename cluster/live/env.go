@@ -183,7 +183,11 @@ func (e *env) observe(o world.Observer, event actors.Event) {
 	w := e.node.world
 	w.observe.Lock()
 	defer w.observe.Unlock()
-	o.Observe(w.clock.Now(), int(e.node.index), event)
+	now := w.clock.Now()
+	o.Observe(now, e.Node(), event)
+	if e.node.saved < w.cuts.recorded {
+		w.cuts.late = append(w.cuts.late, world.Recorded{At: now, Node: e.Node(), Event: event})
+	}
 }
 
 // recover turns a panic into the end of the run.

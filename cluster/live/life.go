@@ -78,6 +78,9 @@ func (l *life) place() error {
 	l.actor = a
 	number := w.Cuts()
 	l.mailbox.begins(number)
+	if w.door.Cuts != nil {
+		w.sendsAfter(l.node, number)
+	}
 	w.stopped.Add(1)
 	props := actor.PropsFromProducer(func() actor.Actor { return &performer{l.env} },
 		actor.WithGuardian(guardian{l.env}), actor.WithMailbox(func() actor.Mailbox { return l.mailbox }))
@@ -86,12 +89,7 @@ func (l *life) place() error {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
 	l.locals = door.Locals(l.system)
-	w.Locked(func() {
-		w.cycle.Settle(int(l.node.index), a)
-		if w.door.Cuts != nil {
-			w.door.Cuts[l.node.index] = wire.CutOf(number)
-		}
-	})
+	w.Locked(func() { w.cycle.Settle(int(l.node.index), a) })
 	return nil
 }
 

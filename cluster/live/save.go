@@ -143,11 +143,7 @@ func (m *mailbox) collected() (frames [][]byte) {
 // roots are what an image of a node is of.
 func (l *life) roots(s *saved) []any {
 	w := l.node.world
-	roots := []any{s, &l.mailbox.timers, &w.tensors, w.progress}
-	if l.node.coordinates() {
-		roots = append(roots, w.config.Checkpoints.With...)
-	}
-	return roots
+	return []any{s, &l.mailbox.timers, &w.tensors, w.progress}
 }
 
 // skip has a node that is not saved for the cut of a number count as if it had been: that has come
@@ -185,7 +181,7 @@ func (l *life) save(number uint64, given <-chan struct{}) (data []byte, err erro
 		return nil, nil
 	}
 	w.sendsAfter(l.node, number)
-	data, err = l.image(s)
+	data, err = w.marshal(l.roots(s))
 	m.release()
 	if err != nil {
 		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), err)
@@ -193,9 +189,8 @@ func (l *life) save(number uint64, given <-chan struct{}) (data []byte, err erro
 	return data, nil
 }
 
-// image makes the image of a node.
-func (l *life) image(s *saved) (data []byte, err error) {
-	w := l.node.world
+// marshal makes an image of what some pointers point to.
+func (w *World) marshal(roots []any) (data []byte, err error) {
 	w.cuts.imaging.Lock()
 	defer w.cuts.imaging.Unlock()
 	defer func() {
@@ -203,13 +198,7 @@ func (l *life) image(s *saved) (data []byte, err error) {
 			err = world.PanicError(reason)
 		}
 	}()
-	marshal := func() { data, err = w.cuts.given.Marshal(l.roots(s)...) }
-	if l.node.coordinates() {
-		w.config.Checkpoints.Held(marshal)
-	} else {
-		marshal()
-	}
-	return data, err
+	return w.cuts.given.Marshal(roots...)
 }
 
 // errHidden says that protoactor knows of an actor what no image can hold.
@@ -260,6 +249,11 @@ func (w *World) resume() error {
 		return nil
 	}
 	from := w.config.Checkpoints.From
+	if !w.lead().away {
+		if err := w.cuts.given.Unmarshal(from.Record, w.config.Checkpoints.With...); err != nil {
+			return fmt.Errorf("the record: %w", err)
+		}
+	}
 	for i, n := range w.nodes {
 		saved, there := from.Nodes[i]
 		if n.away || !there {

@@ -166,6 +166,7 @@ type node struct {
 	away   bool                 // it lives in another process
 	life   atomic.Pointer[life] // changed under World.network; nil if the node is away
 	end    chan struct{}        // closed when its part is over
+	saved  uint64               // how often; guarded by World.observe
 	passed time.Duration        // when its latest message did, guarded by World.network
 
 	// What follows belongs to attend while the run goes on.

@@ -26,7 +26,9 @@ const (
 type forwarder struct {
 	hosted *hosted
 	stage  *experiment.Stage
-	sent   map[[2]string]record.Link // as of the latest message
+
+	sending sync.Mutex
+	sent    map[[2]string]record.Link // as of the latest message
 
 	mu     sync.Mutex
 	events []*protos.RunEvent
@@ -40,18 +42,24 @@ func newForwarder(h *hosted, s *experiment.Stage) *forwarder {
 
 // Observe keeps an event until it is sent.
 func (f *forwarder) Observe(at time.Duration, node int, e actors.Event) {
+	var saved uint64
+	if w := f.hosted.World(); w != nil {
+		saved = w.Saved(node)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.events) == maxUnsent {
 		f.hosted.end(errors.New("more than a million events wait to be sent to the process that records them"))
 		return
 	}
-	f.events = append(f.events, journal.WireEvent(at, node, &e))
+	f.events = append(f.events, journal.WireEvent(at, node, saved, &e))
 }
 
 // send sends what there is in as many messages as it takes; the last one says until when nothing is
 // missing.
 func (f *forwarder) send() {
+	f.sending.Lock()
+	defer f.sending.Unlock()
 	f.mu.Lock()
 	until := f.hosted.World().Now()
 	events := f.events

@@ -157,7 +157,7 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	events := newForwarder(h, s)
 	s.Deployment.Observer = events
 	var w *live.World
-	saves, err := h.checkpoints(m)
+	saves, err := h.checkpoints(m, events)
 	if err == nil {
 		if w, err = h.placeWorld(s, time.Duration(m.Start), saves); err != nil && m.Resumes {
 			err = fmt.Errorf("its state %w: %w", checkpoint.ErrUnusable, err)

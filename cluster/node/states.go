@@ -16,12 +16,13 @@ import (
 // nodes.
 
 // checkpoints say how the world here is saved of a run that another process conducts.
-func (h *hosted) checkpoints(m *protos.PlaceRun) (*live.Checkpoints, error) {
+func (h *hosted) checkpoints(m *protos.PlaceRun, events *forwarder) (*live.Checkpoints, error) {
 	if !m.Saved {
 		return nil, nil
 	}
 	c := &live.Checkpoints{Before: m.Cuts, Passed: h.passed,
 		Save: func(s *live.State) error {
+			events.send() // with what belongs to the state
 			if err := h.sendState(h.Lead(), s); err != nil {
 				h.process.log("run %x: the state of the nodes here is not saved: %v", h.Number(), err)
 			}
@@ -130,6 +131,7 @@ func (c *conductor) save(s *live.State) {
 	defer c.saves.Add(-1)
 	c.folder.Lock()
 	defer c.folder.Unlock()
+	s.Late = append(s.Late, c.events.Late()...)
 	if err := c.stage.Save(s); err != nil {
 		c.end(err)
 	}
