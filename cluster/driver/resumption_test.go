@@ -2,6 +2,7 @@ package driver_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/recordtest"
 )
 
 // interrupted is a plan whose models depend on no timing, and whose run takes long enough to be
@@ -23,6 +25,7 @@ nodes: [{name: peer, count: 4, compute: {step: 10ms}}]
 network: {topology: ring, default: {delay: 3ms, rate: 20 Mbit/s}}
 evaluate: {every: 5 steps}
 stop: {steps: 200}
+record: events
 checkpoint: {every: 150ms}
 `
 
@@ -48,19 +51,36 @@ func judgedLosses(t *testing.T, dir string) (losses []record.Float) {
 	return losses
 }
 
-// saves waits until checkpoints of a run are there that did not exist before.
+// eventsOf opens those of a record's only run.
+func eventsOf(t *testing.T, dir string) *os.File {
+	t.Helper()
+	r, err := record.NewReader(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := r.Run(0).Events()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+// saves waits until so many checkpoints of a run have been made since it was called.
 func (c *testCluster) saves(n int) {
 	c.t.Helper()
 	seen := map[string]bool{}
-	for c.t.Context().Err() == nil && len(seen) < n {
+	for before := -1; c.t.Context().Err() == nil && len(seen) < n+max(before, 0); runtime.Gosched() {
 		names, err := filepath.Glob(filepath.Join(c.dir, "records", "*", "runs", "0000", "checkpoints", "*.state"))
 		if err != nil {
 			c.t.Fatal(err)
 		}
 		for _, name := range names {
-			seen[name] = true
+			seen[filepath.Base(name)] = true
 		}
-		runtime.Gosched()
+		if before < 0 {
+			before = len(seen)
+		}
 	}
 }
 
@@ -97,6 +117,39 @@ func TestAnotherProcessGoesOnWithTheRunUnderWay(t *testing.T) {
 					t.Errorf("loss %v is of no model of the run in virtual time", loss)
 				}
 			}
+			recordtest.EachOnce(t, eventsOf(t, virtual.Dir), eventsOf(t, dir))
+		})
+	}
+}
+
+// TestRecordOfARunThatIsStoppedAgainAndAgainHasEachStepOnce compares the events of runs on several
+// processes with those of the run in virtual time.
+func TestRecordOfARunThatIsStoppedAgainAndAgainHasEachStepOnce(t *testing.T) {
+	for _, architecture := range []string{
+		"{kind: all-reduce}", "{kind: d-psgd}", "{kind: parameter-server, consistency: bsp, roles: {server: [peer1]}}",
+	} {
+		t.Run(architecture, func(t *testing.T) {
+			t.Parallel()
+			set := []string{"architecture=" + architecture, "stop={steps: 100}"}
+			virtual := run(t, load(t, interrupted, append(set, "stop={steps: 150}")...), driver.Options{})
+			c, operator := gathered(t, "a", "b", "c", "d")
+			id := submit(t, operator, interrupted, set...)
+			for range 5 {
+				c.saves(1)
+				if err := operator.Stop(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+				reach(t, operator, id, driver.Stopped)
+				var err error
+				if id, err = operator.Continue(t.Context(), id, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, summary, dir := c.ended(operator, id)
+			if r := summary.Runs[0]; r.Outcome != record.Degraded || len(r.Incidents) < 5 {
+				t.Errorf("%s, %+v", r.Outcome, r.Incidents)
+			}
+			recordtest.EachOnce(t, eventsOf(t, virtual.Dir), eventsOf(t, dir))
 		})
 	}
 }

@@ -1,17 +1,21 @@
 package experiment
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/recordtest"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
@@ -23,54 +27,73 @@ var errCut = errors.New("interrupted")
 // and goes on in another world, and returns the stage of the latter.
 func cutAndResumed(t *testing.T, times int, set ...string) (*Stage, live.Result) {
 	t.Helper()
+	s, r, _ := cutAgainAndAgain(t, 1, times, set...)
+	return s, r
+}
+
+// unfinished is a file of events.
+type unfinished struct{ bytes.Buffer }
+
+func (*unfinished) Close() error { return nil }
+
+// cutAgainAndAgain is cutAndResumed for some interruptions, one after the other. It returns the
+// file of the run's events as well, which is written when the record is closed.
+func cutAgainAndAgain(t *testing.T, interruptions, times int, set ...string) (*Stage, live.Result, *unfinished) {
+	t.Helper()
 	f := checkpoint.NewFolder(t.TempDir(), 2)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-	play := func(from *checkpoint.State) (*Stage, live.Result, error) {
+	var events unfinished
+	play := func(ctx context.Context, from *checkpoint.State) (*Stage, live.Result, error) {
 		s := stagedPlan(t, base, append([]string{"checkpoint={every: 40ms}"}, set...)...)
+		if from != nil {
+			events.Truncate(int(from.Events))
+		}
+		s.events = &checkpoint.Counted{WriteCloser: &events, Bytes: int64(events.Len())}
+		s.observe(record.Config{Events: s.events})
+		if s.tally != nil {
+			s.count()
+		}
 		s.saves = &checkpoint.Run{Folder: f, From: from, Told: func(time.Duration) {}}
 		w, err := s.Live(live.Config{KeepRuntime: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		r, err := w.Run(ctx)
-		return s, r, err
+		return s, r, errors.Join(err, f.Wait())
 	}
-	watch := time.NewTicker(time.Millisecond)
-	defer watch.Stop()
-	go func() {
-		seen := map[string]bool{}
-		for range watch.C {
-			names, _ := f.Names()
-			for _, name := range names {
+	var from *checkpoint.State
+	for range interruptions {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		go cutWhenSaved(ctx, f, times, cancel)
+		if _, _, err := play(ctx, from); !errors.Is(err, errCut) {
+			t.Fatalf("the run was not interrupted: %v", err)
+		}
+		read, err := checkpoint.Read(f.Newest())
+		if err != nil {
+			t.Fatal(err)
+		}
+		from = &read
+	}
+	s, r, err := play(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, r, &events
+}
+
+// cutWhenSaved interrupts a run when its folder has had so many more checkpoints.
+func cutWhenSaved(ctx context.Context, f *checkpoint.Folder, times int, cancel context.CancelCauseFunc) {
+	seen := map[string]bool{}
+	before, _ := f.Names()
+	for ctx.Err() == nil && len(seen) < times {
+		names, _ := f.Names()
+		for _, name := range names {
+			if !slices.Contains(before, name) {
 				seen[name] = true
 			}
-			if len(seen) >= times {
-				cancel(errCut)
-				return
-			}
 		}
-	}()
-	if _, _, err := play(nil); !errors.Is(err, errCut) {
-		t.Fatalf("the run was not interrupted: %v", err)
+		runtime.Gosched()
 	}
-	if err := f.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	names, err := f.Names()
-	if err != nil {
-		t.Fatal(err)
-	}
-	from, err := checkpoint.Read(names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx = context.Background()
-	s, r, err := play(&from)
-	if err := errors.Join(err, f.Wait()); err != nil {
-		t.Fatal(err)
-	}
-	return s, r
+	cancel(errCut)
 }
 
 // losses are those of all models that were judged, by node; of no node where each time it was one.
@@ -128,6 +151,42 @@ func TestInterruptedRunInRealTimeHasTheModelsOfVirtualTime(t *testing.T) {
 			if len(d.Curve) < 3 || r.DeadLetters > 0 {
 				t.Errorf("%d evaluations, %d dead letters", len(d.Curve), r.DeadLetters)
 			}
+		})
+	}
+}
+
+// TestRecordOfARunThatWasInterruptedHasEachStepOnce interrupts runs again and again. Each step and
+// each update of the run in virtual time is in their events, and none is there twice; the record
+// has counted as many.
+func TestRecordOfARunThatWasInterruptedHasEachStepOnce(t *testing.T) {
+	for _, architecture := range []string{"{kind: local}", "{kind: all-reduce}", "{kind: d-psgd}",
+		"{kind: parameter-server, consistency: {kind: bsp}}"} {
+		t.Run(architecture, func(t *testing.T) {
+			t.Parallel()
+			var events unfinished
+			set := []string{"architecture=" + architecture, "network.default={delay: 1ms}", "evaluate={every: 10 steps}"}
+			virtual := stagedPlan(t, base, append(set, "stop={steps: 300}")...)
+			virtual.observe(record.Config{Events: &events})
+			w, err := sim.New(virtual.simulation())
+			if err != nil {
+				t.Fatal(err)
+			}
+			finish(t, virtual, w)
+			s, _, file := cutAgainAndAgain(t, 8, 1, append(set, "stop={steps: 150}")...)
+			d, err := s.Collector.Close(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			steps, updates := uint64(0), uint64(0)
+			for _, u := range d.Updates {
+				steps, updates = steps+u.Steps, updates+u.Updates
+			}
+			for kind, counted := range map[actors.EventKind]uint64{actors.StepDone: steps, actors.UpdateApplied: updates} {
+				if n := bytes.Count(file.Bytes(), []byte(`"event":"`+kind.String()+`"`)); uint64(n) != counted {
+					t.Errorf("%d events of kind %v, %d in the record", n, kind, counted)
+				}
+			}
+			recordtest.EachOnce(t, &events, file)
 		})
 	}
 }
