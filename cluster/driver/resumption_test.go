@@ -2,6 +2,7 @@ package driver_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -125,13 +126,15 @@ func TestAnotherProcessGoesOnWithTheRunUnderWay(t *testing.T) {
 // TestRecordOfARunThatIsStoppedAgainAndAgainHasEachStepOnce compares the events of runs on several
 // processes with those of the run in virtual time.
 func TestRecordOfARunThatIsStoppedAgainAndAgainHasEachStepOnce(t *testing.T) {
-	for _, architecture := range []string{
-		"{kind: all-reduce}", "{kind: d-psgd}", "{kind: parameter-server, consistency: bsp, roles: {server: [peer1]}}",
+	for architecture, steps := range map[string]int{ // those of all workers count for a server's model
+		"{kind: all-reduce}": 200, "{kind: d-psgd}": 300,
+		"{kind: parameter-server, consistency: bsp, roles: {server: [peer1]}}": 900,
 	} {
 		t.Run(architecture, func(t *testing.T) {
 			t.Parallel()
-			set := []string{"architecture=" + architecture, "stop={steps: 100}"}
-			virtual := run(t, load(t, interrupted, append(set, "stop={steps: 150}")...), driver.Options{})
+			set := []string{"architecture=" + architecture, fmt.Sprintf("stop={steps: %d}", steps)}
+			longer := append(set, fmt.Sprintf("stop={steps: %d}", 2*steps))
+			virtual := run(t, load(t, interrupted, longer...), driver.Options{})
 			c, operator := gathered(t, "a", "b", "c", "d")
 			id := submit(t, operator, interrupted, set...)
 			for range 5 {

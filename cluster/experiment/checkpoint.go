@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
-	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -168,9 +167,7 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 		return s.live(c)
 	}
 	s.saves.Events, s.saves.Held = s.events, s.held
-	if c.Checkpoints == nil {
-		c.Checkpoints = &live.Checkpoints{}
-	}
+	c.Checkpoints = cmp.Or(c.Checkpoints, &live.Checkpoints{})
 	c.Checkpoints.Every = time.Duration(s.Point.Spec.Plan.Checkpoint.Every)
 	c.Checkpoints.With = []any{&s.kept, s.Collector}
 	if s.tally != nil {
@@ -222,11 +219,20 @@ func (s *Stage) Interrupted() []record.Incident { return s.past }
 
 // goOn takes over what a run in real time that goes on knows of its beginning.
 func (s *Stage) goOn(from *live.State) {
-	s.before = s.kept.links
+	at := Positions(s.Names)
+	links := slices.DeleteFunc(s.kept.links, func(l record.Link) bool {
+		_, saved := from.Nodes[int(at[l.From])]
+		return saved
+	})
+	for _, n := range from.Nodes {
+		for i := range n.Sent {
+			links = append(links, s.linkOf(&n.Sent[i]))
+		}
+	}
+	s.before = s.sums(s.kept.before, links)
 	s.past = slices.Concat(s.kept.incidents, []record.Incident{{At: from.At.Seconds(), Node: actors.Coordinator,
 		Harm: record.ToTimes, What: "the run was interrupted, and went on from its state here: what was on its way " +
 			"arrived at once"}})
-	slices.SortStableFunc(from.Late, func(a, b world.Recorded) int { return cmp.Compare(a.At, b.At) })
 	for _, e := range from.Late {
 		s.Deployment.Observer.Observe(e.At, e.Node, e.Event)
 	}
@@ -234,14 +240,14 @@ func (s *Stage) goOn(from *live.State) {
 
 // kept is what a run in real time that goes on knows of its beginning besides its actors' state.
 type kept struct {
-	links     []record.Link
-	incidents []record.Incident
+	before, links []record.Link // as the stage has them when a cut begins
+	incidents     []record.Incident
 }
 
 // held calls a function while nothing of the run is recorded.
 func (s *Stage) held(cut uint64, do func()) (err error) {
 	hold := func() {
-		s.kept.links = s.links()
+		s.kept.before, s.kept.links = s.before, s.carried()
 		err = s.Collector.Held(do)
 	}
 	if tallied := hold; s.tally != nil {

@@ -164,7 +164,8 @@ func TestRecordOfARunThatWasInterruptedHasEachStepOnce(t *testing.T) {
 		t.Run(architecture, func(t *testing.T) {
 			t.Parallel()
 			var events unfinished
-			set := []string{"architecture=" + architecture, "network.default={delay: 1ms}", "evaluate={every: 10 steps}"}
+			set := []string{"architecture=" + architecture, "network.default={delay: 1ms}",
+				"evaluate={every: 10 steps}"}
 			virtual := stagedPlan(t, base, append(set, "stop={steps: 300}")...)
 			virtual.observe(record.Config{Events: &events})
 			w, err := sim.New(virtual.simulation())
@@ -181,13 +182,39 @@ func TestRecordOfARunThatWasInterruptedHasEachStepOnce(t *testing.T) {
 			for _, u := range d.Updates {
 				steps, updates = steps+u.Steps, updates+u.Updates
 			}
-			for kind, counted := range map[actors.EventKind]uint64{actors.StepDone: steps, actors.UpdateApplied: updates} {
+			for kind, counted := range map[actors.EventKind]uint64{actors.StepDone: steps,
+				actors.UpdateApplied: updates} {
 				if n := bytes.Count(file.Bytes(), []byte(`"event":"`+kind.String()+`"`)); uint64(n) != counted {
 					t.Errorf("%d events of kind %v, %d in the record", n, kind, counted)
 				}
 			}
 			recordtest.EachOnce(t, &events, file)
+			if strings.Contains(architecture, "d-psgd") {
+				checkSent(t, &d)
+			}
 		})
+	}
+}
+
+// checkSent checks that every edge of a run of D-PSGD has carried a model for each step of its
+// sender, and at most one more.
+func checkSent(t *testing.T, d *record.Data) {
+	t.Helper()
+	steps := map[string]int64{}
+	for _, u := range d.Updates {
+		steps[u.Node] = int64(u.Steps)
+	}
+	edges := 0
+	for _, l := range d.Links {
+		if l.Messages > 0 {
+			edges++
+			if more := l.Messages - steps[l.From]; more < 0 || more > 1 {
+				t.Errorf("%s has made %d steps, and sent %s %d models", l.From, steps[l.From], l.To, l.Messages)
+			}
+		}
+	}
+	if edges != 8 {
+		t.Errorf("%d edges of a ring of four nodes were used", edges)
 	}
 }
 

@@ -442,16 +442,26 @@ func Target(p *plan.Plan) (accuracy float64, goOn bool) {
 // links are the counters of every used edge, in whatever process it begins, in the order of the
 // nodes.
 func (s *Stage) links() []record.Link {
-	own := s.OwnLinks()
-	var others []record.Link
+	links := s.carried()
+	if s.Notes == nil && s.before == nil {
+		return links
+	}
+	return s.sums(s.before, links)
+}
+
+// carried are the counters of every used edge since the run began or went on, in any order.
+func (s *Stage) carried() []record.Link {
+	links := s.OwnLinks()
 	if s.Notes != nil {
-		others = s.Notes.Elsewhere()
+		links = append(links, s.Notes.Elsewhere()...)
 	}
-	if len(others)+len(s.before) == 0 {
-		return own
-	}
+	return links
+}
+
+// sums are the counters of two parts of a run together, in the order of the nodes.
+func (s *Stage) sums(before, links []record.Link) []record.Link {
 	at := Positions(s.Names)
-	links := slices.Concat(s.before, own, others)
+	links = slices.Concat(before, links)
 	slices.SortStableFunc(links, func(a, b record.Link) int {
 		return cmp.Or(cmp.Compare(at[a.From], at[b.From]), cmp.Compare(at[a.To], at[b.To]))
 	})
@@ -483,20 +493,19 @@ func linkSum(a, b record.Link) record.Link {
 func (s *Stage) OwnLinks() (links []record.Link) {
 	s.Locked(func() {
 		for _, c := range s.Network.Used() {
-			to := record.Everyone
-			if c.Destination != link.Anyone {
-				to = s.Names[c.Destination]
-			}
-			links = append(links, linkOf(s.Names[c.Source], to, c.Stats))
+			links = append(links, s.linkOf(&c))
 		}
 	})
 	return links
 }
 
-func linkOf(from, to string, t link.Stats) record.Link {
+func (s *Stage) linkOf(t *link.Count) record.Link {
 	l := record.Link{
-		From: from, To: to,
+		From: s.Names[t.Source], To: record.Everyone,
 		Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
+	}
+	if t.Destination != link.Anyone {
+		l.To = s.Names[t.Destination]
 	}
 	if t.DelayCount > 0 {
 		l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)

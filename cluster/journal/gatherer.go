@@ -81,8 +81,8 @@ func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 		return
 	}
 	for _, e := range m.Events {
-		s.held = append(s.held, gathered{world.Recorded{At: time.Duration(e.Time), Node: int(e.Node), Event: eventOf(e)},
-			e.Saved})
+		r := world.Recorded{At: time.Duration(e.Time), Node: int(e.Node), Event: eventOf(e)}
+		s.held = append(s.held, gathered{r, e.Saved})
 	}
 	for _, e := range m.Edges {
 		g.count(linkFrom(e))
@@ -184,7 +184,8 @@ func (g *Gatherer) Elsewhere() []record.Link { return slices.Collect(maps.Values
 // WireEvent is an event as it travels, of a node that had been saved so often.
 func WireEvent(at time.Duration, node int, saved uint64, e *actors.Event) *protos.RunEvent {
 	return &protos.RunEvent{
-		Time: int64(at), Node: int32(node), Saved: saved, Kind: uint32(e.Kind), Step: e.Step, Samples: int64(e.Samples), Loss: e.Loss,
+		Time: int64(at), Node: int32(node), Saved: saved,
+		Kind: uint32(e.Kind), Step: e.Step, Samples: int64(e.Samples), Loss: e.Loss,
 		Version: e.Version, Staleness: e.Staleness, Origin: int32(e.Origin), Duration: int64(e.Duration),
 		Cause:      e.Cause,
 		Evaluation: e.Evaluation, At: int64(e.At), Dated: e.Dated, Epoch: e.Epoch, Accuracy: e.Accuracy, Name: e.Name,

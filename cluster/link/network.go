@@ -305,20 +305,26 @@ type Count struct {
 // for each that was used, else for each source that sent anything.
 func (n *Network) Used() (used []Count) {
 	for i := range n.nodes {
-		first := len(used)
-		if n.sums != nil {
-			if n.sums[i] != (Stats{}) {
-				used = append(used, Count{int32(i), Anyone, n.sums[i]})
-			}
-			continue
-		}
-		for _, e := range n.nodes[i].out.slots {
-			if e != nil && *e.stats != (Stats{}) {
-				used = append(used, Count{e.source, e.destination, *e.stats})
-			}
-		}
-		slices.SortFunc(used[first:], func(a, b Count) int { return cmp.Compare(a.Destination, b.Destination) })
+		used = n.UsedBy(int32(i), used)
 	}
+	return used
+}
+
+// UsedBy appends what was carried from a node, as Used has it.
+func (n *Network) UsedBy(node int32, used []Count) []Count {
+	if n.sums != nil {
+		if n.sums[node] != (Stats{}) {
+			used = append(used, Count{node, Anyone, n.sums[node]})
+		}
+		return used
+	}
+	first := len(used)
+	for _, e := range n.at(node).out.slots {
+		if e != nil && *e.stats != (Stats{}) {
+			used = append(used, Count{e.source, e.destination, *e.stats})
+		}
+	}
+	slices.SortFunc(used[first:], func(a, b Count) int { return cmp.Compare(a.Destination, b.Destination) })
 	return used
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/checkpoint/image"
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/wire"
 )
 
@@ -56,7 +57,7 @@ type State struct {
 	At time.Duration
 	// Record is an image of what was recorded of the run when the cut began, with so many bytes of
 	// Events written, and Late are the events that nodes have recorded since, before they were
-	// saved, in any order.
+	// saved: in any order, and in that of time in a file.
 	Record []byte
 	Events int64
 	Late   []world.Recorded
@@ -72,6 +73,8 @@ type NodeState struct {
 	Actor []byte
 	// Frames are the messages that were on their way to it.
 	Frames [][]byte
+	// Sent is what its edges had carried in this world.
+	Sent []link.Count
 }
 
 // cuts are those of a world.
@@ -344,14 +347,14 @@ func (w *World) saveAll(s *State, nodes map[int]*life) (ok bool) {
 	ok = true
 	for i, l := range nodes {
 		saving.Go(func() {
-			data, err := l.save(s.Number, given)
+			state, err := l.save(s.Number, given)
 			if err != nil {
 				w.fail(err)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			if ok = ok && data != nil; data != nil {
-				s.Nodes[i] = NodeState{Actor: data}
+			if ok = ok && state != nil; state != nil {
+				s.Nodes[i] = *state
 			}
 		})
 	}

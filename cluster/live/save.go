@@ -159,7 +159,7 @@ func (m *mailbox) skip(number uint64) {
 
 // save saves the node for the cut of a number. It returns nothing if the node is gone before, or if
 // the cut is given up.
-func (l *life) save(number uint64, given <-chan struct{}) (data []byte, err error) {
+func (l *life) save(number uint64, given <-chan struct{}) (state *NodeState, err error) {
 	m, w := l.mailbox, l.node.world
 	select {
 	case <-m.ask(number):
@@ -180,13 +180,15 @@ func (l *life) save(number uint64, given <-chan struct{}) (data []byte, err erro
 	if !m.take(s, number) {
 		return nil, nil
 	}
+	state = &NodeState{}
+	w.Locked(func() { state.Sent = w.config.Network.UsedBy(l.node.index, nil) })
 	w.sendsAfter(l.node, number)
-	data, err = w.marshal(l.roots(s))
+	state.Actor, err = w.marshal(l.roots(s))
 	m.release()
 	if err != nil {
 		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), err)
 	}
-	return data, nil
+	return state, nil
 }
 
 // marshal makes an image of what some pointers point to.

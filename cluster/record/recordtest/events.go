@@ -41,7 +41,8 @@ func numbered(t testing.TB, file io.Reader) map[string][]event {
 	}
 	for key, of := range all {
 		slices.SortFunc(of, func(a, b event) int {
-			return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Origin, b.Origin))
+			return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(a.Version, b.Version),
+				cmp.Compare(a.Origin, b.Origin))
 		})
 		last := of[len(of)-1]
 		all[key] = slices.DeleteFunc(of, func(e event) bool { return e.Step == last.Step && e.Version == last.Version })
