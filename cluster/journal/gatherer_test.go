@@ -133,3 +133,42 @@ func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
 		}
 	})
 }
+
+// What waits when a cut begins is late, and what comes in later of nodes that were not saved for it.
+func TestLateEventsAreThoseBeforeACutThatAreNotRecordedWhenItBegins(t *testing.T) {
+	var o observed
+	g := NewGatherer(&o, func() time.Duration { return 0 }, []string{"other"})
+	come := func(saved uint64, until int64, name string) {
+		e := WireEvent(0, 1, saved, &actors.Event{Name: name})
+		g.Add("other", &protos.RunEvents{Events: []*protos.RunEvent{e}, Until: until})
+	}
+	g.Started("other", 0)
+	come(2, int64(time.Minute), "recorded")
+	g.Observe(time.Hour, 0, actors.Event{Name: "own, waits"})
+	come(2, 0, "waits")
+	g.Held(3, func() {})
+	g.Observe(2*time.Hour, 0, actors.Event{Name: "own"}) // its world knows whether it is late
+	come(2, 0, "late")
+	come(3, int64(time.Minute), "after the cut")
+	come(2, 0, "late as well")
+	names := func(events []world.Recorded) (all []string) {
+		for _, e := range events {
+			all = append(all, e.Event.Name)
+		}
+		slices.Sort(all)
+		return all
+	}
+	want := []string{"late", "late as well", "own, waits", "waits"}
+	if diff := cmp.Diff(want, names(g.Late())); diff != "" {
+		t.Error(diff)
+	}
+	if late := g.Late(); late != nil {
+		t.Errorf("%v are late once more", names(late))
+	}
+	g.Gone("other")
+	want = append(want, "after the cut", "own", "recorded")
+	slices.Sort(want)
+	if diff := cmp.Diff(want, names(o.seen)); diff != "" {
+		t.Error(diff)
+	}
+}
