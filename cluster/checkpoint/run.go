@@ -1,14 +1,11 @@
 package checkpoint
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
-	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/sim"
 )
@@ -107,7 +104,6 @@ func (r *Run) Save(s *live.State) error {
 	if s.Void {
 		return nil
 	}
-	slices.SortStableFunc(s.Late, func(a, b world.Recorded) int { return cmp.Compare(a.At, b.At) })
 	b, err := encode(s)
 	if err != nil {
 		return err

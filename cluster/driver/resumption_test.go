@@ -132,9 +132,9 @@ func TestRecordOfARunThatIsStoppedAgainAndAgainHasEachStepOnce(t *testing.T) {
 	} {
 		t.Run(architecture, func(t *testing.T) {
 			t.Parallel()
-			set := []string{"architecture=" + architecture, fmt.Sprintf("stop={steps: %d}", steps)}
-			longer := append(set, fmt.Sprintf("stop={steps: %d}", 2*steps))
-			virtual := run(t, load(t, interrupted, longer...), driver.Options{})
+			set := []string{"architecture=" + architecture, fmt.Sprintf("stop={steps: %d}", 2*steps)}
+			virtual := run(t, load(t, interrupted, set...), driver.Options{})
+			set[1] = fmt.Sprintf("stop={steps: %d}", steps)
 			c, operator := gathered(t, "a", "b", "c", "d")
 			id := submit(t, operator, interrupted, set...)
 			for range 5 {

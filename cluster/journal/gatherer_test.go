@@ -134,7 +134,7 @@ func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
 	})
 }
 
-// What waits when a cut begins is late, and what comes in later of nodes that were not saved for it.
+// What waits when a cut begins is late, and what comes later of nodes that were not saved for it.
 func TestLateEventsAreThoseBeforeACutThatAreNotRecordedWhenItBegins(t *testing.T) {
 	var o observed
 	g := NewGatherer(&o, func() time.Duration { return 0 }, []string{"other"})

@@ -57,7 +57,7 @@ type State struct {
 	At time.Duration
 	// Record is an image of what was recorded of the run when the cut began, with so many bytes of
 	// Events written, and Late are the events that nodes have recorded since, before they were
-	// saved: in any order, and in that of time in a file.
+	// saved, in any order; Place brings those of a run that goes on into that of time.
 	Record []byte
 	Events int64
 	Late   []world.Recorded

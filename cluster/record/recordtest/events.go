@@ -7,8 +7,6 @@ import (
 	"io"
 	"slices"
 	"testing"
-
-	"github.com/gradwire/gradwire/actors"
 )
 
 // event is what a run's file says of an event that has a number of its own: of a step or an update.
@@ -31,7 +29,7 @@ func numbered(t testing.TB, file io.Reader) map[string][]event {
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			t.Fatalf("%s: %v", lines.Text(), err)
 		}
-		if e.Event == actors.StepDone.String() || e.Event == actors.UpdateApplied.String() {
+		if e.Event == "step" || e.Event == "update" {
 			key := e.Node + " " + e.Event
 			all[key] = append(all[key], e)
 		}
@@ -62,12 +60,12 @@ func EachOnce(t testing.TB, longer, run io.Reader) {
 		for i, e := range of {
 			if i == len(want[key]) {
 				t.Errorf("%s: %d, more than the longer run has", key, len(of))
-			} else if e != want[key][i] {
-				t.Errorf("%s %d: %+v, want %+v", key, i, e, want[key][i])
-			} else {
-				continue
+				break
 			}
-			break
+			if e != want[key][i] {
+				t.Errorf("%s %d: %+v, want %+v", key, i, e, want[key][i])
+				break
+			}
 		}
 	}
 }
