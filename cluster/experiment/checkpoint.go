@@ -182,7 +182,7 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 
 func (s *Stage) live(c live.Config) (*live.World, error) {
 	if c.Checkpoints != nil {
-		c.Checkpoints.Given = []any{s.Task}
+		c.Checkpoints.Given, c.Checkpoints.Sent = []any{s.given}, s.Point.Spec.Data.Sent
 		s.from = c.Checkpoints.From
 	}
 	c.Deployment, c.Network, c.Changes = s.Deployment, s.Network, s.Changes
@@ -206,15 +206,13 @@ func (s *Stage) OnSaved(do func()) {
 	}
 }
 
-// From is the state in which a run in real time goes on whose world was made, until Placed; nil if
-// it begins.
+// From is the state in which a run in real time goes on, until Placed; nil if it begins.
 func (s *Stage) From() *live.State { return s.from }
 
 // Placed says that all nodes are in the state in which the run goes on.
 func (s *Stage) Placed() { s.from = nil }
 
-// Interrupted says where a run in real time has gone on from a checkpoint, if it has, and what the
-// venue had noticed until then: it is not as it would have been without interruption.
+// Interrupted says that a run in real time went on, and what was noticed until then; nil if not.
 func (s *Stage) Interrupted() []record.Incident { return s.past }
 
 // goOn takes over what a run in real time that goes on knows of its beginning.
@@ -225,9 +223,7 @@ func (s *Stage) goOn(from *live.State) {
 		return saved
 	})
 	for _, n := range from.Nodes {
-		for i := range n.Sent {
-			links = append(links, s.linkOf(&n.Sent[i]))
-		}
+		links = append(links, s.linksOf(n.Sent)...)
 	}
 	s.before = s.sums(s.kept.before, links)
 	s.past = slices.Concat(s.kept.incidents, []record.Incident{{At: from.At.Seconds(), Node: actors.Coordinator,
@@ -274,7 +270,7 @@ func (s *Stage) simulation() sim.Config {
 
 // saved has a virtual world save its state from time to time.
 func (s *Stage) saved(c *sim.Config, every time.Duration, save func(at time.Duration, world []byte) error) {
-	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.Task, s.Point}, With: s.state}
+	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.given, s.Point}, With: s.state}
 }
 
 // Savable returns an error if the plan has checkpoints, and actors that cannot be saved.

@@ -299,7 +299,8 @@ type Stage struct {
 	// Collector records the run. The code that runs it sets it before.
 	Collector *record.Collector
 
-	holders []int // nodes that hold a model
+	given   *train.Task // as the nodes have it
+	holders []int       // nodes that hold a model
 	result  coordinator.Result
 	state   []any               // pointers to what changes with the run besides its world
 	saves   *checkpoint.Run     // nil where no state is saved
@@ -315,7 +316,10 @@ type Stage struct {
 
 // Stage makes the deployment of a point.
 func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
-	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() }}
+	s := &Stage{Point: p, Task: task, given: task, Threads: threads, Locked: func(do func()) { do() }}
+	if p.Spec.Data.Sent && p.Spec.Plan.Checkpoint != nil {
+		s.given = task.Sent()
+	}
 	scheduled := p.Scheduled(task.Seed)
 	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed, faults.Cuts(scheduled))
 	s.Deployment = &world.Deployment{
@@ -336,7 +340,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		}
 		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
 			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task.Model, task.Batch), Absent: absent[i],
-			Kind: p.Spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
+			Kind: p.Spec.Architecture.Kind(s.given, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
 		s.Deployment.Nodes[i].Profile.Slowdowns = slow[i]
 	}
@@ -491,29 +495,29 @@ func linkSum(a, b record.Link) record.Link {
 // OwnLinks returns the counters of every edge used in this process. Beyond link.MaxPairs edges it
 // returns the sums over each node's edges.
 func (s *Stage) OwnLinks() (links []record.Link) {
-	s.Locked(func() {
-		for _, c := range s.Network.Used() {
-			links = append(links, s.linkOf(&c))
-		}
-	})
+	s.Locked(func() { links = s.linksOf(s.Network.Used()) })
 	return links
 }
 
-func (s *Stage) linkOf(t *link.Count) record.Link {
-	l := record.Link{
-		From: s.Names[t.Source], To: record.Everyone,
-		Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
+func (s *Stage) linksOf(counts []link.Count) (links []record.Link) {
+	for i := range counts {
+		t := &counts[i]
+		l := record.Link{
+			From: s.Names[t.Source], To: record.Everyone,
+			Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
+		}
+		if t.Destination != link.Anyone {
+			l.To = s.Names[t.Destination]
+		}
+		if t.DelayCount > 0 {
+			l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
+		}
+		if t.Delivered > 0 {
+			l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
+		}
+		links = append(links, l)
 	}
-	if t.Destination != link.Anyone {
-		l.To = s.Names[t.Destination]
-	}
-	if t.DelayCount > 0 {
-		l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
-	}
-	if t.Delivered > 0 {
-		l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
-	}
-	return l
+	return links
 }
 
 // Workers are the positions of the nodes that train.

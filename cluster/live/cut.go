@@ -27,7 +27,9 @@ type Checkpoints struct {
 	// Every is the time between two, on the run's clock, in the world of the coordinator.
 	Every time.Duration
 	// Given are pointers to what the run reads and nobody changes, such as its samples.
+	// Other processes may have other samples, in the same place, if Sent is true.
 	Given []any
+	Sent  bool
 	// With are pointers to what is recorded of the run, in the coordinator's world. Held calls a
 	// function while nobody changes it, when the cut of a number begins.
 	With []any
@@ -109,7 +111,11 @@ func (w *World) beginCuts() (err error) {
 	if c.From != nil {
 		w.cuts.number = c.From.Number
 	}
-	w.cuts.given, err = image.NewGiven(append([]any{w.config.Deployment}, c.Given...)...)
+	given := image.NewGiven
+	if c.Sent {
+		given = image.NewGivenForm
+	}
+	w.cuts.given, err = given(append([]any{w.config.Deployment}, c.Given...)...)
 	return err
 }
 

@@ -111,18 +111,9 @@ func checkSharing(s *catalog.Spec) error {
 		"cluster cannot share; accepted are fifo, or limits of uplinks and links alone", s.Plan.Nodes[limited].Name)
 }
 
-// checkSent refuses to save what processes have trained that know their own samples alone.
-func checkSent(s *catalog.Spec) error {
-	if s.Plan.Checkpoint == nil || !s.Data.Sent {
-		return nil
-	}
-	return syntax.Errorf(s.Plan.Checkpoint.Source, "the state of a run cannot be saved whose samples are sent; leave "+
-		"checkpoint out, or set data.delivery to local")
-}
-
 // Rehearse asks every process that would host nodes of a point whether it can.
 func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
-	if err := cmp.Or(checkSharing(s.Point.Spec), checkSent(s.Point.Spec), s.Savable()); err != nil {
+	if err := cmp.Or(checkSharing(s.Point.Spec), s.Savable()); err != nil {
 		return refusal.Input(err)
 	}
 	c, err := v.conductor(ctx, s)
