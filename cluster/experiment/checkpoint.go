@@ -53,8 +53,10 @@ func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, er
 		if pause == 0 {
 			continue
 		}
-		if err := wait(ctx, pause); err != nil {
-			return nil, Outcome{}, nil, err
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, Outcome{}, nil, context.Cause(ctx)
 		}
 		if names, err = folder.Names(); err != nil {
 			return nil, Outcome{}, nil, err
@@ -65,16 +67,6 @@ func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, er
 
 // maxAttempts is how often a run goes on from one checkpoint.
 const maxAttempts = 3
-
-// wait waits, or returns the cause if ctx ends before.
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // attempt lets a run happen from the first of some checkpoints, or from its beginning if there are
 // none.
@@ -169,10 +161,7 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 	s.saves.Events, s.saves.Held = s.events, s.held
 	c.Checkpoints = cmp.Or(c.Checkpoints, &live.Checkpoints{})
 	c.Checkpoints.Every = time.Duration(s.Point.Spec.Plan.Checkpoint.Every)
-	c.Checkpoints.With = []any{&s.kept, s.Collector}
-	if s.tally != nil {
-		c.Checkpoints.With = append(c.Checkpoints.With, s.tally)
-	}
+	c.Checkpoints.With = append([]any{&s.kept}, s.recorders...)
 	w, err := s.saves.Live(c, s.live)
 	if err == nil && s.from != nil {
 		s.goOn(s.from)
@@ -270,7 +259,8 @@ func (s *Stage) simulation() sim.Config {
 
 // saved has a virtual world save its state from time to time.
 func (s *Stage) saved(c *sim.Config, every time.Duration, save func(at time.Duration, world []byte) error) {
-	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.given, s.Point}, With: s.state}
+	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.given, s.Point},
+		With: slices.Concat(s.state, s.recorders)}
 }
 
 // Savable returns an error if the plan has checkpoints, and actors that cannot be saved.

@@ -40,7 +40,7 @@ func (p *Point) Undisturbed(c *catalog.Catalog, seed uint64, end time.Duration) 
 // count has a tally observe the run of a stage before the collector does.
 func (s *Stage) count() {
 	s.tally = faults.NewTally(s.once.To, s.Deployment, s.holders)
-	s.once.To, s.state = s.tally, append(s.state, s.tally)
+	s.once.To, s.recorders = s.tally, append(s.recorders, s.tally)
 }
 
 // disturbed says in the record of a run what faults it had, and its goodput: it makes the

@@ -299,19 +299,20 @@ type Stage struct {
 	// Collector records the run. The code that runs it sets it before.
 	Collector *record.Collector
 
-	given   *train.Task // as the nodes have it
-	holders []int       // nodes that hold a model
-	result  coordinator.Result
-	state   []any               // pointers to what changes with the run besides its world
-	saves   *checkpoint.Run     // nil where no state is saved
-	events  *checkpoint.Counted // nil where they are not kept
-	audit   *sim.Audit          // nil where nobody watches
-	once    *faults.Once        // before all who observe the run
-	tally   *faults.Tally       // nil where nothing disturbs the run
-	from    *live.State         // where it goes on in real time; nil for its beginning
-	kept    kept
-	before  []record.Link     // what was sent before a run in real time went on
-	past    []record.Incident // and what happened to it
+	given     *train.Task // as the nodes have it
+	holders   []int       // nodes that hold a model
+	result    coordinator.Result
+	state     []any               // pointers to what changes with the run besides its world
+	recorders []any               // pointers to what records the run, and changes with it
+	saves     *checkpoint.Run     // nil where no state is saved
+	events    *checkpoint.Counted // nil where they are not kept
+	audit     *sim.Audit          // nil where nobody watches
+	once      *faults.Once        // before all who observe the run
+	tally     *faults.Tally       // nil where nothing disturbs the run
+	from      *live.State         // where it goes on in real time; nil for its beginning
+	kept      kept
+	before    []record.Link     // what was sent before a run in real time went on
+	past      []record.Incident // and what happened to it
 }
 
 // Stage makes the deployment of a point.
@@ -391,7 +392,7 @@ func (s *Stage) observe(c record.Config) {
 	}
 	s.Collector = record.NewCollector(c)
 	s.once = faults.NewOnce(s.Collector, len(c.Nodes))
-	s.Deployment.Observer, s.state = s.once, append(s.state, s.Collector, s.once)
+	s.Deployment.Observer, s.recorders = s.once, []any{s.Collector, s.once}
 }
 
 // checkTopologies checks that the architecture can run with every topology of the deployment.

@@ -143,7 +143,7 @@ func TestTheCoordinatorHearsOfCrashesBeforeTheCut(t *testing.T) {
 			c.Deployment.Nodes[i].Kind = func(actors.Env) (actor.Actor, error) { return &counter{gate: gate}, nil }
 		}
 		c.Deployment.Coordinate = func(actors.Env, world.Control) (actor.Actor, error) { return &listener{of}, nil }
-		c.Checkpoints = &live.Checkpoints{From: from, Given: []any{of, gate}, Held: func(do func()) { do() },
+		c.Checkpoints = &live.Checkpoints{From: from, Given: []any{of, gate}, Held: func(_ uint64, do func()) { do() },
 			Save: func(s *live.State) error {
 				saved <- s
 				return nil
