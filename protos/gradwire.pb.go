@@ -566,14 +566,16 @@ func (x *Holdings) GetSince() []uint64 {
 }
 
 // Replicate goes down the chain of a shard, from its owner to the last replica, with a change of it or with all of it.
-// Tensors: if it is whole, those of a Shard without those of workers; otherwise the gradients of the updates, in order.
+// Tensors: if it is whole, those of a Shard without those of workers, or those of a TableShard; otherwise the gradients of
+// the updates, in order, or those of an Access.
 type Replicate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the view that the owner has taken the shard over in.
 	View uint64 `protobuf:"varint,1,opt,name=view,proto3" json:"view,omitempty"`
 	// Changes so far, this one included.
 	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// The shard after it. The gradients of a round under way are not in the message: their workers push them again.
+	// The shard after it; of a table, which shard and nothing else. The gradients of a round under way are not in the
+	// message: their workers push them again.
 	Shard *Shard `protobuf:"bytes,3,opt,name=shard,proto3" json:"shard,omitempty"`
 	// It is all of the shard. Otherwise the receiver has the change before.
 	Whole bool `protobuf:"varint,4,opt,name=whole,proto3" json:"whole,omitempty"`
@@ -581,7 +583,10 @@ type Replicate struct {
 	// view, and no tensors. 0 otherwise.
 	Base uint64 `protobuf:"varint,5,opt,name=base,proto3" json:"base,omitempty"`
 	// Of a change: the positions of the nodes that the shard's workers are. Of others it knows what it did before.
-	Nodes         []uint32 `protobuf:"varint,6,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []uint32 `protobuf:"varint,6,rep,packed,name=nodes,proto3" json:"nodes,omitempty"`
+	// Of a table: all of the shard, or the push that changes it, always with the list of its keys.
+	Table         *TableShard `protobuf:"bytes,7,opt,name=table,proto3" json:"table,omitempty"`
+	Access        *Access     `protobuf:"bytes,8,opt,name=access,proto3" json:"access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -654,6 +659,20 @@ func (x *Replicate) GetBase() uint64 {
 func (x *Replicate) GetNodes() []uint32 {
 	if x != nil {
 		return x.Nodes
+	}
+	return nil
+}
+
+func (x *Replicate) GetTable() *TableShard {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *Replicate) GetAccess() *Access {
+	if x != nil {
+		return x.Access
 	}
 	return nil
 }
@@ -978,7 +997,11 @@ type Access struct {
 	// The hash of a list of keys, never 0; 0 for a range.
 	List uint64 `protobuf:"varint,9,opt,name=list,proto3" json:"list,omitempty"`
 	// How many keys the list has, if it is here; 0 if it was sent before.
-	Keys          uint64 `protobuf:"varint,10,opt,name=keys,proto3" json:"keys,omitempty"`
+	Keys uint64 `protobuf:"varint,10,opt,name=keys,proto3" json:"keys,omitempty"`
+	// Where shards have replicas: the number of the sender's view, and the oldest of its tasks that have not finished. 0
+	// elsewhere.
+	View          uint64 `protobuf:"varint,11,opt,name=view,proto3" json:"view,omitempty"`
+	Oldest        uint64 `protobuf:"varint,12,opt,name=oldest,proto3" json:"oldest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1079,6 +1102,20 @@ func (x *Access) GetList() uint64 {
 func (x *Access) GetKeys() uint64 {
 	if x != nil {
 		return x.Keys
+	}
+	return 0
+}
+
+func (x *Access) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+func (x *Access) GetOldest() uint64 {
+	if x != nil {
+		return x.Oldest
 	}
 	return 0
 }
@@ -1186,7 +1223,9 @@ type TableShard struct {
 	// Of a sparse table, how many keys have values.
 	Keys uint64 `protobuf:"varint,4,opt,name=keys,proto3" json:"keys,omitempty"`
 	// Number of the view that moves it here.
-	View          uint64 `protobuf:"varint,5,opt,name=view,proto3" json:"view,omitempty"`
+	View uint64 `protobuf:"varint,5,opt,name=view,proto3" json:"view,omitempty"`
+	// Where shards have replicas: each node of the run, in the order of the plan.
+	Clients       []*TableShard_Client `protobuf:"bytes,6,rep,name=clients,proto3" json:"clients,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1254,6 +1293,13 @@ func (x *TableShard) GetView() uint64 {
 		return x.View
 	}
 	return 0
+}
+
+func (x *TableShard) GetClients() []*TableShard_Client {
+	if x != nil {
+		return x.Clients
+	}
+	return nil
 }
 
 // Chunk carries one piece of a vector that peers reduce among themselves.
@@ -2685,6 +2731,69 @@ func (x *Holdings_Copy) GetSequence() uint64 {
 	return 0
 }
 
+// Client is what a shard has taken in of a node's pushes.
+type TableShard_Client struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As in the Access; 0 for a node that has pushed nothing.
+	Life   uint64 `protobuf:"varint,1,opt,name=life,proto3" json:"life,omitempty"`
+	Oldest uint64 `protobuf:"varint,2,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	// Its tasks, none older than that, whose pushes are taken in, in order.
+	Times         []uint64 `protobuf:"varint,3,rep,packed,name=times,proto3" json:"times,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableShard_Client) Reset() {
+	*x = TableShard_Client{}
+	mi := &file_protos_gradwire_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableShard_Client) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableShard_Client) ProtoMessage() {}
+
+func (x *TableShard_Client) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableShard_Client.ProtoReflect.Descriptor instead.
+func (*TableShard_Client) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{13, 0}
+}
+
+func (x *TableShard_Client) GetLife() uint64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *TableShard_Client) GetOldest() uint64 {
+	if x != nil {
+		return x.Oldest
+	}
+	return 0
+}
+
+func (x *TableShard_Client) GetTimes() []uint64 {
+	if x != nil {
+		return x.Times
+	}
+	return nil
+}
+
 var File_protos_gradwire_proto protoreflect.FileDescriptor
 
 const file_protos_gradwire_proto_rawDesc = "" +
@@ -2758,14 +2867,16 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04Copy\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x1a\n" +
-	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\xa2\x01\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\xf8\x01\n" +
 	"\tReplicate\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12%\n" +
 	"\x05shard\x18\x03 \x01(\v2\x0f.gradwire.ShardR\x05shard\x12\x14\n" +
 	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x12\n" +
 	"\x04base\x18\x05 \x01(\x04R\x04base\x12\x14\n" +
-	"\x05nodes\x18\x06 \x03(\rR\x05nodes\"R\n" +
+	"\x05nodes\x18\x06 \x03(\rR\x05nodes\x12*\n" +
+	"\x05table\x18\a \x01(\v2\x14.gradwire.TableShardR\x05table\x12(\n" +
+	"\x06access\x18\b \x01(\v2\x10.gradwire.AccessR\x06access\"R\n" +
 	"\n" +
 	"Replicated\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
@@ -2789,7 +2900,7 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"evaluation\x18\x01 \x01(\x04R\n" +
 	"evaluation\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\rR\x05shard\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\x04R\aversion\"\xd4\x01\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\"\x80\x02\n" +
 	"\x06Access\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04life\x18\x02 \x01(\x04R\x04life\x12\x12\n" +
@@ -2801,21 +2912,28 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04last\x18\b \x01(\x04R\x04last\x12\x12\n" +
 	"\x04list\x18\t \x01(\x04R\x04list\x12\x12\n" +
 	"\x04keys\x18\n" +
-	" \x01(\x04R\x04keys\"\x90\x01\n" +
+	" \x01(\x04R\x04keys\x12\x12\n" +
+	"\x04view\x18\v \x01(\x04R\x04view\x12\x16\n" +
+	"\x06oldest\x18\f \x01(\x04R\x06oldest\"\x90\x01\n" +
 	"\bAccessed\x12\x12\n" +
 	"\x04life\x18\x01 \x01(\x04R\x04life\x12\x12\n" +
 	"\x04time\x18\x02 \x01(\x04R\x04time\x12\x14\n" +
 	"\x05shard\x18\x03 \x01(\rR\x05shard\x12\x18\n" +
 	"\aunknown\x18\x04 \x01(\bR\aunknown\x12\x18\n" +
 	"\aversion\x18\x05 \x01(\x04R\aversion\x12\x12\n" +
-	"\x04keys\x18\x06 \x01(\x04R\x04keys\"z\n" +
+	"\x04keys\x18\x06 \x01(\x04R\x04keys\"\xfd\x01\n" +
 	"\n" +
 	"TableShard\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x14\n" +
 	"\x05slots\x18\x03 \x01(\rR\x05slots\x12\x12\n" +
 	"\x04keys\x18\x04 \x01(\x04R\x04keys\x12\x12\n" +
-	"\x04view\x18\x05 \x01(\x04R\x04view\"o\n" +
+	"\x04view\x18\x05 \x01(\x04R\x04view\x125\n" +
+	"\aclients\x18\x06 \x03(\v2\x1b.gradwire.TableShard.ClientR\aclients\x1aJ\n" +
+	"\x06Client\x12\x12\n" +
+	"\x04life\x18\x01 \x01(\x04R\x04life\x12\x16\n" +
+	"\x06oldest\x18\x02 \x01(\x04R\x06oldest\x12\x14\n" +
+	"\x05times\x18\x03 \x03(\x04R\x05times\"o\n" +
 	"\x05Chunk\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
@@ -2912,51 +3030,55 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 	return file_protos_gradwire_proto_rawDescData
 }
 
-var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_protos_gradwire_proto_goTypes = []any{
-	(*Push)(nil),          // 0: gradwire.Push
-	(*Pull)(nil),          // 1: gradwire.Pull
-	(*Parameters)(nil),    // 2: gradwire.Parameters
-	(*Shard)(nil),         // 3: gradwire.Shard
-	(*Holdings)(nil),      // 4: gradwire.Holdings
-	(*Replicate)(nil),     // 5: gradwire.Replicate
-	(*Replicated)(nil),    // 6: gradwire.Replicated
-	(*Settled)(nil),       // 7: gradwire.Settled
-	(*Farewell)(nil),      // 8: gradwire.Farewell
-	(*PullShards)(nil),    // 9: gradwire.PullShards
-	(*ShardCopy)(nil),     // 10: gradwire.ShardCopy
-	(*Access)(nil),        // 11: gradwire.Access
-	(*Accessed)(nil),      // 12: gradwire.Accessed
-	(*TableShard)(nil),    // 13: gradwire.TableShard
-	(*Chunk)(nil),         // 14: gradwire.Chunk
-	(*Report)(nil),        // 15: gradwire.Report
-	(*Outcome)(nil),       // 16: gradwire.Outcome
-	(*Model)(nil),         // 17: gradwire.Model
-	(*PullModel)(nil),     // 18: gradwire.PullModel
-	(*Busy)(nil),          // 19: gradwire.Busy
-	(*Join)(nil),          // 20: gradwire.Join
-	(*Unready)(nil),       // 21: gradwire.Unready
-	(*Welcome)(nil),       // 22: gradwire.Welcome
-	(*Meet)(nil),          // 23: gradwire.Meet
-	(*Clock)(nil),         // 24: gradwire.Clock
-	(*Arrived)(nil),       // 25: gradwire.Arrived
-	(*Start)(nil),         // 26: gradwire.Start
-	(*View)(nil),          // 27: gradwire.View
-	(*Progress)(nil),      // 28: gradwire.Progress
-	(*TakeSnapshot)(nil),  // 29: gradwire.TakeSnapshot
-	(*Snapshot)(nil),      // 30: gradwire.Snapshot
-	(*Shard_Worker)(nil),  // 31: gradwire.Shard.Worker
-	(*Holdings_Copy)(nil), // 32: gradwire.Holdings.Copy
+	(*Push)(nil),              // 0: gradwire.Push
+	(*Pull)(nil),              // 1: gradwire.Pull
+	(*Parameters)(nil),        // 2: gradwire.Parameters
+	(*Shard)(nil),             // 3: gradwire.Shard
+	(*Holdings)(nil),          // 4: gradwire.Holdings
+	(*Replicate)(nil),         // 5: gradwire.Replicate
+	(*Replicated)(nil),        // 6: gradwire.Replicated
+	(*Settled)(nil),           // 7: gradwire.Settled
+	(*Farewell)(nil),          // 8: gradwire.Farewell
+	(*PullShards)(nil),        // 9: gradwire.PullShards
+	(*ShardCopy)(nil),         // 10: gradwire.ShardCopy
+	(*Access)(nil),            // 11: gradwire.Access
+	(*Accessed)(nil),          // 12: gradwire.Accessed
+	(*TableShard)(nil),        // 13: gradwire.TableShard
+	(*Chunk)(nil),             // 14: gradwire.Chunk
+	(*Report)(nil),            // 15: gradwire.Report
+	(*Outcome)(nil),           // 16: gradwire.Outcome
+	(*Model)(nil),             // 17: gradwire.Model
+	(*PullModel)(nil),         // 18: gradwire.PullModel
+	(*Busy)(nil),              // 19: gradwire.Busy
+	(*Join)(nil),              // 20: gradwire.Join
+	(*Unready)(nil),           // 21: gradwire.Unready
+	(*Welcome)(nil),           // 22: gradwire.Welcome
+	(*Meet)(nil),              // 23: gradwire.Meet
+	(*Clock)(nil),             // 24: gradwire.Clock
+	(*Arrived)(nil),           // 25: gradwire.Arrived
+	(*Start)(nil),             // 26: gradwire.Start
+	(*View)(nil),              // 27: gradwire.View
+	(*Progress)(nil),          // 28: gradwire.Progress
+	(*TakeSnapshot)(nil),      // 29: gradwire.TakeSnapshot
+	(*Snapshot)(nil),          // 30: gradwire.Snapshot
+	(*Shard_Worker)(nil),      // 31: gradwire.Shard.Worker
+	(*Holdings_Copy)(nil),     // 32: gradwire.Holdings.Copy
+	(*TableShard_Client)(nil), // 33: gradwire.TableShard.Client
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
 	31, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
 	32, // 1: gradwire.Holdings.copies:type_name -> gradwire.Holdings.Copy
 	3,  // 2: gradwire.Replicate.shard:type_name -> gradwire.Shard
-	3,  // [3:3] is the sub-list for method output_type
-	3,  // [3:3] is the sub-list for method input_type
-	3,  // [3:3] is the sub-list for extension type_name
-	3,  // [3:3] is the sub-list for extension extendee
-	0,  // [0:3] is the sub-list for field type_name
+	13, // 3: gradwire.Replicate.table:type_name -> gradwire.TableShard
+	11, // 4: gradwire.Replicate.access:type_name -> gradwire.Access
+	33, // 5: gradwire.TableShard.clients:type_name -> gradwire.TableShard.Client
+	6,  // [6:6] is the sub-list for method output_type
+	6,  // [6:6] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_protos_gradwire_proto_init() }
@@ -2970,7 +3092,7 @@ func file_protos_gradwire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_gradwire_proto_rawDesc), len(file_protos_gradwire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

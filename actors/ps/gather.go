@@ -79,8 +79,8 @@ func (s *server) asked(ctx actor.Context, head *protos.PullShards) {
 func (s *server) show(ctx actor.Context, to *protos.PullShards, k int) {
 	h := s.shards.At(k)
 	head := &protos.ShardCopy{Evaluation: to.Evaluation, Shard: uint32(k), Version: h.version}
-	h.send(ctx, s.env.View().Members[to.Node].PID, protos.NewMessage(head, h.params.Retain()))
-	h.commit(ctx)
+	h.log.Send(ctx, s.env.View().Members[to.Node].PID, protos.NewMessage(head, h.params.Retain()))
+	h.replicas.Commit(ctx, h)
 }
 
 // forget drops the questions that are answered: of servers that knew no later view than this one,

@@ -1,10 +1,10 @@
 package ps
 
 import (
-	"errors"
 	"time"
 
 	"github.com/gradwire/gradwire/actors/consistency"
+	"github.com/gradwire/gradwire/actors/ps/shards"
 	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
@@ -75,17 +75,15 @@ func (k *known) message() *protos.Shard_Worker {
 		Rests: k.rests, Present: k.present, Epoch: k.epoch, Came: k.came, Goes: k.goes, Gradient: k.gradient}
 }
 
-var errUnfit = errors.New("what another server has sent does not fit")
-
 // unpack takes the state of a shard out of a message.
 func (h *shard) unpack(head *protos.Shard, m *protos.Message) error {
 	low, high := h.layout.bounds(h.index)
 	if len(head.Workers) != len(h.workers) || len(m.Tensors) < 1+int(head.Slots) {
-		return errUnfit
+		return shards.ErrUnfit
 	}
 	for _, t := range m.Tensors {
 		if len(t.Data) != high-low {
-			return errUnfit
+			return shards.ErrUnfit
 		}
 	}
 	tensors := m.Tensors
@@ -109,7 +107,7 @@ func (h *shard) unpack(head *protos.Shard, m *protos.Message) error {
 		return err
 	}
 	if len(tensors) > 0 {
-		return errUnfit
+		return shards.ErrUnfit
 	}
 	return nil
 }
@@ -159,12 +157,12 @@ func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *prot
 			continue
 		}
 		if take[i] = next(); take[i] == nil {
-			return errUnfit
+			return shards.ErrUnfit
 		}
 	}
 	if t := take[0]; t != nil {
 		if h.round == nil {
-			return errUnfit
+			return shards.ErrUnfit
 		}
 		h.round.take(node, t.Retain(), to.latest())
 	}

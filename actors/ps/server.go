@@ -17,9 +17,9 @@ type server struct {
 	layout     *layout
 	begun      bool
 	shards     *shards.Directory[*shard]
-	replicas   *replicas // nil for none
-	since      []uint64  // by node: the view in which this server saw it come; 0 if it was there
-	present    []bool    // by node, in the view before
+	replicas   *shards.Replicas[*shard] // nil for none
+	since      []uint64                 // by node: the view in which this server saw it come; 0 if it was there
+	present    []bool                   // by node, in the view before
 	gathers    []*gather
 	asks       []*protos.PullShards
 	parameters *protos.Messages[*protos.Parameters]
@@ -43,7 +43,8 @@ func newServer(env actors.Env, task *train.Task, a Architecture) *server {
 		parameters: protos.NewMessages(func() *protos.Parameters { return &protos.Parameters{} }),
 	}
 	if l.servers.Replicas > 0 {
-		s.replicas = newReplicas(s)
+		s.replicas = shards.NewReplicas(env, s, &l.servers, s.shards)
+		s.replicas.Since = s.since
 	}
 	for i := range view.Members {
 		s.present = append(s.present, view.Members[i].Present)
@@ -61,7 +62,7 @@ func (s *server) begin() {
 	var initial []float32
 	if s.replicas != nil {
 		initial = s.task.Initial()
-		s.replicas.begin(initial)
+		s.replicas.Begin(func(k int) shards.Copy { return s.first(k, initial) })
 	}
 	for k := range s.shards.Len() {
 		if !s.shards.Owns(k) {
@@ -82,14 +83,14 @@ func (s *server) Receive(ctx actor.Context) {
 	if !ok {
 		return
 	}
-	if s.replicas == nil || s.replicas.admits(m) {
-		s.take(ctx, m)
+	if s.replicas == nil || s.replicas.Admits(m) {
+		s.Take(ctx, m)
 	}
 	m.Release()
 }
 
-// take takes in a message, which remains the caller's.
-func (s *server) take(ctx actor.Context, m *protos.Message) {
+// Take takes in a message, which remains the caller's.
+func (s *server) Take(ctx actor.Context, m *protos.Message) {
 	switch head := m.Head.(type) {
 	case *protos.Start:
 		if !head.Joins {
@@ -99,7 +100,7 @@ func (s *server) take(ctx actor.Context, m *protos.Message) {
 			h.follow(ctx)
 		}
 		if s.replicas != nil && s.begun {
-			s.replicas.replay(ctx)
+			s.replicas.Replay(ctx)
 		}
 	case *protos.View:
 		s.begun = true
@@ -135,7 +136,7 @@ func (h *shard) Receive(ctx actor.Context, m *protos.Message) {
 	case *protos.Pull:
 		h.pull(ctx, head)
 	}
-	h.commit(ctx)
+	h.replicas.Commit(ctx, h)
 }
 
 // replicated takes in a message about the replicas of shards.
@@ -144,7 +145,7 @@ func (s *server) replicated(ctx actor.Context, m *protos.Message) {
 		actors.Unexpected(s.env, m)
 		return
 	}
-	s.replicas.receive(ctx, m)
+	s.replicas.Receive(ctx, m)
 }
 
 // view takes in a view: who has come and gone, and which shards belong elsewhere now.
@@ -160,7 +161,7 @@ func (s *server) view(ctx actor.Context) {
 	}
 	if s.replicas != nil {
 		if moved, _, ok := s.shards.Fleet.Follow(); ok {
-			s.replicas.follow(ctx, moved)
+			s.follow(ctx, moved)
 		}
 		return
 	}
@@ -169,6 +170,17 @@ func (s *server) view(ctx actor.Context) {
 		s.again(ctx)
 		s.shards.Depart(ctx)
 	}
+}
+
+// follow takes in a view where shards have replicas.
+func (s *server) follow(ctx actor.Context, moved bool) {
+	if !s.replicas.Enter(ctx, moved) {
+		for _, h := range s.shards.Here() {
+			h.follow(ctx)
+		}
+	}
+	s.again(ctx)
+	s.replicas.Replay(ctx)
 }
 
 // install takes in a shard that another server has handed over, and what has come for it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/consistency"
+	"github.com/gradwire/gradwire/actors/ps/shards"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/nn/compress"
@@ -36,7 +37,8 @@ type shard struct {
 	compressor compressor
 	pushed     int               // values of a push
 	gradients  *compress.Decoder // of all workers; nil where they travel as they are, or each has its own
-	log        *log              // nil without replicas
+	log        *shards.Log       // nil without replicas
+	told       []known           // of workers, by node, with the last change; nil without replicas
 }
 
 // worked is a worker as a shard knows it.
@@ -78,7 +80,7 @@ func (s *server) newShard(index int) *shard {
 		h.round = newRound(nodes)
 	}
 	if s.replicas != nil {
-		h.log = &log{told: make([]known, nodes)}
+		h.log, h.told = shards.NewLog(index), make([]known, nodes)
 	}
 	if s.arch.EpochShare > 0 && index == 0 {
 		h.epoch = newEpoch(s.task, s.arch.EpochShare)
@@ -91,7 +93,7 @@ func (s *server) newShard(index int) *shard {
 func (h *shard) follow(ctx actor.Context) {
 	view := h.env.View()
 	workers := view.Role(RoleWorker)
-	h.touch()
+	h.log.Touch()
 	for node := range h.workers {
 		w, m := &h.workers[node], &view.Members[node]
 		if w.pid == nil {
@@ -109,7 +111,7 @@ func (h *shard) follow(ctx actor.Context) {
 	h.present = h.met()
 	h.advance(ctx)
 	if h.round != nil && h.round.short() { // who has come begins after this round
-		h.commit(ctx)
+		h.replicas.Commit(ctx, h)
 		return
 	}
 	for _, node := range workers {
@@ -122,7 +124,7 @@ func (h *shard) follow(ctx actor.Context) {
 	for _, node := range workers {
 		h.greet(ctx, node)
 	}
-	h.commit(ctx)
+	h.replicas.Commit(ctx, h)
 }
 
 // met is how many workers are there that have been before.
@@ -162,7 +164,7 @@ func (h *shard) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	if head.Life != h.workers[node].life || h.log != nil && !h.fresh(ctx, node, head, m) {
 		return
 	}
-	h.touch()
+	h.log.Touch()
 	gradient, ok := h.gradient(head, m)
 	if !ok {
 		return
@@ -234,7 +236,7 @@ func (h *shard) pull(ctx actor.Context, head *protos.Pull) {
 		h.repeat(ctx, int(head.Node))
 		return
 	}
-	h.touch()
+	h.log.Touch()
 	w.epoch, w.goes = head.Epoch, head.Pushes
 	h.goOn(int(head.Node))
 	h.advance(ctx)
@@ -360,9 +362,7 @@ func (h *shard) update(gradient *protos.Tensor, factor float32) {
 		nn.Scale(gradient.Data, factor)
 		work += float64(n)
 	}
-	if h.log != nil {
-		h.log.updates = append(h.log.updates, gradient.Retain())
-	}
+	h.log.Update(gradient)
 	h.params = train.Update(h.env.Tensors(), h.optimizer, h.params, gradient.Data)
 	gradient.Release()
 	h.version++
@@ -381,10 +381,10 @@ func (h *shard) answer(ctx actor.Context, node int) {
 	head.Version, head.Life, head.Clock, head.Epoch = h.version, w.life, h.clocks.Finished(node), w.epoch
 	head.Shard = uint32(h.index)
 	if h.log != nil {
-		head.Pushes, head.View = w.came, h.replicas.view
+		head.Pushes, head.View = w.came, h.replicas.View()
 	}
 	if h.epoch != nil {
 		head.Epoch = h.epoch.number
 	}
-	h.send(ctx, w.pid, m)
+	h.log.Send(ctx, w.pid, m)
 }
