@@ -45,7 +45,9 @@ func NewClient(env actors.Env, tables []*Table, s *shards.Servers, o Options) (*
 		return nil, err
 	}
 	t.held = true // until the actor knows which life of its node it is
-	return &Client{Tasks: t, env: env, fleet: shards.NewFleet(env), way: w}, nil
+	c := &Client{Tasks: t, env: env, fleet: shards.NewFleet(env), way: w}
+	c.fleet.Replicated = l.servers.Replicas > 0
+	return c, nil
 }
 
 // Receive takes in the messages that are the client's: the actor hands it every message of the wire
@@ -56,6 +58,7 @@ func (c *Client) Receive(ctx actor.Context, m *protos.Message) (done []Done, own
 	switch head := m.Head.(type) {
 	case *protos.Start:
 		c.life, c.held = head.View, false
+		c.see()
 		c.start(ctx)
 	case *protos.View:
 		c.follow(ctx)
@@ -69,7 +72,15 @@ func (c *Client) Receive(ctx actor.Context, m *protos.Message) (done []Done, own
 	return nil, false
 }
 
-// follow takes in a view: which servers own the shards from now on.
+// see notes which view messages belong to from now on, where that matters.
+func (c *Client) see() {
+	if c.fleet.Replicated {
+		c.view = c.env.View().Number
+	}
+}
+
+// follow takes in a view: which servers own the shards from now on. Where these have replicas, what
+// was not answered is sent again.
 func (c *Client) follow(ctx actor.Context) {
 	moved, leaving, ok := c.fleet.Follow()
 	if !ok {
@@ -78,5 +89,9 @@ func (c *Client) follow(ctx actor.Context) {
 	if owners := c.way.layout.servers.Owners(c.env.View(), c.way.layout.Shards()); moved && owners != nil {
 		c.way.owners = owners
 	}
-	c.fleet.Farewell(ctx, leaving)
+	if c.see(); !c.fleet.Replicated {
+		c.fleet.Farewell(ctx, leaving)
+	} else if moved {
+		c.again(ctx)
+	}
 }

@@ -4,29 +4,28 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// pack gives the shard up for a message that has all of it. The lists that it knows stay behind:
-// the next server asks for them again.
-func (s *shard) pack(index int, view uint64) *protos.Message {
-	head := &protos.TableShard{Shard: uint32(index), Version: s.version, Slots: uint32(len(s.slots)), View: view}
+// pack is the head and the tensors of a message that has all of the shard. The lists that it knows
+// stay behind: who serves it next asks for them again.
+func (s *shard) pack(pool *protos.TensorPool) (head *protos.TableShard, tensors []*protos.Tensor) {
+	head = &protos.TableShard{Version: s.version, Slots: uint32(len(s.slots))}
 	if !s.table.Sparse {
-		tensors := []*protos.Tensor{protos.NewTensor(s.values)}
+		tensors = append(tensors, pool.Copy(s.values))
 		for _, slot := range s.slots {
-			tensors = append(tensors, protos.NewTensor(slot))
+			tensors = append(tensors, pool.Copy(slot))
 		}
-		return protos.NewMessage(head, tensors...)
+		return head, tensors
 	}
 	rows := s.sorted()
 	head.Keys = uint64(len(rows))
-	var tensors []*protos.Tensor
 	for _, values := range append([][]float32{s.values}, s.slots...) {
 		t := protos.NewTensor(make([]float32, len(values)))
 		gather(t.Data, values, rows, s.table.Width)
 		tensors = append(tensors, t)
 	}
-	return protos.NewMessage(head, append(tensors, protos.NewTensor(s.listOf(rows, s.first)))...)
+	return head, append(tensors, protos.NewTensor(s.listOf(rows, s.first)))
 }
 
-// unpack takes in what another server has given up.
+// unpack takes in what another server has packed.
 func (s *shard) unpack(head *protos.TableShard, tensors []*protos.Tensor) error {
 	values := len(s.values)
 	want := 1 + len(s.slots)

@@ -25,7 +25,7 @@ func half(t testing.TB) (*Layout, *shard) {
 	for _, first := range []uint64{900, 500, 700} {
 		head := &protos.Access{Push: true, First: first, Last: first + 1}
 		_, _, _, err := s.access(&protos.TensorPool{}, head, []*protos.Tensor{
-			protos.NewTensor([]float32{1, 2, 3, float32(first)})}, &protos.Accessed{})
+			protos.NewTensor([]float32{1, 2, 3, float32(first)})}, &protos.Accessed{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,12 +35,12 @@ func half(t testing.TB) (*Layout, *shard) {
 
 func TestShardThatIsPackedAndUnpackedIsTheSame(t *testing.T) {
 	l, s := half(t)
-	m := s.pack(1, 7)
+	head, tensors := s.pack(&protos.TensorPool{})
 	to, err := newShard(l, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := to.unpack(m.Head.(*protos.TableShard), m.Tensors); err != nil {
+	if err := to.unpack(head, tensors); err != nil {
 		t.Fatal(err)
 	}
 	for _, first := range []uint64{500, 700, 900} {
@@ -57,8 +57,7 @@ func TestShardThatIsPackedAndUnpackedIsTheSame(t *testing.T) {
 func TestPackedShardsThatWereChangedAreRefusedOrTakenIn(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		l, s := half(t)
-		m := s.pack(1, 7)
-		head := m.Head.(*protos.TableShard)
+		head, tensors := s.pack(&protos.TensorPool{})
 		fits := true
 		switch rapid.IntRange(0, 3).Draw(r, "what") {
 		case 0:
@@ -69,19 +68,19 @@ func TestPackedShardsThatWereChangedAreRefusedOrTakenIn(t *testing.T) {
 			fits = head.Slots == 1
 		case 2:
 			n := rapid.IntRange(0, 2).Draw(r, "tensor")
-			m.Tensors = slices.Delete(m.Tensors, n, n+1)
+			tensors = slices.Delete(tensors, n, n+1)
 			fits = false
 		case 3:
-			words := bytesOf(nil, m.Tensors[2].Data)
+			words := bytesOf(nil, tensors[2].Data)
 			at := rapid.IntRange(0, len(words)-1).Draw(r, "at")
 			words[at] = rapid.Byte().Draw(r, "byte")
-			m.Tensors[2] = protos.NewTensor(wordsOf(words))
+			tensors[2] = protos.NewTensor(wordsOf(words))
 		}
 		to, err := newShard(l, 1)
 		if err != nil {
 			r.Fatal(err)
 		}
-		if err := to.unpack(head, m.Tensors); err == nil != fits && (fits == false || head.Keys != 6) {
+		if err := to.unpack(head, tensors); err == nil != fits && (fits == false || head.Keys != 6) {
 			r.Fatalf("taken in: %v", err)
 		}
 		if !slices.IsSorted(to.keys) || len(to.keys) > 0 && (to.keys[0] < 500 || to.keys[len(to.keys)-1] > 999) {

@@ -55,7 +55,7 @@ func (r *Resident) Receive(ctx actor.Context) {
 		return
 	}
 	answer := &protos.Accessed{Life: head.Life, Time: head.Time, Shard: head.Shard}
-	pulled, list, _, err := r.shards[head.Shard].access(r.env.Tensors(), head, m.Tensors, answer)
+	pulled, list, _, err := r.shards[head.Shard].access(r.env.Tensors(), head, m.Tensors, answer, false)
 	if err != nil {
 		r.env.Fail(fmt.Errorf("task %d at shard %d: %w", head.Time, head.Shard, err))
 		return

@@ -11,13 +11,14 @@ import (
 // Server is the actor of a node that holds shards of tables. All nodes of the role
 // [shards.RoleServer] have the tables among them, and hand shards over when such nodes join or
 // leave in order: no request fails, and nothing that was answered is lost. A server that crashes
-// ends the run.
+// ends the run, unless others have replicas of its shards.
 type Server struct {
-	env     actors.Env
-	layout  *Layout
-	shards  *shards.Directory[*held]
-	begun   bool
-	answers *protos.Messages[*protos.Accessed]
+	env      actors.Env
+	layout   *Layout
+	shards   *shards.Directory[*held]
+	replicas *shards.Replicas[*held] // nil for none
+	begun    bool
+	answers  *protos.Messages[*protos.Accessed]
 }
 
 var (
@@ -25,11 +26,17 @@ var (
 	_ actors.Leaver = (*Server)(nil)
 )
 
-// held is a shard at a server of a run.
+// held is a shard at a server of a run, or a copy of one.
 type held struct {
 	*shard
 	server *Server
 	index  int
+	log    *shards.Log // nil without replicas, and so is what follows
+	place  *protos.Shard
+	taken  []taken         // by node
+	last   *protos.Access  // that was taken in
+	listed uint64          // keys of its list; 0 for a range
+	answer protos.Accessed // scratch
 }
 
 // Servers is the number of nodes of the role server, present or not.
@@ -55,8 +62,12 @@ func NewServer(env actors.Env, tables []*Table, s *shards.Servers) (*Server, err
 			return nil, err
 		}
 	}
-	return &Server{env: env, layout: l, shards: shards.NewDirectory[*held](env, &l.servers, l.Shards()),
-		answers: protos.NewMessages(func() *protos.Accessed { return &protos.Accessed{} })}, nil
+	of := &Server{env: env, layout: l, shards: shards.NewDirectory[*held](env, &l.servers, l.Shards()),
+		answers: protos.NewMessages(func() *protos.Accessed { return &protos.Accessed{} })}
+	if l.servers.Replicas > 0 {
+		of.replicas = shards.NewReplicas(env, keeper{of}, &l.servers, of.shards)
+	}
+	return of, nil
 }
 
 // HandsOver implements [actors.Leaver].
@@ -68,7 +79,14 @@ func (s *Server) Receive(ctx actor.Context) {
 	if !ok {
 		return
 	}
-	defer m.Release()
+	if s.replicas == nil || s.replicas.Admits(m) {
+		s.take(ctx, m)
+	}
+	m.Release()
+}
+
+// take takes in a message, which remains the caller's.
+func (s *Server) take(ctx actor.Context, m *protos.Message) {
 	switch head := m.Head.(type) {
 	case *protos.Start:
 		if !head.Joins {
@@ -76,18 +94,32 @@ func (s *Server) Receive(ctx actor.Context) {
 		}
 	case *protos.View:
 		s.begun = true // one that was not there at the beginning gets its shards from others
-		if s.shards.Follow(ctx, func(*held) {}) {
-			s.shards.Depart(ctx)
-		}
+		s.view(ctx)
 	case *protos.Access:
 		s.shards.Route(ctx, head.Shard, m)
 	case *protos.TableShard:
 		s.install(ctx, head, m)
+	case *protos.Holdings, *protos.Replicate, *protos.Replicated, *protos.Settled:
+		s.replicated(ctx, m)
 	case *protos.Farewell:
 		s.shards.Fleet.Heard(head)
 		s.shards.Depart(ctx)
 	default:
 		actors.Unexpected(s.env, m)
+	}
+}
+
+// view takes in a view: which shards belong elsewhere now.
+func (s *Server) view(ctx actor.Context) {
+	if s.replicas == nil {
+		if s.shards.Follow(ctx, func(*held) {}) {
+			s.shards.Depart(ctx)
+		}
+		return
+	}
+	if moved, _, ok := s.shards.Fleet.Follow(); ok {
+		s.replicas.Enter(ctx, moved)
+		s.replicas.Replay(ctx)
 	}
 }
 
@@ -97,6 +129,10 @@ func (s *Server) begin(ctx actor.Context) {
 		return
 	}
 	s.begun = true
+	if s.replicas != nil {
+		s.replicas.Begin(func(k int) shards.Copy { return s.newHeld(k) })
+		defer s.replicas.Replay(ctx)
+	}
 	for k := range s.shards.Len() {
 		if !s.shards.Owns(k) {
 			continue
@@ -115,7 +151,12 @@ func (s *Server) newHeld(k int) *held {
 		actors.Fail(s.env, "%w", err)
 		return nil
 	}
-	return &held{of, s, k}
+	h := &held{shard: of, server: s, index: k}
+	if s.replicas != nil {
+		h.log, h.place, h.lists.kept = shards.NewLog(k), &protos.Shard{Shard: uint32(k)}, true
+		h.taken = make([]taken, len(s.env.View().Members))
+	}
+	return h
 }
 
 // install takes in a shard that another server has handed over, and what has come for it.
@@ -139,7 +180,11 @@ func (s *Server) install(ctx actor.Context, head *protos.TableShard, m *protos.M
 }
 
 // Pack implements [shards.Shard].
-func (h *held) Pack() *protos.Message { return h.pack(h.index, h.server.env.View().Number) }
+func (h *held) Pack() *protos.Message {
+	head, tensors := h.pack(h.server.env.Tensors())
+	head.Shard, head.View = uint32(h.index), h.server.env.View().Number
+	return protos.NewMessage(head, tensors...)
+}
 
 // Receive carries out what a client asks for, and answers it, if it is still there.
 func (h *held) Receive(ctx actor.Context, m *protos.Message) {
@@ -149,9 +194,16 @@ func (h *held) Receive(ctx actor.Context, m *protos.Message) {
 		actors.Fail(env, "a task of node %d, of %d nodes", head.Node, len(env.View().Members))
 		return
 	}
+	repeat, old := false, false
+	if h.log != nil && head.Push {
+		repeat, old = h.taken[head.Node].has(head)
+	}
+	if old {
+		return
+	}
 	answer, to := h.server.answers.Get()
 	to.Life, to.Time, to.Shard, to.Keys, to.Version = head.Life, head.Time, head.Shard, 0, 0
-	pulled, list, work, err := h.access(env.Tensors(), head, m.Tensors, to)
+	pulled, list, work, err := h.access(env.Tensors(), head, m.Tensors, to, repeat)
 	if err != nil {
 		answer.Release()
 		actors.Fail(env, "task %d of node %d at shard %d of table %s: %w", head.Time, head.Node, h.index, h.table.Name,
@@ -160,7 +212,12 @@ func (h *held) Receive(ctx actor.Context, m *protos.Message) {
 	}
 	answer.Tensors = appendTensors(answer.Tensors, pulled, list)
 	env.Charge(work)
-	ctx.Send(env.View().Members[head.Node].PID, answer)
+	if h.log != nil && head.Push && !repeat && !to.Unknown {
+		h.replicate(head, m.Tensors)
+	}
+	h.log.Send(ctx, env.View().Members[head.Node].PID, answer)
+	h.server.replicas.Commit(ctx, h)
+	h.last = nil
 }
 
 // appendTensors appends those that there are.

@@ -36,7 +36,8 @@ type chosen struct {
 	keys    []uint64 // of a sparse table
 	start   int      // the first row, if they lie side by side
 	count   int
-	missing int // keys without values
+	missing int            // keys without values
+	list    *protos.Tensor // the keys as they came; nil where lists are not kept
 }
 
 // newShard is a shard of the layout with the values that a table begins with.
@@ -72,10 +73,11 @@ var (
 	errFull  = errors.New("more values than a shard can have")
 )
 
-// access carries out what a message asks for, and fills in the answer. The tensors of the message
-// remain the caller's, those returned are it too. An error is for a message that no client sends.
+// access carries out what a message asks for, and fills in the answer. A push that is a repeat is
+// not taken in again. The tensors of the message remain the caller's, those returned are it too. An
+// error is for a message that no client sends.
 func (s *shard) access(pool *protos.TensorPool, head *protos.Access, tensors []*protos.Tensor,
-	answer *protos.Accessed) (pulled, list *protos.Tensor, work float64, err error) {
+	answer *protos.Accessed, repeat bool) (pulled, list *protos.Tensor, work float64, err error) {
 	var pushed *protos.Tensor
 	if head.Push {
 		if len(tensors) == 0 {
@@ -90,10 +92,10 @@ func (s *shard) access(pool *protos.TensorPool, head *protos.Access, tensors []*
 	if answer.Unknown = c == nil; answer.Unknown {
 		return nil, nil, 0, nil
 	}
-	if head.Push {
-		if len(pushed.Data) != c.count*s.table.Width {
-			return nil, nil, 0, errShape
-		}
+	if head.Push && len(pushed.Data) != c.count*s.table.Width {
+		return nil, nil, 0, errShape
+	}
+	if head.Push && !repeat {
 		if err = s.push(c, pushed.Data); err != nil {
 			return nil, nil, 0, err
 		}
@@ -120,6 +122,9 @@ func (s *shard) choose(head *protos.Access, pushed *protos.Tensor, rest []*proto
 	case head.List == 0 || head.Keys == 0 || len(rest) != 1:
 		return nil, errShape
 	}
+	if c := s.lists.by[head.List]; c != nil && c.count == int(head.Keys) {
+		return c, nil
+	}
 	keys, list, err := keysOf(nil, rest[0].Data, head.Keys, s.first, s.last)
 	if err != nil {
 		return nil, err
@@ -137,7 +142,7 @@ func (s *shard) choose(head *protos.Access, pushed *protos.Tensor, rest []*proto
 			c.rows[i] = int32(key - s.first)
 		}
 	}
-	s.lists.remember(head.List, c)
+	s.lists.remember(head.List, c, rest[0])
 	return c, nil
 }
 
@@ -322,6 +327,7 @@ func scatter(to, from []float32, rows []int32, width int) {
 
 // lists are the lists of keys that a shard knows, the latest ones.
 type lists struct {
+	kept bool // as they came, too
 	by   map[uint64]*chosen
 	age  []uint64 // hashes, the oldest first
 	keys int      // of all lists
@@ -334,15 +340,34 @@ const (
 )
 
 // remember keeps a list, and forgets the oldest ones if there are too many.
-func (l *lists) remember(hash uint64, c *chosen) {
+func (l *lists) remember(hash uint64, c *chosen, list *protos.Tensor) {
 	if l.by[hash] != nil || c.count > mostListed {
 		return
 	}
 	for len(l.age) == mostLists || l.keys+c.count > mostListed {
-		l.keys -= l.by[l.age[0]].count
+		of := l.by[l.age[0]]
+		of.release()
+		l.keys -= of.count
 		delete(l.by, l.age[0])
 		l.age = slices.Delete(l.age, 0, 1)
 	}
+	if l.kept {
+		c.list = list.Retain()
+	}
 	l.by[hash], l.age = c, append(l.age, hash)
 	l.keys += c.count
+}
+
+// drop gives up what is kept.
+func (l *lists) drop() {
+	for _, c := range l.by {
+		c.release()
+	}
+}
+
+// release gives up the keys as they came.
+func (c *chosen) release() {
+	if c.list != nil {
+		c.list.Release()
+	}
 }

@@ -1,6 +1,7 @@
 package table_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -35,6 +36,11 @@ type site struct {
 	program  func(u *user)
 	seed     uint64
 	strict   bool
+
+	spread *shards.Servers // of the shards
+	links  *link.Config    // in place of delay and jitter; what they lose is sent again
+	overs  int             // clients that end the run when they are over; 0 for all
+	digest uint64          // of the run
 }
 
 // user is a client that carries a program out.
@@ -46,15 +52,14 @@ type user struct {
 	// done is called with each task that has finished; after it nothing may be open if over.
 	done func(d table.Done)
 	over bool
+	tick func() // is called when a tick arrives
 }
+
+// tick is a message of a user to itself.
+type tick struct{}
 
 // receive hands the client what is its own.
 func (u *user) receive(ctx actor.Context, s *site) {
-	m, ok := ctx.Message().(*protos.Message)
-	if !ok {
-		return
-	}
-	defer m.Release()
 	u.ctx = ctx
 	defer func() { // what a program does in its first message is over with it, too
 		if u.over {
@@ -62,6 +67,14 @@ func (u *user) receive(ctx actor.Context, s *site) {
 			u.env.Record(actors.Event{Kind: actors.Measured, Name: "over"})
 		}
 	}()
+	m, ok := ctx.Message().(*protos.Message)
+	if !ok {
+		if _, is := ctx.Message().(tick); is {
+			u.tick()
+		}
+		return
+	}
+	defer m.Release()
 	done, own := u.Receive(ctx, m)
 	for _, d := range done {
 		u.done(d)
@@ -97,17 +110,18 @@ func (e *ends) Observe(_ time.Duration, _ int, event actors.Event) {
 // run returns the bytes that all edges between servers and clients have carried.
 func (s *site) run(tb testing.TB) (bytes int64, err error) {
 	tb.Helper()
-	end := &ends{left: s.clients}
-	d := &world.Deployment{Seed: s.seed + 1, Strict: s.strict, Observer: end, Schedule: s.schedule, Detect: 3 * ms}
+	end := &ends{left: cmp.Or(s.overs, s.clients)}
+	d := &world.Deployment{Seed: s.seed + 1, Strict: s.strict, Observer: end, Schedule: s.schedule, Detect: 3 * ms,
+		Reliable: s.links != nil}
 	var names []string
 	for i := range s.servers + s.clients {
 		n := world.Node{Name: fmt.Sprint("server", i+1), Role: shards.RoleServer, Absent: slices.Contains(s.absent, i),
 			Profile: world.Unlimited,
-			Kind:    func(env actors.Env) (actor.Actor, error) { return table.NewServer(env, s.tables, nil) }}
+			Kind:    func(env actors.Env) (actor.Actor, error) { return table.NewServer(env, s.tables, s.spread) }}
 		if c := i - s.servers; c >= 0 {
 			n.Name, n.Role = fmt.Sprint("client", c+1), "client"
 			n.Kind = func(env actors.Env) (actor.Actor, error) {
-				client, err := table.NewClient(env, s.tables, nil, s.options)
+				client, err := table.NewClient(env, s.tables, s.spread, s.options)
 				u := &user{Client: client, env: env, index: c, done: func(table.Done) {}}
 				return actor.ReceiveFunc(func(ctx actor.Context) { u.receive(ctx, s) }), err
 			}
@@ -117,7 +131,7 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 	}
 	var result coordinator.Result
 	run := coordinator.Run{Policy: coordinator.Policy{Every: coordinator.Interval{Time: time.Hour}, Time: time.Hour},
-		Samples: 1, Holders: []int{s.servers}, Result: &result,
+		Samples: 1, Holders: []int{s.servers}, Result: &result, Survives: s.spread != nil,
 		Evaluate: func([]float32) train.Verdict { return train.Verdict{} }}
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		end.finish = control.Finish
@@ -128,12 +142,16 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 	if s.jitter {
 		config = link.Config{Delay: link.Uniform{Min: 0, Max: 2 * s.delay}, Reorder: true}
 	}
+	if s.links != nil {
+		config = *s.links
+	}
 	network.SetDefault(config)
 	w, err := sim.New(sim.Config{Deployment: d, Network: network})
 	if err != nil {
 		return 0, err
 	}
-	_, err = w.Run(context.Background())
+	of, err := w.Run(context.Background())
+	s.digest = of.Digest
 	for _, c := range network.Used() {
 		if int(max(c.Source, c.Destination)) < len(names) {
 			bytes += c.SentBytes

@@ -11,7 +11,6 @@
 package table
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -93,8 +92,9 @@ func NewLayout(tables []*Table, s *shards.Servers, servers int) (*Layout, error)
 	if l.servers.SetDefaults(); s != nil {
 		l.servers = *s
 	}
-	if l.servers.Replicas > 0 {
-		return nil, errors.New("servers: {replicas} is for a model; shards of tables have none")
+	if n := l.servers.Replicas; n > 0 && n >= servers {
+		return nil, fmt.Errorf("servers: {replicas: %d} takes %d nodes of role %s, and the plan has %d", n, n+1,
+			shards.RoleServer, servers)
 	}
 	for i, t := range tables {
 		if err := t.Validate(); err != nil {

@@ -55,6 +55,7 @@ type Tasks struct {
 	road    Road
 	node    int32
 	life    uint64 // see Access; 0 outside of runs
+	view    uint64 // of what is sent, where shards have replicas; 0 elsewhere
 	held    bool   // no task starts yet
 
 	last    Timestamp // that was given
@@ -246,6 +247,9 @@ func (c *Tasks) send(ctx actor.Context, t *task, i int, byHash bool) {
 	head.Node, head.Life, head.Time, head.Shard = c.node, c.life, uint64(t.time), uint32(p.shard)
 	head.Push, head.Pull, head.First, head.Last = t.push, t.pull, p.first, p.last
 	head.List, head.Keys = p.hash, 0
+	if head.View, head.Oldest = c.view, 0; c.view > 0 {
+		head.Oldest = uint64(c.open[0].time)
+	}
 	if t.push {
 		m.Tensors = append(m.Tensors, t.piece(p))
 	}
@@ -260,6 +264,17 @@ func (c *Tasks) send(ctx actor.Context, t *task, i int, byHash bool) {
 		}
 	}
 	c.road.Send(ctx, p.shard, m)
+}
+
+// again sends what was not answered once more, in the same order.
+func (c *Tasks) again(ctx actor.Context) {
+	for _, t := range c.open {
+		for i := range t.parts {
+			if t.started && !t.finished && !t.parts[i].answered {
+				c.send(ctx, t, i, false)
+			}
+		}
+	}
 }
 
 // knows reports whether the server of a piece was sent its list before, and notes that it is now.
@@ -301,6 +316,9 @@ func (c *Tasks) Answer(ctx actor.Context, head *protos.Accessed, tensors []*prot
 		return nil, nil
 	}
 	t, i := c.find(Timestamp(head.Time), int(head.Shard))
+	if t == nil && c.view > 0 { // of what was sent again
+		return nil, nil
+	}
 	if t == nil {
 		return nil, errAnswer
 	}
@@ -337,11 +355,14 @@ func (c *Tasks) find(time Timestamp, shard int) (*task, int) {
 		return nil, 0
 	}
 	t := c.open[time-c.open[0].time]
+	if !t.started || t.finished {
+		return nil, 0
+	}
 	i := shard - t.keys.pieces[0].shard
 	if i < 0 || i >= len(t.parts) || t.keys.pieces[i].shard != shard { // pieces of lists leave shards out
 		i = slices.IndexFunc(t.keys.pieces, func(p piece) bool { return p.shard == shard })
 	}
-	if i < 0 || !t.started || t.parts[i].answered {
+	if i < 0 || t.parts[i].answered {
 		return nil, 0
 	}
 	return t, i
