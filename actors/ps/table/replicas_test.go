@@ -10,11 +10,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/ps/shards"
 	"github.com/gradwire/gradwire/actors/ps/table"
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/nn/optim"
+	"github.com/gradwire/gradwire/protos"
 )
 
 // trial is a random run of probes: value w of each key is how many pushes of client w have been
@@ -274,5 +280,75 @@ func TestNoAnsweredPushToARowIsLostAndNoneCountsTwice(t *testing.T) {
 				t.Errorf("digest %x, then %x: %v", c.digest, again.digest, err)
 			}
 		})
+	}
+}
+
+// adder is a client of which a checkpoint can have all: it pushes to lists and pulls them.
+type adder struct {
+	env    actors.Env
+	client *table.Client
+	sum    float32
+}
+
+func (a *adder) Receive(ctx actor.Context) {
+	m, ok := ctx.Message().(*protos.Message)
+	if !ok {
+		return
+	}
+	defer m.Release()
+	done, _ := a.client.Receive(ctx, m)
+	for _, d := range done {
+		a.sum += d.Values.Data[0]
+		d.Values.Release()
+		a.push(ctx)
+	}
+	switch head := m.Head.(type) {
+	case *protos.Start:
+		a.push(ctx)
+		a.push(ctx)
+	case *protos.TakeSnapshot:
+		train.AnswerSnapshot(ctx, a.env, head, vector(a.sum), 0)
+	}
+}
+
+func (a *adder) push(ctx actor.Context) {
+	first := a.env.Rand("keys").Uint64N(50)
+	keys, err := a.client.List("sparse", []uint64{first, 100, 1 << 39})
+	if err != nil {
+		a.env.Fail(err)
+		return
+	}
+	a.client.PushPull(ctx, keys, vector(1, 2, 3))
+}
+
+// A run with a server that crashes is the same when it is saved, and when it goes on from any of its
+// states.
+func TestRunOfCopiedTablesGoesOnFromEachCheckpointToTheSameEnd(t *testing.T) {
+	played := func(from []byte, saves *sim.Checkpoints) uint64 {
+		s := &site{tables: tables(), options: table.Options{Delay: table.Eventual}, servers: 3, clients: 3, seed: 5,
+			time: 900 * ms, from: from, saves: saves, spread: &shards.Servers{},
+			schedule: []world.NodeChange{{At: 100 * ms, Node: 1, Do: world.Crash}, {At: 160 * ms, Node: 1, Do: world.Join},
+				{At: 400 * ms, Node: 0, Do: world.Leave}, {At: 650 * ms, Node: 4, Do: world.Crash}},
+			links: &link.Config{Delay: link.Uniform{Min: ms, Max: 9 * ms}, Loss: link.Loss{Drop: true, Probability: 0.1}},
+			actor: func(env actors.Env, c *table.Client) actor.Actor { return &adder{env: env, client: c} }}
+		s.spread.SetDefaults()
+		s.spread.Replicas = 1
+		s.must(t)
+		return s.digest
+	}
+	var states [][]byte
+	want := played(nil, nil)
+	got := played(nil, &sim.Checkpoints{Every: 37 * ms, Save: func(_ time.Duration, state []byte) error {
+		states = append(states, state)
+		return nil
+	}})
+	if got != want || len(states) < 20 {
+		t.Errorf("digest %x with %d checkpoints, %x without", got, len(states), want)
+	}
+	for i, state := range states {
+		none := func(time.Duration, []byte) error { return nil }
+		if got := played(state, &sim.Checkpoints{Every: 37 * ms, Save: none}); got != want {
+			t.Errorf("digest %x from checkpoint %d, want %x", got, i, want)
+		}
 	}
 }

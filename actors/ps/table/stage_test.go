@@ -41,6 +41,11 @@ type site struct {
 	links  *link.Config    // in place of delay and jitter; what they lose is sent again
 	overs  int             // clients that end the run when they are over; 0 for all
 	digest uint64          // of the run
+
+	actor func(env actors.Env, c *table.Client) actor.Actor // in place of a user
+	time  time.Duration                                     // when the run ends; 0 for when users are over
+	saves *sim.Checkpoints
+	from  []byte // a state to go on from
 }
 
 // user is a client that carries a program out.
@@ -122,6 +127,9 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 			n.Name, n.Role = fmt.Sprint("client", c+1), "client"
 			n.Kind = func(env actors.Env) (actor.Actor, error) {
 				client, err := table.NewClient(env, s.tables, s.spread, s.options)
+				if s.actor != nil {
+					return s.actor(env, client), err
+				}
 				u := &user{Client: client, env: env, index: c, done: func(table.Done) {}}
 				return actor.ReceiveFunc(func(ctx actor.Context) { u.receive(ctx, s) }), err
 			}
@@ -130,7 +138,8 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 		d.Nodes = append(d.Nodes, n)
 	}
 	var result coordinator.Result
-	run := coordinator.Run{Policy: coordinator.Policy{Every: coordinator.Interval{Time: time.Hour}, Time: time.Hour},
+	run := coordinator.Run{Policy: coordinator.Policy{Every: coordinator.Interval{Time: time.Hour},
+		Time: cmp.Or(s.time, time.Hour)},
 		Samples: 1, Holders: []int{s.servers}, Result: &result, Survives: s.spread != nil,
 		Evaluate: func([]float32) train.Verdict { return train.Verdict{} }}
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
@@ -146,7 +155,11 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 		config = *s.links
 	}
 	network.SetDefault(config)
-	w, err := sim.New(sim.Config{Deployment: d, Network: network})
+	c := sim.Config{Deployment: d, Network: network, Checkpoints: s.saves}
+	w, err := sim.New(c)
+	if s.from != nil {
+		w, err = sim.Restore(c, s.from)
+	}
 	if err != nil {
 		return 0, err
 	}

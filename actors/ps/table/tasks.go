@@ -271,7 +271,7 @@ func (c *Tasks) again(ctx actor.Context) {
 	for _, t := range c.open {
 		for i := range t.parts {
 			if t.started && !t.finished && !t.parts[i].answered {
-				c.send(ctx, t, i, false)
+				c.send(ctx, t, i, true)
 			}
 		}
 	}

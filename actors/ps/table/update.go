@@ -36,30 +36,31 @@ type Block struct {
 	Pushes uint64
 }
 
-// plain is a rule without a memory.
-type plain struct {
-	apply func(*Block)
-	work  float64 // a value
-}
+// add is the rule of [Add], and makes itself.
+type add struct{}
 
-func (p plain) Slots() int         { return 0 }
-func (p plain) Apply(b *Block)     { p.apply(b) }
-func (p plain) Work(n int) float64 { return p.work * float64(n) }
-func (p plain) New() (Rule, error) { return p, nil }
+func (add) Slots() int         { return 0 }
+func (add) Work(n int) float64 { return float64(n) }
+func (add) New() (Rule, error) { return add{}, nil }
+func (add) Apply(b *Block) {
+	for i, v := range b.Pushed {
+		b.Values[i] += v
+	}
+}
 
 // Add adds pushed values to the stored ones.
-func Add() Update {
-	return plain{work: 1, apply: func(b *Block) {
-		for i, v := range b.Pushed {
-			b.Values[i] += v
-		}
-	}}
-}
+func Add() Update { return add{} }
+
+// assign is the rule of [Assign], and makes itself.
+type assign struct{}
+
+func (assign) Slots() int         { return 0 }
+func (assign) Work(int) float64   { return 0 }
+func (assign) New() (Rule, error) { return assign{}, nil }
+func (assign) Apply(b *Block)     { copy(b.Values, b.Pushed) }
 
 // Assign replaces the stored values.
-func Assign() Update {
-	return plain{apply: func(b *Block) { copy(b.Values, b.Pushed) }}
-}
+func Assign() Update { return assign{} }
 
 // Optimizer makes a step of an optimiser with each push, which has gradients. Keys that a push does
 // not have stay as they are, and so do their moments; the schedule of the rate and Adam's bias
@@ -96,14 +97,23 @@ func (s *stepper) Apply(b *Block) {
 //
 // (P. L. Combettes and V. R. Wajs, "Signal Recovery by Proximal Forward-Backward Splitting",
 // Multiscale Modeling & Simulation 4, 2005). The rate is that of the shard's pushes.
-func Proximal(rate optim.Schedule, penalty float64) Update {
-	return plain{work: 5, apply: func(b *Block) {
-		eta := rate.Rate(int(b.Pushes))
-		threshold := float32(eta * penalty)
-		for i, g := range b.Pushed {
-			b.Values[i] = SoftThreshold(b.Values[i]-float32(float32(eta)*g), threshold)
-		}
-	}}
+func Proximal(rate optim.Schedule, penalty float64) Update { return proximal{rate, penalty} }
+
+// proximal is the rule of [Proximal], and makes itself.
+type proximal struct {
+	rate    optim.Schedule
+	penalty float64
+}
+
+func (proximal) Slots() int           { return 0 }
+func (proximal) Work(n int) float64   { return 5 * float64(n) }
+func (p proximal) New() (Rule, error) { return p, nil }
+func (p proximal) Apply(b *Block) {
+	eta := p.rate.Rate(int(b.Pushes))
+	threshold := float32(eta * p.penalty)
+	for i, g := range b.Pushed {
+		b.Values[i] = SoftThreshold(b.Values[i]-float32(float32(eta)*g), threshold)
+	}
 }
 
 // SoftThreshold brings a value nearer to 0 by a threshold, and to 0 if it is not farther away.
