@@ -63,7 +63,7 @@ type Run struct {
 	// Joint says that the holders have one model among them: the first one that is there is asked
 	// for it.
 	Joint bool
-	// Survives says that other holders have what one holds that crashes while it leaves.
+	// Survives says that others have what a node hands over that crashes while it leaves.
 	Survives bool
 	// Topologies are the changes of the topology, in the order of time.
 	Topologies []TopologyChange

@@ -24,12 +24,7 @@ type layout struct {
 // newLayout is that of a model on the servers of a plan, present or not. A plan with one server
 // that says nothing about shards has one.
 func newLayout(s *Servers, model nn.Model, members []actors.Member) *layout {
-	servers := 0
-	for i := range members {
-		if members[i].Role == RoleServer {
-			servers++
-		}
-	}
+	servers := shards.Count(members)
 	l := &layout{params: model.Params(), tensors: model.Tensors()}
 	l.servers.SetDefaults()
 	l.size = l.params

@@ -164,15 +164,8 @@ func (a Architecture) CheckThreads() error {
 // Fit refuses as many backup workers as there are workers, and as many replicas as there are
 // servers.
 func (a Architecture) Fit(first, _ *actors.View) error {
-	servers := 0
-	for i := range first.Members {
-		if first.Members[i].Role == RoleServer {
-			servers++
-		}
-	}
-	if a.replicated() && a.Servers.Replicas >= servers {
-		return fmt.Errorf("servers: {replicas: %d} takes %d nodes of role %s, and the plan has %d", a.Servers.Replicas,
-			a.Servers.Replicas+1, RoleServer, servers)
+	if err := a.Servers.Fit(shards.Count(first.Members)); err != nil {
+		return err
 	}
 	if n := len(first.Role(RoleWorker)); a.Backup >= n && a.Backup > 0 {
 		return fmt.Errorf("a round cannot end without %d workers where %d are there at the beginning", a.Backup, n)

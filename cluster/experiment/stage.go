@@ -336,8 +336,8 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	joint, copied := false, false
 	for i := range p.Spec.Plan.Nodes {
 		node, role := &p.Spec.Plan.Nodes[i], p.Spec.Roles[i]
-		if role.Holds {
-			s.holders, joint, copied = append(s.holders, i), role.Joint, role.Copied
+		if copied = copied || role.Copied; role.Holds {
+			s.holders, joint = append(s.holders, i), role.Joint
 		}
 		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
 			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task.Model, task.Batch), Absent: absent[i],

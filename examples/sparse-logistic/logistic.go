@@ -41,16 +41,23 @@ type logistic struct {
 	Servers *shards.Servers `plan:"servers" doc:"with several servers: how they share the keys"`
 }
 
-var _ train.Architecture = logistic{}
+var (
+	_ train.Architecture = logistic{}
+	_ train.Fitter       = logistic{}
+)
 
 // Roles are the servers of the table, workers, and a judge, which looks at the whole table.
 func (l logistic) Roles() []train.Role {
 	return []train.Role{
-		{Name: roleServer, Doc: "holds weights, or some of them", Min: 1, ByName: true},
+		{Name: roleServer, Doc: "holds weights, or some of them", Min: 1, ByName: true,
+			Copied: l.Servers != nil && l.Servers.Replicas > 0},
 		{Name: roleJudge, Doc: "puts the model together that is judged", Holds: true, Min: 1, Max: 1, ByName: true},
 		{Name: roleWorker, Doc: "computes gradients on its batches", Trains: true, Min: 1},
 	}
 }
+
+// Fit refuses as many replicas as there are servers.
+func (l logistic) Fit(first, _ *actors.View) error { return l.Servers.Fit(shards.Count(first.Members)) }
 
 // Kind makes the actor of a node.
 func (l logistic) Kind(task *train.Task, place train.Place) actors.Kind {

@@ -10,6 +10,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // spied is the architecture of a test that sees the task.
@@ -115,6 +116,34 @@ func TestOneWorkerMinimisesAsADenseProgramDoes(t *testing.T) {
 	}
 	if keyed, plain := report.Runs[0].Bytes, last(report.Traces[0].Measured, byCaching); plain == 0 || keyed == 0 {
 		t.Errorf("%d bytes, %v saved", keyed, plain)
+	}
+}
+
+// Whatever of the table is on servers that crash, nothing of it is lost and nothing counts twice.
+func TestOneWorkerMinimisesAsADenseProgramDoesWhenServersCrash(t *testing.T) {
+	report, task := run(t, "architecture.servers={replicas: 1}", "detect=20ms", "nodes.server.count=3",
+		"schedule=[{at: 70ms, node: server2, do: restart, for: 100ms}, {at: 500ms, node: server1, do: crash}]")
+	got, want := last(report.Traces[0].Measured, objective), dense(task, 0.7, 0.01, 3)
+	if math.Abs(got-want) > 1e-6 {
+		t.Errorf("objective %v, want %v, %+v", got, want, report.Runs[0].Incidents)
+	}
+}
+
+func TestServersThatCrashInRealTimeLoseNoWeights(t *testing.T) {
+	p, err := driver.Parse("small.yaml", []byte(small), "architecture.kind=sparse-logistic",
+		"architecture.servers={replicas: 1}", "detect=20ms", "nodes.server.count=3", "stop={time: 1s}",
+		"evaluate={every: 100ms}",
+		"schedule=[{at: 200ms, node: server2, do: restart, for: 300ms}, {at: 700ms, node: server1, do: crash}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := driver.Run(t.Context(), p, driver.Options{Catalog: withRegression(), Out: t.TempDir() + "/out",
+		Clock: driver.Real})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := report.Runs[0]; r.Outcome == record.Failed || r.Steps < 10 || r.BestAccuracy < 0.6 {
+		t.Errorf("%s after %d steps with an accuracy of %v, %+v", r.Outcome, r.Steps, r.BestAccuracy, r.Incidents)
 	}
 }
 

@@ -3,6 +3,7 @@ package shards
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"slices"
 
@@ -45,6 +46,26 @@ func (s *Servers) SetDefaults() {
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
 func (s *Servers) Validate() error { return field.Check(*s) }
+
+// Fit returns an error if a run has too few servers for the replicas; of settings that are nil it has
+// enough.
+func (s *Servers) Fit(servers int) error {
+	if s == nil || s.Replicas == 0 || s.Replicas < servers {
+		return nil
+	}
+	return fmt.Errorf("servers: {replicas: %d} takes %d nodes of role %s, and the plan has %d", s.Replicas, s.Replicas+1,
+		RoleServer, servers)
+}
+
+// Count is the number of nodes of the role server, present or not.
+func Count(members []actors.Member) (n int) {
+	for i := range members {
+		if members[i].Role == RoleServer {
+			n++
+		}
+	}
+	return n
+}
 
 // Owners are the positions of the servers that own a number of shards in a view; nil if no server
 // is there.

@@ -157,6 +157,42 @@ func BenchmarkTables(b *testing.B) {
 	}
 }
 
+// BenchmarkReplicas is what tasks of 4 clients take on 2 servers, with and without a copy of each
+// shard: ns/op is per push with its pull of all of 20,000 values, or of a list of 1,000 keys.
+func BenchmarkReplicas(b *testing.B) {
+	for name, keys := range map[string]func(*table.Client, *table.Table) *table.Keys{"all": whole, "list": some} {
+		for replicas := range 2 {
+			b.Run(fmt.Sprintf("%s/replicas=%d", name, replicas), func(b *testing.B) {
+				spread := &shards.Servers{}
+				spread.SetDefaults()
+				spread.Replicas = replicas
+				s := &site{tables: sgd(1, 20_000, false), servers: 2, clients: 4, delay: ms, spread: spread,
+					options: table.Options{Delay: table.Eventual}}
+				s.tables[0].Shards = 8
+				s.program = func(u *user) {
+					left, k := 1+(b.N-1)/4, keys(u.Client, s.tables[0])
+					push := func() {
+						values := u.env.Tensors().Get(k.Len())
+						clear(values.Data)
+						u.PushPull(u.ctx, k, values)
+					}
+					u.done = func(d table.Done) {
+						d.Values.Release()
+						if left--; left == 0 {
+							u.over = true
+							return
+						}
+						push()
+					}
+					push()
+				}
+				b.ReportAllocs()
+				s.must(b)
+			})
+		}
+	}
+}
+
 // A task with a known list allocates nothing, neither for a key nor at all.
 func TestPushAndPullOfAKnownListAllocateNothing(t *testing.T) {
 	for _, sparse := range []bool{false, true} {

@@ -35,7 +35,7 @@ func (w *way) Server(shard int) int { return w.owners[shard] }
 // NewClient is that of the actor that lives in env. The tables and settings are those of the
 // servers. Errors are about them, or about the options.
 func NewClient(env actors.Env, tables []*Table, s *shards.Servers, o Options) (*Client, error) {
-	l, err := NewLayout(tables, s, Servers(env))
+	l, err := NewLayout(tables, s, shards.Count(env.View().Members))
 	if err != nil {
 		return nil, err
 	}

@@ -39,21 +39,10 @@ type held struct {
 	answer protos.Accessed // scratch
 }
 
-// Servers is the number of nodes of the role server, present or not.
-func Servers(env actors.Env) (n int) {
-	members := env.View().Members
-	for i := range members {
-		if members[i].Role == shards.RoleServer {
-			n++
-		}
-	}
-	return n
-}
-
 // NewServer is the server that lives in env. An error is about the layout, see [NewLayout], or
 // about an optimiser that cannot work on a table.
 func NewServer(env actors.Env, tables []*Table, s *shards.Servers) (*Server, error) {
-	l, err := NewLayout(tables, s, Servers(env))
+	l, err := NewLayout(tables, s, shards.Count(env.View().Members))
 	if err != nil {
 		return nil, err
 	}

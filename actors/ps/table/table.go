@@ -92,9 +92,8 @@ func NewLayout(tables []*Table, s *shards.Servers, servers int) (*Layout, error)
 	if l.servers.SetDefaults(); s != nil {
 		l.servers = *s
 	}
-	if n := l.servers.Replicas; n > 0 && n >= servers {
-		return nil, fmt.Errorf("servers: {replicas: %d} takes %d nodes of role %s, and the plan has %d", n, n+1,
-			shards.RoleServer, servers)
+	if err := s.Fit(servers); err != nil {
+		return nil, err
 	}
 	for i, t := range tables {
 		if err := t.Validate(); err != nil {
