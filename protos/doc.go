@@ -21,7 +21,7 @@
 //	Parameters    1         P          the server's parameters, shared by all receivers
 //	Shard         1 or more P          a shard's parameters and optimiser, what it has of workers
 //	Holdings      0
-//	Replicate     0 or more P          gradients; or a shard's parameters and optimiser; or a table's
+//	Replicate     0 or more P          gradients; or all of a shard, of a model or a table
 //	Replicated    0
 //	Settled       0
 //	Farewell      0

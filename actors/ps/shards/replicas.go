@@ -17,8 +17,8 @@ type Copied interface {
 	Log() *Log
 	// Tell fills in what its last change is, beside the updates of the log.
 	Tell(head *protos.Replicate)
-	// Freeze ends this server's ownership, and returns what the shard was. Answers that replicas had
-	// not confirmed are given up, and so is what is under way: who has asked asks again.
+	// Freeze ends this server's ownership, and returns what the shard was. Answers that replicas
+	// had not confirmed are given up, and so is what is under way: who has asked asks again.
 	Freeze() Copy
 }
 

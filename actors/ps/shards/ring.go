@@ -34,8 +34,8 @@ type Servers struct {
 	Slack float64 `plan:"slack" unit:"fraction" range:"0%..100%" doc:"by how much a server may hold more shards than the mean; more keeps shards in place when servers come and go, less balances them"`
 	// Replicas is how many other servers have a copy of each shard (R. van Renesse and F. B.
 	// Schneider, "Chain Replication for Supporting High Throughput and Availability", OSDI 2004; Li
-	// et al., section 4.4). A worker's push is answered when all of them have it, and evaluations
-	// have what all of them have.
+	// et al., section 4.4). A push is answered when all of them have it; pulls and evaluations have
+	// what all of them have.
 	Replicas int `plan:"replicas,omitzero" range:"1..16" doc:"other servers that hold a copy of each shard: so many may crash at a time and no answered push is lost; left out: a server that crashes ends the run"`
 }
 
@@ -47,14 +47,14 @@ func (s *Servers) SetDefaults() {
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
 func (s *Servers) Validate() error { return field.Check(*s) }
 
-// Fit returns an error if a run has too few servers for the replicas; of settings that are nil it has
-// enough.
+// Fit returns an error if a run has too few servers for the replicas. Settings that are nil want
+// none.
 func (s *Servers) Fit(servers int) error {
 	if s == nil || s.Replicas == 0 || s.Replicas < servers {
 		return nil
 	}
-	return fmt.Errorf("servers: {replicas: %d} takes %d nodes of role %s, and the plan has %d", s.Replicas, s.Replicas+1,
-		RoleServer, servers)
+	return fmt.Errorf("servers: {replicas: %d} takes %d nodes of role %s, and the plan has %d", s.Replicas,
+		s.Replicas+1, RoleServer, servers)
 }
 
 // Count is the number of nodes of the role server, present or not.

@@ -9,7 +9,9 @@ import (
 )
 
 // Client is an actor's way to the tables of its run. It belongs to the actor, never blocks its
-// mailbox, and sends only from the handlers that call it. Its tasks are those of [Tasks].
+// mailbox, and sends only from the handlers that call it. Its tasks are those of [Tasks]. Where
+// shards have replicas it sends again what was not answered when servers come or go; each push
+// counts once.
 type Client struct {
 	*Tasks
 	env   actors.Env

@@ -190,7 +190,8 @@ func count(of map[uint64][]float32, key uint64, clients int) []float32 {
 	return of[key]
 }
 
-// judge waits until nobody pushes any more, and compares the tables with what was sent and answered.
+// judge waits until nobody pushes any more, and compares the tables with what was sent and
+// answered.
 func (c *trial) judge(u *user) {
 	u.tick = func() {
 		if u.env.Now() < c.end+100*ms || slices.Contains(c.ready[1:], false) {
@@ -321,15 +322,17 @@ func (a *adder) push(ctx actor.Context) {
 	a.client.PushPull(ctx, keys, vector(1, 2, 3))
 }
 
-// A run with a server that crashes is the same when it is saved, and when it goes on from any of its
-// states.
+// A run with a server that crashes is the same when it is saved, and when it goes on from any of
+// its states.
 func TestRunOfCopiedTablesGoesOnFromEachCheckpointToTheSameEnd(t *testing.T) {
 	played := func(from []byte, saves *sim.Checkpoints) uint64 {
 		s := &site{tables: tables(), options: table.Options{Delay: table.Eventual}, servers: 3, clients: 3, seed: 5,
 			time: 900 * ms, from: from, saves: saves, spread: &shards.Servers{},
-			schedule: []world.NodeChange{{At: 100 * ms, Node: 1, Do: world.Crash}, {At: 160 * ms, Node: 1, Do: world.Join},
-				{At: 400 * ms, Node: 0, Do: world.Leave}, {At: 650 * ms, Node: 4, Do: world.Crash}},
-			links: &link.Config{Delay: link.Uniform{Min: ms, Max: 9 * ms}, Loss: link.Loss{Drop: true, Probability: 0.1}},
+			schedule: []world.NodeChange{{At: 100 * ms, Node: 1, Do: world.Crash},
+				{At: 160 * ms, Node: 1, Do: world.Join}, {At: 400 * ms, Node: 0, Do: world.Leave},
+				{At: 650 * ms, Node: 4, Do: world.Crash}},
+			links: &link.Config{Delay: link.Uniform{Min: ms, Max: 9 * ms},
+				Loss: link.Loss{Drop: true, Probability: 0.1}},
 			actor: func(env actors.Env, c *table.Client) actor.Actor { return &adder{env: env, client: c} }}
 		s.spread.SetDefaults()
 		s.spread.Replicas = 1
@@ -338,16 +341,16 @@ func TestRunOfCopiedTablesGoesOnFromEachCheckpointToTheSameEnd(t *testing.T) {
 	}
 	var states [][]byte
 	want := played(nil, nil)
-	got := played(nil, &sim.Checkpoints{Every: 37 * ms, Save: func(_ time.Duration, state []byte) error {
+	got := played(nil, &sim.Checkpoints{Every: 93 * ms, Save: func(_ time.Duration, state []byte) error {
 		states = append(states, state)
 		return nil
 	}})
-	if got != want || len(states) < 20 {
+	if got != want || len(states) < 9 {
 		t.Errorf("digest %x with %d checkpoints, %x without", got, len(states), want)
 	}
 	for i, state := range states {
 		none := func(time.Duration, []byte) error { return nil }
-		if got := played(state, &sim.Checkpoints{Every: 37 * ms, Save: none}); got != want {
+		if got := played(state, &sim.Checkpoints{Every: 93 * ms, Save: none}); got != want {
 			t.Errorf("digest %x from checkpoint %d, want %x", got, i, want)
 		}
 	}

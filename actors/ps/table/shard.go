@@ -360,8 +360,8 @@ func (l *lists) remember(hash uint64, c *chosen, list *protos.Tensor) {
 
 // drop gives up what is kept.
 func (l *lists) drop() {
-	for _, c := range l.by {
-		c.release()
+	for _, hash := range l.age {
+		l.by[hash].release()
 	}
 }
 

@@ -4,7 +4,9 @@
 //
 // A table is cut into contiguous ranges of keys, its shards. In a run a [Server] holds some of
 // them, and hands them over when servers join or leave in order; a [Client] in another actor leads
-// to them. What pushed values do to stored ones says the table's [Update].
+// to them. What pushed values do to stored ones says the table's [Update]. Shards have replicas on
+// other servers if [shards.Servers] says so: a push is answered when all of them have taken it in,
+// and what was answered outlives as many crashes at a time.
 //
 // Push, Pull and PushPull return a [Timestamp] at once. When the task starts is a matter of the
 // bounded delay τ and of the tasks that it names; when it has finished, [Client.Receive] says so.
