@@ -11,8 +11,9 @@ type Samples struct {
 	place   []int32   // of the samples as they were before, where they are laid out; nil: there
 	rows    []float32 // n×inputs, unless they are sparse or turned
 	sparse  *Sparse
-	numbers []int32   // of the sparse rows: 0, 1 and so on
-	turned  []float32 // tiles of tileLanes samples, the last one of fewer: inputs×lanes each
+	numbers []int32    // of the sparse rows: 0, 1 and so on
+	turned  []float32  // tiles of tileLanes samples, the last one of fewer: inputs×lanes each
+	margin  MarginLoss // 0: the negative log-likelihood of a log-softmax
 }
 
 // newSamples checks n×inputs values, n class indices and an order, in which it lays out the latter.
@@ -58,9 +59,28 @@ func (s *Samples) Correct(logits []float32, first, n int) (correct int) {
 	return correct
 }
 
+// Vote adds a vote for the class that each sample is taken for, by logits of all samples, to votes,
+// samples×Classes; none if there is NaN. Correct takes votes as it takes logits.
+func (s *Samples) Vote(logits, votes []float32) {
+	classes := len(logits) / max(len(s.y), 1)
+	for i := range s.y {
+		z := logits[i*classes : (i+1)*classes]
+		var sum float32
+		for _, v := range z {
+			sum += 0 * v
+		}
+		if sum == sum {
+			votes[i*classes+maximum(z)]++
+		}
+	}
+}
+
 // Score returns what [Workspace.Evaluate] does, bit by bit, given the logits of all samples. It
 // sums the losses in the order that the samples had before they were laid out.
 func (s *Samples) Score(logits []float32) (loss float64, correct int) {
+	if s.margin != 0 {
+		return s.scoreMargins(logits)
+	}
 	var room [1 << 12]float32
 	var labels [TileRows]int32
 	sum, classes := lossSum{product: 1}, len(logits)/max(len(s.y), 1)
@@ -85,6 +105,19 @@ func (s *Samples) Score(logits []float32) (loss float64, correct int) {
 		correct += sum.score(z[:n*classes], classes, labels[:n])
 	}
 	return sum.total(), correct
+}
+
+// scoreMargins is Score of a [Linear] model.
+func (s *Samples) scoreMargins(logits []float32) (loss float64, correct int) {
+	for i := range s.y {
+		at := i
+		if s.place != nil {
+			at = int(s.place[i])
+		}
+		one, right := s.margin.judge(logits[2*at+1], s.y[at])
+		loss, correct = loss+one, correct+right
+	}
+	return loss, correct
 }
 
 // checkLogits panics unless samples and logits are of the model and the range is one of samples.
@@ -112,13 +145,18 @@ func (m *MLP) Samples(x []float32, y, order []int32) *Samples {
 			return s
 		}
 	}
+	s.lay(x, order)
+	return s
+}
+
+// lay takes rows in an order; without one they stay where they are.
+func (s *Samples) lay(x []float32, order []int32) {
 	if s.rows = x; order != nil {
 		s.rows = make([]float32, len(x))
 		for i, place := range order {
 			copy(s.rows[i*s.inputs:], x[int(place)*s.inputs:][:s.inputs])
 		}
 	}
-	return s
 }
 
 // Logits implements [Workspace].

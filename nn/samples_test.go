@@ -10,8 +10,16 @@ import (
 	"github.com/gradwire/gradwire/nn"
 )
 
-// drawModel draws a network or an MLP.
+// drawModel draws a network, an MLP or a linear model.
 func drawModel(t *rapid.T) nn.Model {
+	if rapid.IntRange(0, 3).Draw(t, "linear") == 0 {
+		m, err := nn.NewLinear(rapid.IntRange(1, 40).Draw(t, "inputs"),
+			rapid.SampledFrom([]nn.MarginLoss{nn.Hinge, nn.Squared}).Draw(t, "loss"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return drawnLinear{m}
+	}
 	if rapid.Bool().Draw(t, "MLP") {
 		widths := rapid.SliceOfN(rapid.IntRange(1, 40), 1, 3).Draw(t, "widths")
 		m, err := nn.NewMLP(append(widths, rapid.IntRange(2, 9).Draw(t, "classes")), nn.ReLU)
