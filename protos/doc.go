@@ -46,7 +46,7 @@
 //	View          0
 //	Progress      0
 //	TakeSnapshot  0
-//	Snapshot      1         P          the parameters at the instant of the answer
+//	Snapshot      1 or more P          the parameters at the instant of the answer, others voting
 package protos
 
 //go:generate go run ./generate

@@ -2428,7 +2428,7 @@ func (x *TakeSnapshot) GetEvaluation() uint64 {
 }
 
 // Snapshot answers TakeSnapshot. Control.
-// Tensors: the parameters at the instant of the answer.
+// Tensors: the parameters at the instant of the answer, and others that vote with them, if any do.
 type Snapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As in TakeSnapshot.

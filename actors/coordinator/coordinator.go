@@ -69,6 +69,8 @@ type Run struct {
 	Topologies []TopologyChange
 	// Evaluate judges a model; it is called by jobs, of which several may be under way.
 	Evaluate func(params []float32) train.Verdict `image:"kept"`
+	// Vote, unless nil, judges models of one node that vote.
+	Vote func(models [][]float32) train.Verdict `image:"kept"`
 	// EvaluateBelow, if not nil, judges a model only as far as it takes to be sure that its
 	// accuracy is below a target; see train.Evaluator. Whatever says when the target was reached,
 	// and how the run ended, is then completed by Evaluate.
@@ -376,7 +378,7 @@ func (c *coordinator) snapshot(head *protos.Snapshot, tensors []*protos.Tensor) 
 		return // it has answered before it was gone, which was heard of first
 	}
 	l := c.find(head.Evaluation, node)
-	if l == nil || l.params != nil || len(tensors) != 1 {
+	if l == nil || l.params != nil || len(tensors) == 0 {
 		c.env.Fail(fmt.Errorf("coordinator: a snapshot of %d tensors for evaluation %d of node %d, which nobody "+
 			"waits for",
 			len(tensors), head.Evaluation, node))
@@ -385,5 +387,5 @@ func (c *coordinator) snapshot(head *protos.Snapshot, tensors []*protos.Tensor) 
 	if l.void { // it has joined again meanwhile
 		return
 	}
-	c.take(l, tensors[0])
+	c.take(l, tensors)
 }

@@ -360,3 +360,35 @@ func TestAnswerThatNobodyAskedForEndsTheRun(t *testing.T) {
 		}
 	}
 }
+
+func TestModelsOfANodeThatVoteAreJudgedTogether(t *testing.T) {
+	votes := func(params ...float32) func(*protos.TakeSnapshot) *protos.Message {
+		return func(request *protos.TakeSnapshot) *protos.Message {
+			var tensors []*protos.Tensor
+			for _, v := range params {
+				tensors = append(tensors, protos.NewTensor([]float32{v}))
+			}
+			return protos.NewMessage(&protos.Snapshot{Evaluation: request.Evaluation}, tensors...)
+		}
+	}
+	for _, early := range []bool{false, true} {
+		for _, c := range []struct {
+			params []float32
+			want   float64
+		}{{[]float32{0.5, 0.25}, 0.75}, {[]float32{0.5, 0.125}, 0.625}, {[]float32{0.5}, 0.5}} {
+			if early && len(c.params) == 1 {
+				continue // judged only as far as it takes
+			}
+			s := &script{players: []player{{steps: every(10*ms, 5), holds: true, reply: votes(c.params...)}},
+				samples: 100, early: early, policy: coordinator.Policy{Every: coordinator.Interval{Steps: 2}, Steps: 4,
+					Lag: ms, Target: 0.9}}
+			s.run(t)
+			for _, e := range s.evaluated() {
+				if e.Accuracy != c.want {
+					t.Errorf("early %v: models %v are judged to have %v, want %v", early, c.params, e.Accuracy, c.want)
+				}
+			}
+			equal(t, "final model", []float32{0.5}, s.params())
+		}
+	}
+}

@@ -42,6 +42,18 @@ func (c *coordinator) judge(params []float32) train.Verdict {
 	return c.run.Evaluate(params)
 }
 
+// judgeLook judges a node's model, or in full those that vote.
+func (c *coordinator) judgeLook(l *look) train.Verdict {
+	if len(l.voters) == 0 || c.run.Vote == nil {
+		return c.judge(l.params.Data)
+	}
+	models := [][]float32{l.params.Data}
+	for _, voter := range l.voters {
+		models = append(models, voter.Data)
+	}
+	return c.run.Vote(models)
+}
+
 // estimate says which figures of several models are estimates, because they depend on a model that
 // was judged by a part of the test set.
 func (r *round) estimate(models []*look, target float64) {

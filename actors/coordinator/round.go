@@ -41,7 +41,8 @@ type look struct {
 	round     *round
 	node      int
 	step      uint64
-	params    *protos.Tensor // nil until it has arrived, and if it never does
+	params    *protos.Tensor   // nil until it has arrived, and if it never does
+	voters    []*protos.Tensor // beside it, where the node predicts by a vote
 	judgement *judgement
 	void      bool // the node has gone without an answer
 }
@@ -92,16 +93,19 @@ func (c *coordinator) find(number uint64, node int) *look {
 
 // take has a snapshot judged, unless an equal one of this round, or of one before, which is settled
 // first, has been or is.
-func (c *coordinator) take(l *look, params *protos.Tensor) {
-	l.params = params.Retain()
-	key := hash(params.Data)
+func (c *coordinator) take(l *look, tensors []*protos.Tensor) {
+	l.params = tensors[0].Retain()
+	for _, voter := range tensors[1:] {
+		l.voters = append(l.voters, voter.Retain())
+	}
+	key := hash(tensors)
 	do := func() any { return l }
 	if l.judgement = c.judged[key]; l.judgement == nil || l.judgement.round > l.round.number {
 		l.judgement = &judgement{round: l.round.number}
 		c.judged[key] = l.judgement
 		c.run.Result.Computed++
 		do = func() any {
-			l.judgement.verdict = c.judge(l.params.Data)
+			l.judgement.verdict = c.judgeLook(l)
 			return l
 		}
 	}
@@ -324,6 +328,9 @@ func (c *coordinator) cross(of actors.Of, r *round) {
 func (r *round) release() {
 	for _, l := range r.models() {
 		l.params.Release()
+		for _, voter := range l.voters {
+			voter.Release()
+		}
 	}
 }
 
@@ -341,18 +348,20 @@ func (c *coordinator) conclude(r *round) {
 	c.control.Finish()
 }
 
-// hash tells models apart by their bits.
-func hash(params []float32) uint64 {
+// hash tells models, and those that vote together, apart by their bits.
+func hash(models []*protos.Tensor) uint64 {
 	d := xxhash.New()
 	var b [256]byte
-	for len(params) > 0 {
-		n := min(len(params), len(b)/4)
-		for i, v := range params[:n] {
-			bits := math.Float32bits(v)
-			b[4*i], b[4*i+1], b[4*i+2], b[4*i+3] = byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24)
+	for _, m := range models {
+		for params := m.Data; len(params) > 0; {
+			n := min(len(params), len(b)/4)
+			for i, v := range params[:n] {
+				bits := math.Float32bits(v)
+				b[4*i], b[4*i+1], b[4*i+2], b[4*i+3] = byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24)
+			}
+			_, _ = d.Write(b[:4*n])
+			params = params[n:]
 		}
-		_, _ = d.Write(b[:4*n])
-		params = params[n:]
 	}
 	return d.Sum64()
 }

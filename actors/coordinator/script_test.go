@@ -128,6 +128,12 @@ func (s *script) try() (sim.Result, error) {
 				accuracy = s.accuracy(accuracy)
 			}
 			return train.Verdict{Accuracy: accuracy, Loss: 1 - accuracy}
+		}, Vote: func(models [][]float32) train.Verdict {
+			v := train.Verdict{}
+			for _, params := range models {
+				v.Accuracy += float64(params[0]) // of two that vote, the sum
+			}
+			return v
 		}}
 	switch {
 	case s.exam != nil && s.early:

@@ -62,6 +62,20 @@ func (e *Evaluator) Evaluate(params []float32) Verdict {
 	return e.whole()
 }
 
+// Vote judges several models by the class that most of them take a sample for, the first of several
+// such. The loss is the mean of theirs.
+func (e *Evaluator) Vote(models [][]float32) Verdict {
+	votes := make([]float32, len(e.logits))
+	var all Verdict
+	for _, params := range models {
+		e.workspace.Logits(params, e.samples, 0, e.samples.Len(), e.logits)
+		e.samples.Vote(e.logits, votes)
+		all.Loss += e.whole().Loss / float64(len(models))
+	}
+	all.Accuracy = float64(e.samples.Correct(votes, 0, e.samples.Len())) / float64(e.samples.Len())
+	return all
+}
+
 // whole is the verdict by the logits of all samples.
 func (e *Evaluator) whole() Verdict {
 	loss, correct := e.samples.Score(e.logits)

@@ -375,6 +375,11 @@ func evaluateWith(run *coordinator.Run, task *train.Task, threads int, early boo
 		defer evaluators.Put(e)
 		return e.Evaluate(params)
 	}
+	run.Vote = func(models [][]float32) train.Verdict {
+		e := evaluators.Get().(*train.Evaluator)
+		defer evaluators.Put(e)
+		return e.Vote(models)
+	}
 	if early {
 		run.EvaluateBelow = func(params []float32, target float64) train.Verdict {
 			e := evaluators.Get().(*train.Evaluator)

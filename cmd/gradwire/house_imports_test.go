@@ -54,21 +54,22 @@ var table = map[string]string{
 	"datasets/synthetic": "datasets datasets/nslkdd",
 	"datasets/partition": "datasets",
 
-	"actors":             mailbox + message,
-	"actors/train":       "actors nn/... datasets" + mailbox + message,
-	"actors/peer":        "actors actors/train nn/..." + gonum + mailbox + message,
-	"actors/world":       "actors" + mailbox + message,
-	"actors/coordinator": "actors actors/world actors/train" + mailbox + message + xxhash,
-	"actors/consistency": "cluster/plan/field",
-	"actors/session":     "",
-	"actors/ps":          architecture + " actors/consistency actors/ps/shards",
-	"actors/ps/shards":   "actors cluster/plan/field" + mailbox + message + xxhash,
-	"actors/ps/table":    "actors actors/ps/shards nn/optim" + mailbox + message + xxhash,
-	"actors/collective":  architecture,
-	"actors/gossip":      architecture,
-	"actors/dpsgd":       architecture,
-	"actors/adpsgd":      architecture,
-	"actors/local":       architecture,
+	"actors":                mailbox + message,
+	"actors/train":          "actors nn/... datasets" + mailbox + message,
+	"actors/peer":           "actors actors/train nn/..." + gonum + mailbox + message,
+	"actors/world":          "actors" + mailbox + message,
+	"actors/coordinator":    "actors actors/world actors/train" + mailbox + message + xxhash,
+	"actors/consistency":    "cluster/plan/field",
+	"actors/session":        "",
+	"actors/ps":             architecture + " actors/consistency actors/ps/shards",
+	"actors/ps/shards":      "actors cluster/plan/field" + mailbox + message + xxhash,
+	"actors/ps/table":       "actors actors/ps/shards nn/optim" + mailbox + message + xxhash,
+	"actors/collective":     architecture,
+	"actors/gossip":         architecture,
+	"actors/gossiplearning": architecture,
+	"actors/dpsgd":          architecture,
+	"actors/adpsgd":         architecture,
+	"actors/local":          architecture,
 
 	"cluster/link": "cluster/plan/field cluster/link/fluid cluster/link/lines cluster/link/portable " +
 		"cluster/link/rate cluster/queue",
@@ -105,8 +106,8 @@ var table = map[string]string{
 	"cluster/plan/field":    "",
 	"cluster/plan/settings": "cluster/plan/field cluster/plan/syntax cluster/plan/unit",
 	"cluster/plan/weights":  "cluster/plan/settings cluster/plan/syntax",
-	"cluster/catalog": "cluster/plan/... cluster/link cluster/link/rate cluster/topology actors/... nn/... " +
-		"datasets/..." + message,
+	"cluster/catalog": "cluster/plan/... cluster/link cluster/link/rate cluster/topology " +
+		"actors/... nn/... datasets/..." + message,
 	"cluster/record/stats": gonum,
 
 	"cluster/record": "actors actors/world cluster/record/choosing cluster/record/goodput cluster/record/lockfile " +

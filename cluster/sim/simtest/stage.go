@@ -150,6 +150,8 @@ const StepTime = 100 * time.Millisecond
 type Seen struct {
 	Params  []float32
 	Version uint64
+	// Voters are the models that it predicts by besides.
+	Voters [][]float32
 }
 
 // Shake lets nodes of the run come and go, a number of times, at random instants up to end. Node 0
@@ -292,7 +294,11 @@ func (c *audience) Receive(ctx actor.Context) {
 	case *protos.Message:
 		if head, ok := m.Head.(*protos.Snapshot); ok {
 			look := int(head.Evaluation)
-			c.looks[look][head.Node] = Seen{Params: slices.Clone(m.Tensors[0].Data), Version: head.Version}
+			seen := Seen{Params: slices.Clone(m.Tensors[0].Data), Version: head.Version}
+			for _, voter := range m.Tensors[1:] {
+				seen.Voters = append(seen.Voters, slices.Clone(voter.Data))
+			}
+			c.looks[look][head.Node] = seen
 			if c.missing[look]--; c.missing[look] == 0 && look == len(c.looks)-1 {
 				c.control.Finish()
 			}
