@@ -6,6 +6,7 @@ import (
 	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/gossip"
+	"github.com/gradwire/gradwire/actors/gossiplearning"
 	"github.com/gradwire/gradwire/actors/local"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
@@ -107,8 +108,11 @@ func addPeers(c *Catalog) {
 	wholeModels(c, "ad-psgd", "peers without a server average models with one random neighbour at a time and wait "+
 		"for nobody else (Lian et al. 2018)", adpsgd.Default(),
 		func(a *adpsgd.Architecture, chain compress.Chain) { a.Compress = chain })
+	a.Declare("gossip-learning", gossiplearning.Default(), "models walk from peer to peer, each updates those that "+
+		"visit it and merges them with others, and predicts by the newest or by a vote (Ormándi et al. 2013)")
 	a.Declare("local", local.Architecture{}, "the baseline: peers train alone and exchange nothing")
 	a.Refuse("d-psgd", "compress", "models travel whole; write choco: {compress: […]}, which sends compressed "+
 		"differences of them")
+	a.Refuse("gossip-learning", "compress", "models travel whole; gossip has compressed ones")
 	a.Refuse("local", "compress", "there is nothing to compress: peers send nothing")
 }

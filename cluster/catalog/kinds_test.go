@@ -19,7 +19,8 @@ import (
 
 // required are the settings that a plan must give, by sort and kind, as small as they can be.
 var required = map[string]string{
-	"model mlp": "layers: [4, 2]",
+	"model mlp":    "layers: [4, 2]",
+	"model linear": "inputs: 4",
 	"model network": "input: [1, 28, 28], layers: [{kind: conv2d, channels: 3, kernel: 5}, max-pool, " +
 		"relu, flatten, {kind: dense, outputs: 10}]",
 	"layer conv2d":              "channels: 3, kernel: 5",

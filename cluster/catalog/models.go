@@ -25,6 +25,20 @@ func addModels(c *Catalog) {
 			model, err := nn.NewMLP(s.Layers, activation)
 			return model, About("layers", err)
 		}))
+	type linear struct {
+		Inputs int    `plan:"inputs,required" doc:"values of a sample"`
+		Loss   string `plan:"loss" words:"hinge|squared" doc:"hinge makes a linear SVM (Pegasos: with weight-decay λ and rate {kind: inverse, first: 1/λ, half: 1}), squared Adaline"`
+	}
+	c.Models.Add(Define("linear", "one weight for each input and a bias, for two classes, from 0 on",
+		func() linear { return linear{Loss: "hinge"} },
+		func(_ *Catalog, s *linear) (nn.Model, error) {
+			loss, err := nn.ParseMarginLoss(s.Loss)
+			if err != nil {
+				return nil, About("loss", err)
+			}
+			model, err := nn.NewLinear(s.Inputs, loss)
+			return model, About("inputs", err)
+		}))
 }
 
 // rate reads a rate, a number or a schedule, and spells its defaults out in place.

@@ -94,7 +94,8 @@ func (s *site) endTogether(id, state string) []time.Duration {
 func TestEveryArchitectureGoesOnSoonAfterAProcessIsKilled(t *testing.T) {
 	lengthy(t)
 	t.Parallel()
-	for _, architecture := range []string{"all-reduce", "gossip", "d-psgd", "ad-psgd, graph: exponential"} {
+	for _, architecture := range []string{"all-reduce", "gossip", "d-psgd", "ad-psgd, graph: exponential",
+		"gossip-learning, period: 20ms"} {
 		t.Run(architecture, func(t *testing.T) {
 			site := settle(t, "a", "b", "c", "d")
 			id := site.beginTogether("architecture={kind: " + architecture + "}")

@@ -75,6 +75,8 @@ func TestEveryArchitectureEndsWhateverLinksDo(t *testing.T) {
 		{"{kind: gossip, wait: false}", false},
 		{"{kind: gossip, wait: false, delivery: reliable}", false},
 		{"{kind: ad-psgd}", false},
+		{"{kind: gossip-learning, period: 10ms}", false},
+		{"{kind: gossip-learning, period: 10ms, delivery: reliable}", false},
 		{"{kind: local}", true},
 	} {
 		t.Run(c.architecture, func(t *testing.T) {

@@ -139,7 +139,8 @@ func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 		"cnn": "{kind: network, input: [1, 28, 28], layers: [{kind: conv2d, channels: 2, kernel: 5}, max-pool, relu, " +
 			"flatten, {kind: dense, outputs: 10}]}",
 	}
-	for _, kind := range []string{"parameter-server", "all-reduce", "gossip", "d-psgd", "ad-psgd", "local"} {
+	for _, kind := range []string{"parameter-server", "all-reduce", "gossip", "d-psgd", "ad-psgd",
+		"gossip-learning, period: 20ms", "local"} {
 		for name, model := range models {
 			for _, of := range []record.Of{record.AverageModel, record.Mean, record.All, record.Any} {
 				t.Run(kind+" "+name+" "+string(of), func(t *testing.T) {

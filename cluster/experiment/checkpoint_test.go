@@ -131,6 +131,9 @@ var architectures = []string{
 	"{kind: gossip, period: 30ms, merge: age, compress: {models: [{kind: quantise, bits: 4}]}}",
 	"{kind: gossip, exchange: pull, lead: 2}",
 	"{kind: gossip, exchange: push-pull}",
+	"{kind: gossip-learning, period: 30ms}",
+	"{kind: gossip-learning, period: 20ms, create: um, merge: age, predict: vote, cache: 4, " +
+		"flow: {kind: randomized, capacity: 6, reactivity: 2}}",
 }
 
 // another topology is none for ad-psgd, which needs one in two parts.

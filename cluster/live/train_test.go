@@ -19,6 +19,7 @@ import (
 	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/gossip"
+	"github.com/gradwire/gradwire/actors/gossiplearning"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
@@ -255,6 +256,8 @@ func TestAsynchronousTrainingGoesOnInAllWorldsAndEveryMessageIsAccountedFor(t *t
 		Lead: gossip.NoLead,
 	}
 	role := peer.Roles()[0].Name
+	walking := gossiplearning.Default()
+	walking.Period = 5 * ms
 	for name, c := range map[string]struct {
 		architecture train.Architecture
 		roles        []string
@@ -263,7 +266,8 @@ func TestAsynchronousTrainingGoesOnInAllWorldsAndEveryMessageIsAccountedFor(t *t
 	}{
 		"parameter server": {ps.Architecture{Scale: ps.Sum}, []string{ps.RoleServer, worker, worker, worker},
 			[]int{0}, []int{1, 2, 3}},
-		"gossip": {peer, []string{role, role, role, role}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		"gossip":          {peer, []string{role, role, role, role}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
+		"gossip learning": {walking, []string{role, role, role, role}, []int{0, 1, 2, 3}, []int{0, 1, 2, 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var result coordinator.Result

@@ -106,7 +106,8 @@ var table = map[string]string{
 	"cluster/plan/field":    "",
 	"cluster/plan/settings": "cluster/plan/field cluster/plan/syntax cluster/plan/unit",
 	"cluster/plan/weights":  "cluster/plan/settings cluster/plan/syntax",
-	"cluster/catalog": "cluster/plan/... cluster/link cluster/link/rate cluster/topology " +
+	"cluster/catalog/sites": "cluster/link cluster/plan cluster/plan/syntax cluster/plan/unit",
+	"cluster/catalog": "cluster/plan/... cluster/catalog/sites cluster/link cluster/link/rate cluster/topology " +
 		"actors/... nn/... datasets/..." + message,
 	"cluster/record/stats": gonum,
 

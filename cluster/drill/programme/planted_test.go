@@ -67,6 +67,11 @@ var plants = []plant{
 	{name: "a mean of two models is none", file: "actors/gossip/peer.go",
 		right: "float32(1-weight), p.replica.Params.Data",
 		wrong: "float32(1.01-weight), p.replica.Params.Data"},
+	{name: "a merge of walking models is none", file: "actors/gossiplearning/merge.go",
+		right: "float32(1-share), b.params.Data",
+		wrong: "float32(1.01-share), b.params.Data"},
+	{name: "a model that the cache forgets is not given back", file: "actors/gossiplearning/peer.go",
+		right: "\t\tp.cache[0].params.Release()\n", wrong: ""},
 	{name: "a session hands every copy of a message over", file: "cluster/door/sessions.go",
 		right: "\t\tc.letter.taken, c.letter.Edge = true, p.Edge\n\t}\n",
 		wrong: "\t\tc.letter.taken, c.letter.Edge = true, p.Edge\n" +

@@ -76,7 +76,7 @@ func TestABrokenInvariantIsShrunk(t *testing.T) {
 		}
 		return true, ""
 	}}
-	r, err := programme.Run(t.Context(), programme.Options{From: 1, Seeds: 12,
+	r, err := programme.Run(t.Context(), programme.Options{From: 1, Seeds: 30,
 		Invariants: []drill.Invariant{paused}})
 	if err != nil || len(r.Failures) < 3 || r.Err() == nil {
 		t.Fatalf("%+v, %v", r, err)
