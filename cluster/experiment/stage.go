@@ -63,8 +63,7 @@ func (p *Point) taskOf(data *shelf.Samples, counts []int, seed uint64,
 	split func(t *train.Task) ([][]int32, error)) (_ *train.Task, err error) {
 	t := &train.Task{
 		Model: p.Spec.Model, Train: data.Train, Sparse: data.Sparse, Test: data.Test,
-		Validation: data.Validation,
-		Batch:      p.Spec.Batch, Method: p.Spec.Method, Seed: seed,
+		Validation: data.Validation, Batch: p.Spec.Batch, Method: p.Spec.Method, Seed: seed, Sites: p.sites(),
 	}
 	for i, role := range p.Spec.Roles {
 		if role.Trains {
@@ -73,7 +72,6 @@ func (p *Point) taskOf(data *shelf.Samples, counts []int, seed uint64,
 			t.Cores, t.Threads = append(t.Cores, max(c.Cores, 1)), append(t.Threads, max(c.Threads, 1))
 		}
 	}
-	t.Sites = p.sites()
 	if p.Spec.Weights != nil {
 		if t.Weights, err = p.Spec.Weights.For(data.Train.Classes, counts); err != nil {
 			return nil, err
@@ -370,21 +368,20 @@ func evaluateWith(run *coordinator.Run, task *train.Task, threads int, early boo
 		samples = sync.OnceValue(task.ShuffledTestSamples)
 	}
 	evaluators := sync.Pool{New: func() any { return task.NewEvaluator(samples(), threads) }}
-	run.Evaluate = func(params []float32) train.Verdict {
+	judge := func(by func(e *train.Evaluator) train.Verdict) train.Verdict {
 		e := evaluators.Get().(*train.Evaluator)
 		defer evaluators.Put(e)
-		return e.Evaluate(params)
+		return by(e)
+	}
+	run.Evaluate = func(params []float32) train.Verdict {
+		return judge(func(e *train.Evaluator) train.Verdict { return e.Evaluate(params) })
 	}
 	run.Vote = func(models [][]float32) train.Verdict {
-		e := evaluators.Get().(*train.Evaluator)
-		defer evaluators.Put(e)
-		return e.Vote(models)
+		return judge(func(e *train.Evaluator) train.Verdict { return e.Vote(models) })
 	}
 	if early {
 		run.EvaluateBelow = func(params []float32, target float64) train.Verdict {
-			e := evaluators.Get().(*train.Evaluator)
-			defer evaluators.Put(e)
-			return e.EvaluateBelow(params, target)
+			return judge(func(e *train.Evaluator) train.Verdict { return e.EvaluateBelow(params, target) })
 		}
 	}
 }
