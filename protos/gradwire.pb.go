@@ -2189,6 +2189,192 @@ func (x *Arrived) GetExchange() uint64 {
 	return 0
 }
 
+// ClientWork tells a client that it is drawn for a round.
+// Tensors: the server's parameters, shared by all clients and read-only to them; with controls, the server's control.
+type ClientWork struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts the rounds of the run, from 1.
+	Round uint64 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
+	// Number of the server's view.
+	View uint64 `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
+	// The last round whose update by this client the server has taken in; 0 for none in its life.
+	Taken         uint64 `protobuf:"varint,3,opt,name=taken,proto3" json:"taken,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClientWork) Reset() {
+	*x = ClientWork{}
+	mi := &file_protos_gradwire_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClientWork) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClientWork) ProtoMessage() {}
+
+func (x *ClientWork) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClientWork.ProtoReflect.Descriptor instead.
+func (*ClientWork) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *ClientWork) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *ClientWork) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+func (x *ClientWork) GetTaken() uint64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
+}
+
+// ClientUpdate carries what a client has learned in a round.
+// Tensors: the round's parameters less those that the client's steps have led to; with controls, the change of its
+// control.
+type ClientUpdate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the client's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// As in the ClientWork.
+	Round uint64 `protobuf:"varint,2,opt,name=round,proto3" json:"round,omitempty"`
+	// Number of samples that the client has.
+	Samples uint64 `protobuf:"varint,3,opt,name=samples,proto3" json:"samples,omitempty"`
+	// Steps that it has made in the round.
+	Steps         uint64 `protobuf:"varint,4,opt,name=steps,proto3" json:"steps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClientUpdate) Reset() {
+	*x = ClientUpdate{}
+	mi := &file_protos_gradwire_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClientUpdate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClientUpdate) ProtoMessage() {}
+
+func (x *ClientUpdate) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClientUpdate.ProtoReflect.Descriptor instead.
+func (*ClientUpdate) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ClientUpdate) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *ClientUpdate) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
+func (x *ClientUpdate) GetSamples() uint64 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
+func (x *ClientUpdate) GetSteps() uint64 {
+	if x != nil {
+		return x.Steps
+	}
+	return 0
+}
+
+// RoundDone tells the coordinator that a round is over. Control.
+type RoundDone struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Counts the rounds of the run, from 1.
+	Round         uint64 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoundDone) Reset() {
+	*x = RoundDone{}
+	mi := &file_protos_gradwire_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoundDone) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoundDone) ProtoMessage() {}
+
+func (x *RoundDone) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoundDone.ProtoReflect.Descriptor instead.
+func (*RoundDone) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *RoundDone) GetRound() uint64 {
+	if x != nil {
+		return x.Round
+	}
+	return 0
+}
+
 // Start tells a member that the run begins, or that it has joined. Control.
 type Start struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2202,7 +2388,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_protos_gradwire_proto_msgTypes[26]
+	mi := &file_protos_gradwire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2214,7 +2400,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[26]
+	mi := &file_protos_gradwire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2227,7 +2413,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{26}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Start) GetView() uint64 {
@@ -2261,7 +2447,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_protos_gradwire_proto_msgTypes[27]
+	mi := &file_protos_gradwire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2459,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[27]
+	mi := &file_protos_gradwire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2472,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{27}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -2332,7 +2518,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_protos_gradwire_proto_msgTypes[28]
+	mi := &file_protos_gradwire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2344,7 +2530,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[28]
+	mi := &file_protos_gradwire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2357,7 +2543,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{28}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Progress) GetNode() int32 {
@@ -2392,7 +2578,7 @@ type TakeSnapshot struct {
 
 func (x *TakeSnapshot) Reset() {
 	*x = TakeSnapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[29]
+	mi := &file_protos_gradwire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2590,7 @@ func (x *TakeSnapshot) String() string {
 func (*TakeSnapshot) ProtoMessage() {}
 
 func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[29]
+	mi := &file_protos_gradwire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2603,7 @@ func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeSnapshot.ProtoReflect.Descriptor instead.
 func (*TakeSnapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{29}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TakeSnapshot) GetEvaluation() uint64 {
@@ -2443,7 +2629,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[30]
+	mi := &file_protos_gradwire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2641,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[30]
+	mi := &file_protos_gradwire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2654,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{30}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Snapshot) GetEvaluation() uint64 {
@@ -2527,7 +2713,7 @@ type Shard_Worker struct {
 
 func (x *Shard_Worker) Reset() {
 	*x = Shard_Worker{}
-	mi := &file_protos_gradwire_proto_msgTypes[31]
+	mi := &file_protos_gradwire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2539,7 +2725,7 @@ func (x *Shard_Worker) String() string {
 func (*Shard_Worker) ProtoMessage() {}
 
 func (x *Shard_Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[31]
+	mi := &file_protos_gradwire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2868,7 @@ type Holdings_Copy struct {
 
 func (x *Holdings_Copy) Reset() {
 	*x = Holdings_Copy{}
-	mi := &file_protos_gradwire_proto_msgTypes[32]
+	mi := &file_protos_gradwire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2694,7 +2880,7 @@ func (x *Holdings_Copy) String() string {
 func (*Holdings_Copy) ProtoMessage() {}
 
 func (x *Holdings_Copy) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[32]
+	mi := &file_protos_gradwire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2745,7 +2931,7 @@ type TableShard_Client struct {
 
 func (x *TableShard_Client) Reset() {
 	*x = TableShard_Client{}
-	mi := &file_protos_gradwire_proto_msgTypes[33]
+	mi := &file_protos_gradwire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +2943,7 @@ func (x *TableShard_Client) String() string {
 func (*TableShard_Client) ProtoMessage() {}
 
 func (x *TableShard_Client) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[33]
+	mi := &file_protos_gradwire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2994,7 +3180,19 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x06others\x18\x03 \x01(\fR\x06others\"9\n" +
 	"\aArrived\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
-	"\bexchange\x18\x02 \x01(\x04R\bexchange\"1\n" +
+	"\bexchange\x18\x02 \x01(\x04R\bexchange\"L\n" +
+	"\n" +
+	"ClientWork\x12\x14\n" +
+	"\x05round\x18\x01 \x01(\x04R\x05round\x12\x12\n" +
+	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x14\n" +
+	"\x05taken\x18\x03 \x01(\x04R\x05taken\"h\n" +
+	"\fClientUpdate\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
+	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x18\n" +
+	"\asamples\x18\x03 \x01(\x04R\asamples\x12\x14\n" +
+	"\x05steps\x18\x04 \x01(\x04R\x05steps\"!\n" +
+	"\tRoundDone\x12\x14\n" +
+	"\x05round\x18\x01 \x01(\x04R\x05round\"1\n" +
 	"\x05Start\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x14\n" +
 	"\x05joins\x18\x02 \x01(\bR\x05joins\"l\n" +
@@ -3030,7 +3228,7 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 	return file_protos_gradwire_proto_rawDescData
 }
 
-var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_protos_gradwire_proto_goTypes = []any{
 	(*Push)(nil),              // 0: gradwire.Push
 	(*Pull)(nil),              // 1: gradwire.Pull
@@ -3058,22 +3256,25 @@ var file_protos_gradwire_proto_goTypes = []any{
 	(*Meet)(nil),              // 23: gradwire.Meet
 	(*Clock)(nil),             // 24: gradwire.Clock
 	(*Arrived)(nil),           // 25: gradwire.Arrived
-	(*Start)(nil),             // 26: gradwire.Start
-	(*View)(nil),              // 27: gradwire.View
-	(*Progress)(nil),          // 28: gradwire.Progress
-	(*TakeSnapshot)(nil),      // 29: gradwire.TakeSnapshot
-	(*Snapshot)(nil),          // 30: gradwire.Snapshot
-	(*Shard_Worker)(nil),      // 31: gradwire.Shard.Worker
-	(*Holdings_Copy)(nil),     // 32: gradwire.Holdings.Copy
-	(*TableShard_Client)(nil), // 33: gradwire.TableShard.Client
+	(*ClientWork)(nil),        // 26: gradwire.ClientWork
+	(*ClientUpdate)(nil),      // 27: gradwire.ClientUpdate
+	(*RoundDone)(nil),         // 28: gradwire.RoundDone
+	(*Start)(nil),             // 29: gradwire.Start
+	(*View)(nil),              // 30: gradwire.View
+	(*Progress)(nil),          // 31: gradwire.Progress
+	(*TakeSnapshot)(nil),      // 32: gradwire.TakeSnapshot
+	(*Snapshot)(nil),          // 33: gradwire.Snapshot
+	(*Shard_Worker)(nil),      // 34: gradwire.Shard.Worker
+	(*Holdings_Copy)(nil),     // 35: gradwire.Holdings.Copy
+	(*TableShard_Client)(nil), // 36: gradwire.TableShard.Client
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
-	31, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
-	32, // 1: gradwire.Holdings.copies:type_name -> gradwire.Holdings.Copy
+	34, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
+	35, // 1: gradwire.Holdings.copies:type_name -> gradwire.Holdings.Copy
 	3,  // 2: gradwire.Replicate.shard:type_name -> gradwire.Shard
 	13, // 3: gradwire.Replicate.table:type_name -> gradwire.TableShard
 	11, // 4: gradwire.Replicate.access:type_name -> gradwire.Access
-	33, // 5: gradwire.TableShard.clients:type_name -> gradwire.TableShard.Client
+	36, // 5: gradwire.TableShard.clients:type_name -> gradwire.TableShard.Client
 	6,  // [6:6] is the sub-list for method output_type
 	6,  // [6:6] is the sub-list for method input_type
 	6,  // [6:6] is the sub-list for extension type_name
@@ -3092,7 +3293,7 @@ func file_protos_gradwire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_gradwire_proto_rawDesc), len(file_protos_gradwire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -147,7 +147,7 @@ func (c *Chunk) Place() PlaceName {
 // must keep its order with these counts as control too, but passes no door.
 func IsControl(head proto.Message) bool {
 	switch head.(type) {
-	case *Start, *View, *Progress, *TakeSnapshot, *Snapshot, *PullShards, *ShardCopy, *Arrived,
+	case *Start, *View, *Progress, *RoundDone, *TakeSnapshot, *Snapshot, *PullShards, *ShardCopy, *Arrived,
 		*BeginRun, *HaltRun, *NodeChanged, *CutRun:
 		return true
 	}

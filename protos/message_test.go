@@ -112,7 +112,8 @@ func TestMessageCycleAllocatesNothing(t *testing.T) {
 
 func TestControlIsTheProtocolOfTheCoordinatorAlone(t *testing.T) {
 	for head, want := range map[proto.Message]bool{
-		&protos.Start{}: true, &protos.Progress{}: true, &protos.TakeSnapshot{}: true, &protos.Snapshot{}: true,
+		&protos.Start{}: true, &protos.Progress{}: true, &protos.RoundDone{}: true,
+		&protos.TakeSnapshot{}: true, &protos.Snapshot{}: true,
 		&protos.Push{}: false, &protos.Parameters{}: false, &protos.Chunk{}: false, nil: false,
 	} {
 		if got := protos.IsControl(head); got != want {

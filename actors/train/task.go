@@ -179,6 +179,13 @@ type Bounded interface {
 	RoundsAhead() (rounds uint64, steps int, bounded bool)
 }
 
+// Rounds is an Architecture that may train in rounds, whose server tells the coordinator of the end
+// of each by a protos.RoundDone. A run of it can be evaluated and ended by rounds.
+type Rounds interface {
+	// InRounds reports whether it does.
+	InRounds() bool
+}
+
 // Sharded is an Architecture whose model may be in shards, each with versions of its own.
 type Sharded interface {
 	// InShards reports whether it is, on so many servers.

@@ -1,0 +1,16 @@
+package federated
+
+import (
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/nn/optim"
+)
+
+var _ train.Conserving = Architecture{}
+
+// Conserves says that the model stays between those of clients where it is their mean: where the
+// outer optimizer is SGD of a constant rate of 1 at most, and nothing corrects their gradients.
+func (a Architecture) Conserves() train.Conserved {
+	outer, plain := a.Outer.(optim.SGD)
+	rate, constant := outer.Rate.(optim.Constant)
+	return train.Conserved{Between: !a.Controls && plain && constant && rate <= 1 && outer.WeightDecay == 0}
+}

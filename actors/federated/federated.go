@@ -1,0 +1,141 @@
+// Package federated implements federated learning in synchronous rounds: a server draws some of the
+// clients that are there and sends them its model; each makes local steps on its own samples and
+// sends back by how much its model differs; the server makes one step of its outer optimizer with
+// the weighted mean (H. B. McMahan et al., "Communication-Efficient Learning of Deep Networks from
+// Decentralized Data", AISTATS 2017, algorithm 1). See package periodic for what rounds are made of.
+//
+// A round ends when the updates that it wants are in, or at its deadline. Whoever leaves or crashes
+// is not waited for; whoever joins can be drawn from the next round on; an update that comes later
+// is dropped, and counted. Each round counts, also one that nobody has answered, which leaves the
+// model as it is. Updates are added in the order of the plan's nodes, never of arrival.
+//
+// The server is one node. If it goes, the model is lost, and the run ends.
+package federated
+
+import (
+	"math"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/periodic"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan/field"
+	"github.com/gradwire/gradwire/nn/optim"
+)
+
+// The roles of the architecture.
+const (
+	RoleServer = "server"
+	RoleClient = "client"
+)
+
+// Architecture is a server and clients that learn in rounds.
+type Architecture struct {
+	// Share and Count say how many clients a round wants updates of; one of the two is positive.
+	// Share is of those that are there when the round begins, at least one.
+	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|count" doc:"of the clients that are there, those that a round wants updates of"`
+	Count int     `plan:"count,omitzero" range:"1..16777216" either:"share|count" doc:"clients that a round wants updates of, or all that are there"`
+	// Spare is by which share more clients are drawn: the round ends with the first updates, as many
+	// as it wants (K. Bonawitz et al., "Towards Federated Learning at Scale", MLSys 2019).
+	Spare float64 `plan:"spare,omitzero" unit:"fraction" range:">0%..100%" doc:"by which share more clients are drawn than a round wants updates of; it ends with the first ones; default: none"`
+	// Local is what a client does in a round.
+	Local periodic.Work `plan:"local" doc:"what a client does in a round: {epochs: 1} or {steps: 10}"`
+	// State is Fresh or Kept.
+	State periodic.State `plan:"state" words:"fresh|kept" doc:"what becomes of a client's inner optimizer between its rounds: fresh forgets its momentum; the schedule of its rate counts rounds"`
+	// Proximal is μ of FedProx.
+	Proximal float64 `plan:"proximal" range:"0.." doc:"factor of the proximal term that pulls a client's model to the server's (FedProx, Li et al. 2020)"`
+	// Controls has clients correct their gradients as SCAFFOLD does, see [client].
+	Controls bool `plan:"controls" doc:"whether clients correct their gradients by control variates, which begin at zero (SCAFFOLD, Karimireddy et al. 2020)"`
+	// Weights is how much an update counts.
+	Weights periodic.Weights `plan:"weights" words:"samples|equal|steps-normalised" doc:"how much an update counts among those received: as many as the client has samples, all alike, or by samples and divided by its steps (FedNova, Wang et al. 2020)"`
+	// Deadline ends a round with what is there; 0 is none.
+	Deadline time.Duration `plan:"deadline,omitzero" range:">0s" doc:"after which a round ends with the updates that are in; default: it waits for all it wants"`
+	// Outer makes a step with the mean of the updates in each round; nil stands for SGD of rate 1.
+	Outer optim.Method `key:"outer"`
+}
+
+var _ train.Architecture = Architecture{}
+
+// Default is FedAvg with all clients and one local epoch.
+func Default() Architecture {
+	return Architecture{Share: 1, Local: periodic.Work{Epochs: 1}, State: periodic.Fresh, Weights: periodic.Samples,
+		Outer: optim.SGD{Rate: optim.Constant(1)}}
+}
+
+// Preset is a name for settings.
+type Preset struct {
+	Name string
+	// Settings are those that differ from Default, in a plan's flow style.
+	Settings string
+}
+
+// Presets are the names that the field has for some settings, with the constants of their papers;
+// the rate of fedadam and fedyogi depends on the task there.
+var Presets = []Preset{
+	{"fedavg", "{}"},
+	{"fedprox", "{proximal: 0.01}"},
+	{"fednova", "{weights: steps-normalised}"},
+	{"scaffold", "{controls: true, weights: equal}"},
+	{"fedavgm", "{outer: {kind: momentum, rate: 1, momentum: 0.9}}"},
+	{"fedadam", "{outer: {kind: adaptive, second: adam, rate: 0.01}}"},
+	{"fedyogi", "{outer: {kind: adaptive, second: yogi, rate: 0.01}}"},
+}
+
+// Validate returns an error about the first field that makes no sense, a [*field.Error].
+func (a Architecture) Validate() error { return field.Check(a) }
+
+// wanted is how many updates a round wants of a number of clients that are there, and how many of
+// these are drawn.
+func (a *Architecture) wanted(there int) (updates, drawn int) {
+	updates = min(a.Count, there)
+	if a.Count == 0 {
+		updates = max(int(math.Round(a.Share*float64(there))), 1)
+	}
+	return updates, min(updates+int(math.Ceil(a.Spare*float64(updates))), there)
+}
+
+// outer makes the outer optimizer.
+func (a *Architecture) outer(n int) optim.Optimizer {
+	if a.Outer == nil {
+		return Default().Outer.New(n)
+	}
+	return a.Outer.New(n)
+}
+
+// InRounds is true: a run can be evaluated and ended by rounds.
+func (Architecture) InRounds() bool { return true }
+
+// Messages is a model there and back for each round; of epochs a client makes a step at least.
+func (a Architecture) Messages(_, _ int) (messages, models float64) {
+	rounds := 1 / float64(max(a.Local.Steps, a.Local.Epochs, 1))
+	tensors := 1.0
+	if a.Controls {
+		tensors = 2
+	}
+	return 2 * rounds, 2 * rounds * tensors
+}
+
+var (
+	_ train.Rounds    = Architecture{}
+	_ train.Messenger = Architecture{}
+)
+
+// Roles are a server, which holds the model, and clients, which train it.
+func (Architecture) Roles() []train.Role {
+	return []train.Role{
+		{Name: RoleServer, Doc: "holds the model, and takes in what clients have learned in a round",
+			Holds: true, Min: 1, Max: 1},
+		{Name: RoleClient, Doc: "trains the server's model on its shard in the rounds that it is drawn for",
+			Trains: true, Min: 1},
+	}
+}
+
+// Kind makes the server or a client.
+func (a Architecture) Kind(task *train.Task, place train.Place) actors.Kind {
+	if place.Role == RoleServer {
+		return func(env actors.Env) (actor.Actor, error) { return newServer(env, task, a), nil }
+	}
+	return func(env actors.Env) (actor.Actor, error) { return newClient(env, task, a) }
+}

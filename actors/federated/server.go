@@ -1,0 +1,274 @@
+package federated
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/periodic"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/optim"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Dropped is what the record calls the number of updates so far that came when their round was over
+// without them.
+const Dropped = "updates dropped"
+
+// server holds the model and leads the rounds.
+type server struct {
+	env     actors.Env
+	arch    Architecture
+	task    *train.Task
+	params  *protos.Tensor
+	version uint64
+	outer   optim.Optimizer
+	control *protos.Tensor // c of SCAFFOLD; nil without controls
+	members []member       // by node
+	works   *protos.Messages[*protos.ClientWork]
+	dropped int
+
+	round   uint64 // under way, or the last one
+	open    bool   // it is under way
+	wants   int    // updates of it
+	missing int    // updates that may still come
+	here    int    // updates that have come
+}
+
+// member is what the server knows of a client.
+type member struct {
+	awaited bool // its update of this round may still come
+	update  *update
+	taken   uint64 // the last round of its life whose update was taken in; 0 for none
+}
+
+// update is what has come of a client in this round.
+type update struct {
+	share   periodic.Share
+	delta   *protos.Tensor
+	control *protos.Tensor // the change of its control; nil without controls
+}
+
+// deadline is the timer of a round.
+type deadline struct{ round uint64 }
+
+func newServer(env actors.Env, task *train.Task, a Architecture) *server {
+	s := &server{env: env, arch: a, task: task, outer: a.outer(task.Model.Params()),
+		params: env.Tensors().Copy(task.Initial()), members: make([]member, len(env.View().Members)),
+		works: protos.NewMessages(func() *protos.ClientWork { return &protos.ClientWork{} })}
+	if a.Controls {
+		s.control = env.Tensors().Get(task.Model.Params())
+		clear(s.control.Data)
+	}
+	return s
+}
+
+var _ actors.Waiter = (*server)(nil)
+
+// Waiting implements [actors.Waiter].
+func (s *server) Waiting() string {
+	if !s.open {
+		return "a client"
+	}
+	for node := range s.members {
+		if s.members[node].awaited {
+			return fmt.Sprintf("the update of round %d by %s", s.round, s.env.View().Members[node].Name)
+		}
+	}
+	return ""
+}
+
+func (s *server) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *protos.Message:
+		s.receive(ctx, m)
+		m.Release()
+	case deadline:
+		if s.open && m.round == s.round {
+			s.end(ctx)
+		}
+	}
+}
+
+func (s *server) receive(ctx actor.Context, m *protos.Message) {
+	switch head := m.Head.(type) {
+	case *protos.Start:
+		s.begin(ctx)
+	case *protos.View:
+		s.follow(ctx)
+	case *protos.ClientUpdate:
+		s.take(ctx, head, m)
+	case *protos.TakeSnapshot:
+		train.AnswerSnapshot(ctx, s.env, head, s.params, s.version)
+	default:
+		actors.Unexpected(s.env, m)
+	}
+}
+
+// follow takes in a view: who has gone is not waited for.
+func (s *server) follow(ctx actor.Context) {
+	view := s.env.View()
+	for node := range s.members {
+		if !view.Members[node].Present {
+			s.give(node)
+			s.members[node].taken = 0
+		}
+	}
+	if s.open && s.complete() {
+		s.end(ctx)
+	} else if !s.open {
+		s.begin(ctx)
+	}
+}
+
+// give gives up what may still come of a client.
+func (s *server) give(node int) {
+	if c := &s.members[node]; c.awaited {
+		c.awaited = false
+		s.missing--
+	}
+}
+
+func (s *server) complete() bool { return s.here >= s.wants || s.missing == 0 }
+
+// begin begins the next round if any client is there.
+func (s *server) begin(ctx actor.Context) {
+	there := slices.Clone(s.env.View().Role(RoleClient))
+	if s.open || len(there) == 0 {
+		return
+	}
+	s.round++
+	s.open, s.here = true, 0
+	s.wants, s.missing = s.arch.wanted(len(there))
+	random := s.env.Rand("clients of a round")
+	for i := range s.missing {
+		k := i + random.IntN(len(there)-i)
+		there[i], there[k] = there[k], there[i]
+	}
+	drawn := there[:s.missing]
+	slices.Sort(drawn)
+	for _, node := range drawn {
+		s.members[node].awaited = true
+		s.send(ctx, node)
+	}
+	if s.arch.Deadline > 0 {
+		s.env.After(s.arch.Deadline, deadline{s.round})
+	}
+}
+
+// send sends a client the round's model.
+func (s *server) send(ctx actor.Context, node int) {
+	tensors := []*protos.Tensor{s.params.Retain()}
+	if s.control != nil {
+		tensors = append(tensors, s.control.Retain())
+	}
+	m, head := s.works.Get(tensors...)
+	head.Round, head.View, head.Taken = s.round, s.env.View().Number, s.members[node].taken
+	ctx.Send(s.env.View().Members[node].PID, m)
+}
+
+// take takes in the update of a client.
+func (s *server) take(ctx actor.Context, head *protos.ClientUpdate, m *protos.Message) {
+	if !actors.Known(s.env, head.Node) {
+		return
+	}
+	node := int(head.Node)
+	if err := s.check(head, m); err != nil {
+		actors.Fail(s.env, "an update of round %d by %s: %w", head.Round, s.env.View().Members[node].Name, err)
+		return
+	}
+	c := &s.members[node]
+	if !s.open || head.Round != s.round || !c.awaited {
+		s.drop(head)
+		return
+	}
+	s.give(node)
+	c.update = &update{share: periodic.Share{Samples: int(head.Samples), Steps: periodic.EffectiveSteps(
+		s.task.Method, int(s.round-1), int(head.Steps), s.arch.Proximal)}}
+	if s.control != nil {
+		c.update.control = m.Take(1)
+	}
+	c.update.delta = m.Take(0)
+	if s.here++; s.complete() {
+		s.end(ctx)
+	}
+}
+
+// check returns an error about an update that no client has made.
+func (s *server) check(head *protos.ClientUpdate, m *protos.Message) error {
+	tensors := 1
+	if s.control != nil {
+		tensors = 2
+	}
+	fits := len(m.Tensors) == tensors && head.Samples > 0 && head.Steps > 0 && head.Round <= s.round
+	for _, t := range m.Tensors {
+		fits = fits && len(t.Data) == len(s.params.Data)
+	}
+	if !fits {
+		return fmt.Errorf("it does not fit %d tensors of %d values and round %d", tensors, len(s.params.Data), s.round)
+	}
+	return nil
+}
+
+// drop counts an update that has come too late, unless it was taken in before.
+func (s *server) drop(head *protos.ClientUpdate) {
+	c := &s.members[head.Node]
+	if head.Round == c.taken || head.Round == s.round && c.update != nil {
+		return
+	}
+	s.dropped++
+	s.env.Record(actors.Event{Kind: actors.Measured, Name: Dropped, Value: float64(s.dropped)})
+}
+
+// end ends the round with the updates that are in, and begins the next.
+func (s *server) end(ctx actor.Context) {
+	s.open, s.missing = false, 0
+	var updates []*update
+	var nodes []int
+	for node := range s.members {
+		c := &s.members[node]
+		if c.awaited = false; c.update != nil {
+			updates, nodes = append(updates, c.update), append(nodes, node)
+			c.update, c.taken = nil, s.round
+		}
+	}
+	if len(updates) > 0 {
+		s.learn(updates)
+		for _, node := range nodes {
+			s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Origin: node})
+		}
+	}
+	ctx.Send(actors.CoordinatorPID(), protos.NewMessage(&protos.RoundDone{Round: s.round}))
+	s.begin(ctx)
+}
+
+// learn makes a step with updates, which it takes over, and moves the server's control by their
+// share of all clients.
+func (s *server) learn(updates []*update) {
+	shares, n := make([]periodic.Share, len(updates)), len(s.params.Data)
+	for i, u := range updates {
+		shares[i] = u.share
+	}
+	mean := s.env.Tensors().Get(n)
+	clear(mean.Data)
+	for i, c := range periodic.Coefficients(s.arch.Weights, shares) {
+		nn.AddScaled(mean.Data, float32(c), updates[i].delta.Data)
+		updates[i].delta.Release()
+	}
+	s.params = train.Update(s.env.Tensors(), s.outer, s.params, mean.Data)
+	mean.Release()
+	s.version++
+	s.env.Charge(float64(2*n*len(updates)) + s.outer.Work(n))
+	if s.control == nil {
+		return
+	}
+	s.control = s.env.Tensors().Writable(s.control)
+	for _, u := range updates {
+		nn.AddScaled(s.control.Data, 1/float32(len(s.task.Workers)), u.control.Data)
+		u.control.Release()
+	}
+	s.env.Charge(float64(2 * n * len(updates)))
+}
