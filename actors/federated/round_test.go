@@ -1,0 +1,237 @@
+package federated_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/federated"
+	"github.com/gradwire/gradwire/actors/periodic"
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/link"
+)
+
+const ms = time.Millisecond
+
+// slow is a stage of four clients of three steps a round, the last of which is 20 times as slow.
+func slow(rounds int) *stage {
+	s := &stage{task: newTask(24, 24, 24, 24), arch: federated.Default(), rounds: rounds,
+		steps: []time.Duration{10 * ms, 10 * ms, 10 * ms, 200 * ms}}
+	s.link.Delay = link.Constant{Delay: ms}
+	return s
+}
+
+func TestDeadlineEndsARoundWithWhatIsThere(t *testing.T) {
+	s := slow(4)
+	s.arch.Deadline = 100 * ms
+	models := s.run(t)
+	for r, nodes := range s.updates {
+		if !slices.Equal(nodes, []int{1, 2, 3}) {
+			t.Errorf("round %d has the updates of %v", r+1, nodes)
+		}
+		if want := time.Duration(r+1) * 100 * ms; s.ended[r] < want || s.ended[r] > want+ms {
+			t.Errorf("round %d has ended at %v, want %v", r+1, s.ended[r], want)
+		}
+	}
+	// The weights are of those received: the model is that of a run without the slow one.
+	o := newOracle(t, s.task)
+	for r := range models {
+		o.round("fedavg", []int{0, 1, 2}, 1, 0.1, 0)
+		if d := distance(models[r], o.phi); !(d < 1e-6) {
+			t.Fatalf("round %d: the model is %v away from that of the three that are in time", r+1, d)
+		}
+	}
+	if s.stepped[4] == 0 {
+		t.Error("the slow client has not worked at all")
+	}
+}
+
+func TestWorkThatIsCutShortIsTakenIn(t *testing.T) {
+	s := slow(2)
+	s.arch.Local.Time = 250 * ms
+	s.run(t)
+	if !slices.Equal(s.updates[0], []int{1, 2, 3, 4}) || s.stepped[4] != 4 {
+		t.Errorf("round 1 has the updates of %v, and the slow client has made %d steps in two rounds; want all, and "+
+			"2 of 3 steps in each", s.updates[0], s.stepped[4])
+	}
+	if want := 402 * ms; s.ended[0] < want || s.ended[0] > want+ms {
+		t.Errorf("round 1 has ended at %v, want %v", s.ended[0], want)
+	}
+	s.arch.Local.Time = ms
+	if s.run(t); s.stepped[4] != 2 || s.stepped[1] != 2 {
+		t.Errorf("in two rounds of 1ms clients have made %v steps, want one in each", s.stepped)
+	}
+}
+
+func TestSpareClientsReplaceTheSlowest(t *testing.T) {
+	s := slow(12)
+	s.arch.Share, s.arch.Count, s.arch.Spare = 0, 3, 0.3
+	s.run(t)
+	for r, nodes := range s.updates {
+		if !slices.Equal(nodes, []int{1, 2, 3}) {
+			t.Errorf("round %d has the updates of %v, of 4 drawn the first 3 were to end it", r+1, nodes)
+		}
+	}
+	// A late update is dropped, unless the client was drawn again first, as here in each round.
+	s.arch.Count, s.arch.Spare, s.rounds = 1, 1, 60
+	s.run(t)
+	if s.dropped == 0 {
+		t.Error("no update was dropped")
+	}
+}
+
+// Of 6 clients 3 are drawn in each round, each as often as the others, and never twice.
+func TestClientsAreDrawnEvenly(t *testing.T) {
+	s := &stage{task: newTask(8, 8, 8, 8, 8, 8), arch: federated.Default(), rounds: 400}
+	s.arch.Share = 0.5
+	s.run(t)
+	pairs := map[[2]int]int{}
+	for r, nodes := range s.updates {
+		if len(nodes) != 3 || len(slices.Compact(slices.Clone(nodes))) != 3 {
+			t.Fatalf("round %d has the updates of %v", r+1, nodes)
+		}
+		for i, a := range nodes {
+			for _, b := range nodes[:i] {
+				pairs[[2]int{b, a}]++
+			}
+		}
+	}
+	// Each of the 15 pairs is expected in 80 rounds, with a deviation of 8.
+	if len(pairs) != 15 {
+		t.Errorf("%d pairs of 15", len(pairs))
+	}
+	for pair, n := range pairs {
+		if n < 80-40 || n > 80+40 {
+			t.Errorf("clients %v were drawn together in %d of 400 rounds, 80 are expected", pair, n)
+		}
+	}
+}
+
+func TestWhoGoesIsNotWaitedForAndWhoComesIsDrawnNext(t *testing.T) {
+	for _, how := range []world.NodeEvent{world.Crash, world.Leave} {
+		s := slow(6)
+		s.absent = []int{2}
+		s.schedule = []world.NodeChange{{At: 300 * ms, Node: 4, Do: how}, {At: 310 * ms, Node: 2, Do: world.Join}}
+		s.run(t)
+		if !slices.Equal(s.updates[0], []int{1, 3}) || s.ended[0] < 300*ms || s.ended[0] > 310*ms {
+			t.Errorf("%v: the first round has the updates of %v at %v", how, s.updates[0], s.ended[0])
+		}
+		if !slices.Equal(s.updates[2], []int{1, 2, 3}) {
+			t.Errorf("%v: the third round has the updates of %v", how, s.updates[2])
+		}
+	}
+}
+
+// A client that crashes at work and is back at once is another one: its former life is not waited
+// for, and it is drawn again.
+func TestWhoReturnsIsDrawnAgain(t *testing.T) {
+	s := slow(5)
+	s.steps[3] = 10 * ms
+	s.schedule = []world.NodeChange{{At: 15 * ms, Node: 4, Do: world.Crash}, {At: 17 * ms, Node: 4, Do: world.Join}}
+	s.run(t)
+	if slices.Contains(s.updates[0], 4) || !slices.Contains(s.updates[2], 4) {
+		t.Errorf("rounds have the updates of %v", s.updates)
+	}
+}
+
+func TestAnEmptyRunWaitsForAClient(t *testing.T) {
+	s := &stage{task: newTask(24, 24), arch: federated.Default(), rounds: 3, absent: []int{1, 2}}
+	s.schedule = []world.NodeChange{{At: 100 * ms, Node: 2, Do: world.Join}}
+	s.run(t)
+	for r, nodes := range s.updates {
+		if !slices.Equal(nodes, []int{2}) {
+			t.Errorf("round %d has the updates of %v", r+1, nodes)
+		}
+	}
+}
+
+func TestRunEndsWithItsServer(t *testing.T) {
+	s := &stage{task: newTask(24, 24), arch: federated.Default(), time: time.Second}
+	s.schedule = []world.NodeChange{{At: 100 * ms, Node: 0, Do: world.Crash}}
+	err := s.try(t)
+	if want := "node n0: hub has gone, and with it the model"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// Links that lose, repeat and reorder stop nothing where rounds have a deadline, no update is taken
+// in twice, and the server's control stays the mean of what clients have.
+func TestLossIsSurvivedWithADeadline(t *testing.T) {
+	for _, reliable := range []bool{false, true} {
+		s := &stage{task: newTask(24, 9, 40, 17, 24), arch: federated.Default(), rounds: 30, reliable: reliable}
+		s.link = link.Config{Delay: link.Uniform{Min: ms, Max: 30 * ms}, Reorder: true, Repeat: 0.3,
+			Loss: link.Loss{Probability: 0.2, Drop: true}}
+		s.arch.Deadline, s.arch.Controls = 120*ms, true
+		made := map[string]actor.Actor{}
+		s.watch = func(name string, a actor.Actor) { made[name] = a }
+		s.run(t)
+		partly := 0
+		for r, nodes := range s.updates {
+			if !slices.IsSorted(nodes) || len(slices.Compact(slices.Clone(nodes))) != len(nodes) {
+				t.Errorf("version %d has the updates of %v", r+1, nodes)
+			}
+			if len(nodes) < 5 {
+				partly++
+			}
+		}
+		if !reliable && partly == 0 || len(s.models) != 30 {
+			t.Errorf("%d rounds, %d of them with some updates alone", len(s.models), partly)
+		}
+		checkControls(t, s.task, made)
+	}
+}
+
+// checkControls compares the server's control with the mean of those of all clients.
+func checkControls(t *testing.T, task *train.Task, made map[string]actor.Actor) {
+	t.Helper()
+	control, taken := federated.ServerControl(made["hub"])
+	mean := make([]float64, len(control))
+	for i, name := range task.Workers {
+		for k, v := range federated.ClientControl(made[name], taken[i+1]) {
+			mean[k] += float64(v) / float64(len(task.Workers))
+		}
+	}
+	most := 0.0
+	for k, v := range mean {
+		if math.Abs(v-float64(control[k])) > 1e-6 {
+			t.Fatalf("the server's control of parameter %d is %v, the mean of the clients' %v", k, control[k], v)
+		}
+		most = max(most, math.Abs(v))
+	}
+	if most < 1e-3 {
+		t.Errorf("controls have stayed at %v", most)
+	}
+}
+
+func TestClientsOfOneStepWaitForAModelAlone(t *testing.T) {
+	a := federated.Default()
+	a.Local = periodic.Work{Steps: 4}
+	if messages, models := a.Messages(1, 9); messages != 0.5 || models != 0.5 {
+		t.Errorf("%v messages and %v models a step, want a model there and back for 4", messages, models)
+	}
+	if !a.InRounds() || len(a.Roles()) != 2 || a.Validate() != nil {
+		t.Error("the defaults are not accepted")
+	}
+	a.Share, a.Count = 0, 0
+	if a.Validate() == nil {
+		t.Error("a round of no clients is accepted")
+	}
+}
+
+var _ world.Observer = (*stage)(nil)
+
+// watched shows the actor that a kind makes.
+func watched(kind actors.Kind, name string, watch func(string, actor.Actor)) actors.Kind {
+	return func(env actors.Env) (actor.Actor, error) {
+		a, err := kind(env)
+		if watch != nil {
+			watch(name, a)
+		}
+		return a, err
+	}
+}
