@@ -2197,7 +2197,7 @@ type ClientWork struct {
 	Round uint64 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
 	// Number of the server's view.
 	View uint64 `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
-	// The last round whose update by this client the server has taken in; 0 for none in its life.
+	// The last round whose update by this client the server has taken in; 0 for none.
 	Taken         uint64 `protobuf:"varint,3,opt,name=taken,proto3" json:"taken,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -159,6 +159,56 @@ func TestRunEndsWithItsServer(t *testing.T) {
 	}
 }
 
+// What arrives twice is one work, and one update.
+func TestRepeatsAreIgnored(t *testing.T) {
+	s := &stage{task: newTask(24, 24, 24), arch: federated.Default(), rounds: 20}
+	s.link = link.Config{Delay: link.Uniform{Min: ms, Max: 40 * ms}, Reorder: true, Repeat: 0.7}
+	s.run(t)
+	for r, nodes := range s.updates {
+		if !slices.Equal(nodes, []int{1, 2, 3}) {
+			t.Errorf("round %d has the updates of %v", r+1, nodes)
+		}
+	}
+	if !slices.Equal(s.stepped[1:], []int{60, 60, 60}) || s.dropped != 0 {
+		t.Errorf("clients have made %v steps in 20 rounds of 3, and %v updates were dropped", s.stepped[1:], s.dropped)
+	}
+}
+
+// Work that was on its way to a node when it crashed is nothing to the node that is there now.
+func TestWorkOfAFormerLifeIsForgotten(t *testing.T) {
+	s := slow(2)
+	s.steps[3], s.link.Delay = 10*ms, link.Constant{Delay: 30 * ms}
+	s.schedule = []world.NodeChange{{At: 5 * ms, Node: 4, Do: world.Crash}, {At: 10 * ms, Node: 4, Do: world.Join}}
+	s.run(t)
+	if !slices.Equal(s.updates[0], []int{1, 2, 3}) || s.stepped[4] != 3 {
+		t.Errorf("the first round has the updates of %v, and in two rounds the client that has returned has made %d "+
+			"steps; want 1 to 3, and 3", s.updates[0], s.stepped[4])
+	}
+}
+
+// A client that has lost its control begins with the server's; one that was there has 0 before its
+// first round.
+func TestControlOfAReturningClientIsTheServers(t *testing.T) {
+	s := slow(0)
+	s.steps[3], s.arch.Controls, s.time = 10*ms, true, 180*ms
+	made := map[string]actor.Actor{}
+	s.watch = func(name string, a actor.Actor) { made[name] = a }
+	s.schedule = []world.NodeChange{{At: 100 * ms, Node: 4, Do: world.Crash}, {At: 140 * ms, Node: 4, Do: world.Join}}
+	s.run(t)
+	control, taken := federated.ServerControl(made["hub"])
+	own := federated.ClientControl(made["n3"], 0)
+	if taken[4] != 3 || !equal(control, own) || control[0] == 0 {
+		t.Errorf("after round %d the control begins with %v, and the server's with %v", taken[4], own, control[:1])
+	}
+	s.schedule, s.time = nil, 10*ms
+	s.run(t)
+	for _, v := range federated.ClientControl(made["n3"], 0) {
+		if v != 0 {
+			t.Fatalf("a control begins with %v", v)
+		}
+	}
+}
+
 // Links that lose, repeat and reorder stop nothing where rounds have a deadline, no update is taken
 // in twice, and the server's control stays the mean of what clients have.
 func TestLossIsSurvivedWithADeadline(t *testing.T) {

@@ -42,7 +42,7 @@ type server struct {
 type member struct {
 	awaited bool // its update of this round may still come
 	update  *update
-	taken   uint64 // the last round of its life whose update was taken in; 0 for none
+	taken   uint64 // the last round whose update was taken in; 0 for none
 }
 
 // update is what has come of a client in this round.
@@ -114,7 +114,6 @@ func (s *server) follow(ctx actor.Context) {
 	for node := range s.members {
 		if !view.Members[node].Present {
 			s.give(node)
-			s.members[node].taken = 0
 		}
 	}
 	if s.open && s.complete() {
@@ -148,9 +147,7 @@ func (s *server) begin(ctx actor.Context) {
 		k := i + random.IntN(len(there)-i)
 		there[i], there[k] = there[k], there[i]
 	}
-	drawn := there[:s.missing]
-	slices.Sort(drawn)
-	for _, node := range drawn {
+	for _, node := range there[:s.missing] {
 		s.members[node].awaited = true
 		s.send(ctx, node)
 	}
