@@ -43,7 +43,7 @@
 //	Clock         0
 //	Arrived       0
 //	ClientWork    1 or 2    P          the server's parameters, and its control
-//	ClientUpdate  1 or 2    P          by how much they differ from the client's; its control's change
+//	ClientUpdate  1 or 2    P          what they exceed a client's by; its control's change
 //	RoundDone     0
 //	Start         0
 //	View          0

@@ -26,6 +26,8 @@ type Interval struct {
 	// Steps counts the steps of all workers. Where the nodes that hold a model train, it is divided
 	// by how many of them are present.
 	Steps int
+	// Rounds counts those of which a member has told the end, see [train.Rounds].
+	Rounds int
 	// Time is on the run's clock.
 	Time time.Duration
 }
@@ -46,10 +48,11 @@ type Policy struct {
 	// Sample is the number of models to look at. They belong to the first present nodes in an order
 	// that is drawn once. 0 stands for all.
 	Sample int
-	// Epochs, Steps and Time bound the run. Steps are a holder's own where holders train, and all
-	// workers' elsewhere.
+	// Epochs, Steps, Rounds and Time bound the run. Steps are a holder's own where holders train,
+	// and all workers' elsewhere.
 	Epochs float64
 	Steps  int
+	Rounds int
 	Time   time.Duration
 }
 
@@ -269,6 +272,8 @@ func (c *coordinator) receive(ctx actor.Context, m *protos.Message) {
 	switch head := m.Head.(type) {
 	case *protos.Progress:
 		c.progress(ctx, head)
+	case *protos.RoundDone:
+		c.roundDone(ctx, int(head.Round))
 	case *protos.Snapshot:
 		c.snapshot(head, m.Tensors)
 	default:
@@ -299,6 +304,19 @@ func (c *coordinator) progress(ctx actor.Context, head *protos.Progress) {
 		c.plan()
 		c.evaluate(ctx)
 	case p.Every.Steps > 0 && c.since >= p.Every.Steps*c.trainers():
+		c.evaluate(ctx)
+	}
+}
+
+// roundDone does what the end of a round of training is the occasion for. These are not the
+// coordinator's own rounds, which are evaluations.
+func (c *coordinator) roundDone(ctx actor.Context, number int) {
+	p := c.run.Policy
+	switch {
+	case c.ending:
+	case p.Rounds > 0 && number >= p.Rounds:
+		c.end(ctx)
+	case p.Every.Rounds > 0 && number%p.Every.Rounds == 0:
 		c.evaluate(ctx)
 	}
 }

@@ -2,7 +2,8 @@
 // clients that are there and sends them its model; each makes local steps on its own samples and
 // sends back by how much its model differs; the server makes one step of its outer optimizer with
 // the weighted mean (H. B. McMahan et al., "Communication-Efficient Learning of Deep Networks from
-// Decentralized Data", AISTATS 2017, algorithm 1). See package periodic for what rounds are made of.
+// Decentralized Data", AISTATS 2017, algorithm 1). See package periodic for what rounds are made
+// of.
 //
 // A round ends when the updates that it wants are in, or at its deadline. Whoever leaves or crashes
 // is not waited for; whoever joins can be drawn from the next round on; an update that comes later
@@ -37,8 +38,8 @@ type Architecture struct {
 	// Share is of those that are there when the round begins, at least one.
 	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|count" doc:"of the clients that are there, those that a round wants updates of"`
 	Count int     `plan:"count,omitzero" range:"1..16777216" either:"share|count" doc:"clients that a round wants updates of, or all that are there"`
-	// Spare is by which share more clients are drawn: the round ends with the first updates, as many
-	// as it wants (K. Bonawitz et al., "Towards Federated Learning at Scale", MLSys 2019).
+	// Spare is by which share more clients are drawn: the round ends with the first updates, as
+	// many as it wants (K. Bonawitz et al., "Towards Federated Learning at Scale", MLSys 2019).
 	Spare float64 `plan:"spare,omitzero" unit:"fraction" range:">0%..100%" doc:"by which share more clients are drawn than a round wants updates of; it ends with the first ones; default: none"`
 	// Local is what a client does in a round.
 	Local periodic.Work `plan:"local" doc:"what a client does in a round: {epochs: 1} or {steps: 10}"`
@@ -64,23 +65,17 @@ func Default() Architecture {
 		Outer: optim.SGD{Rate: optim.Constant(1)}}
 }
 
-// Preset is a name for settings.
-type Preset struct {
-	Name string
-	// Settings are those that differ from Default, in a plan's flow style.
-	Settings string
-}
-
-// Presets are the names that the field has for some settings, with the constants of their papers;
-// the rate of fedadam and fedyogi depends on the task there.
-var Presets = []Preset{
-	{"fedavg", "{}"},
-	{"fedprox", "{proximal: 0.01}"},
-	{"fednova", "{weights: steps-normalised}"},
-	{"scaffold", "{controls: true, weights: equal}"},
-	{"fedavgm", "{outer: {kind: momentum, rate: 1, momentum: 0.9}}"},
-	{"fedadam", "{outer: {kind: adaptive, second: adam, rate: 0.01}}"},
-	{"fedyogi", "{outer: {kind: adaptive, second: yogi, rate: 0.01}}"},
+// Presets are the names that the field has for some settings: those that differ from Default, in a
+// plan's flow style, with the constants of their papers. The rate of fedadam and fedyogi depends on
+// the task there.
+var Presets = map[string]string{
+	"fedavg":   "{}",
+	"fedprox":  "{proximal: 0.01}",
+	"fednova":  "{weights: steps-normalised}",
+	"scaffold": "{controls: true, weights: equal}",
+	"fedavgm":  "{outer: {kind: momentum, rate: 1, momentum: 0.9}}",
+	"fedadam":  "{outer: {kind: adaptive, second: adam, rate: 0.01}}",
+	"fedyogi":  "{outer: {kind: adaptive, second: yogi, rate: 0.01}}",
 }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].

@@ -4,8 +4,8 @@
 // ([Coefficients]), and what becomes of the shared model ([PseudoGradient], and any optim.Method as
 // the outer optimizer).
 //
-// What is exchanged is the pseudo-gradient Δ = φ − θ of a node: φ is the model that all shared last,
-// θ what the node's steps have made of it. An outer optimizer takes the mean of the Δ for a
+// What is exchanged is the pseudo-gradient Δ = φ − θ of a node: φ is the model that all shared
+// last, θ what the node's steps have made of it. An outer optimizer takes the mean of the Δ for a
 // gradient at φ. With SGD of rate 1 that is the mean of the models (H. B. McMahan et al.,
 // "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017), with
 // optim.Momentum and Nesterov it is DiLoCo (A. Douillard et al., arXiv 2311.08105), and with

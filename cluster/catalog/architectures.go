@@ -1,15 +1,19 @@
 package catalog
 
 import (
+	"errors"
+
 	"github.com/gradwire/gradwire/actors/adpsgd"
 	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/dpsgd"
+	"github.com/gradwire/gradwire/actors/federated"
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/gossiplearning"
 	"github.com/gradwire/gradwire/actors/local"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/nn/compress"
 )
@@ -62,6 +66,7 @@ func addArchitectures(c *Catalog) {
 			}
 			return *a, a.Validate()
 		}))
+	addFederated(c)
 	addPeers(c)
 }
 
@@ -83,6 +88,38 @@ func wholeModels[A interface {
 			set(&s.Architecture, chain)
 			return s.Architecture, s.Architecture.Validate()
 		}))
+}
+
+// addFederated adds federated learning. A preset stands for settings; others beside it count
+// instead.
+func addFederated(c *Catalog) {
+	type rounds struct {
+		Preset       string                 `plan:"preset,omitzero" words:"fedavg|fedprox|fednova|scaffold|fedavgm|fedadam|fedyogi" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
+		Architecture federated.Architecture `plan:",inline"`
+		Outer        *syntax.Node           `plan:"outer" names:"optimizer" doc:"what the server makes a step with in each round, for the weighted mean of the updates as a gradient; the schedule of its rate counts rounds"`
+		Source       *syntax.Node           `plan:",node"`
+	}
+	defaults := func() rounds {
+		return rounds{Architecture: federated.Default(), Outer: flow("{kind: sgd, rate: 1}")}
+	}
+	c.Architectures.Add(Define("federated", "a server draws clients for rounds: each makes local steps on its own "+
+		"samples, and the server takes in the weighted mean of what they have learned; whatever the network's topology",
+		defaults, func(c *Catalog, s *rounds) (_ train.Architecture, err error) {
+			if preset, named := federated.Presets[s.Preset]; named {
+				given := s.Source
+				*s = defaults()
+				if err := errors.Join(settings.Decode(flow(preset), s), settings.Decode(given, s)); err != nil {
+					return nil, err
+				}
+				s.Preset = ""
+			}
+			a := &s.Architecture
+			if a.Outer, s.Outer, err = c.Optimizers.readWord(c, s.Outer); err != nil {
+				return nil, err
+			}
+			return *a, a.Validate()
+		}))
+	c.Architectures.Refuse("federated", "compress", "models and updates travel whole")
 }
 
 // addPeers adds the architectures in which peers keep a model each.

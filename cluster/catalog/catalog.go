@@ -143,8 +143,8 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	if s.Model, p.Model, err = c.Models.read(c, p.Model, "kind"); err != nil {
 		return nil, err
 	}
-	for _, next := range []func(*Spec) error{(*Spec).shape, c.training, c.cast, (*Spec).teams, (*Spec).shares,
-		(*Spec).attendance, c.network, (*Spec).pace, c.topologies} {
+	for _, next := range []func(*Spec) error{(*Spec).shape, c.training, c.cast, (*Spec).rounds,
+		(*Spec).teams, (*Spec).shares, (*Spec).attendance, c.network, (*Spec).pace, c.topologies} {
 		if err := next(s); err != nil {
 			return nil, err
 		}
@@ -193,7 +193,7 @@ func (s *Spec) shares() error {
 // pace checks that virtual time goes on where it alone ends a run: steps that take no time must
 // wait for something that does.
 func (s *Spec) pace() error {
-	if stop := s.Plan.Stop; stop.Epochs > 0 || stop.Steps > 0 || s.held() {
+	if stop := s.Plan.Stop; stop.Epochs > 0 || stop.Steps > 0 || stop.Rounds > 0 || s.held() {
 		return nil
 	}
 	for i := range s.Plan.Nodes {

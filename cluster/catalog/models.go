@@ -95,6 +95,9 @@ func addOptimizers(c *Catalog) {
 		func(m *optim.Momentum) *optim.Schedule { return &m.Rate }, "stochastic gradient descent with momentum")
 	addOptimizer(c, "adam", optim.NewAdam(optim.Constant(0.001)),
 		func(m *optim.Adam) *optim.Schedule { return &m.Rate }, "Adam (Kingma and Ba 2015)")
+	addOptimizer(c, "adaptive", optim.NewAdaptive(optim.SecondAdam, optim.Constant(0.01)),
+		func(m *optim.Adaptive) *optim.Schedule { return &m.Rate },
+		"FedAdam, FedYogi and FedAdagrad at a server, for what many local steps have led to (Reddi et al. 2021)")
 }
 
 func addSchedules(c *Catalog) {

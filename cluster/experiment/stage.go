@@ -420,8 +420,8 @@ func (p *Point) checkTopologies(d *world.Deployment) error {
 func policy(p *plan.Plan) coordinator.Policy {
 	c := coordinator.Policy{
 		Every: coordinator.Interval{Epochs: p.Evaluate.Every.Epochs, Steps: p.Evaluate.Every.Steps,
-			Time: time.Duration(p.Evaluate.Every.Time)},
-		Epochs: p.Stop.Epochs, Steps: p.Stop.Steps, Time: time.Duration(p.Stop.Time),
+			Rounds: p.Evaluate.Every.Rounds, Time: time.Duration(p.Evaluate.Every.Time)},
+		Epochs: p.Stop.Epochs, Steps: p.Stop.Steps, Rounds: p.Stop.Rounds, Time: time.Duration(p.Stop.Time),
 	}
 	if p.Evaluate.Sample != nil {
 		c.Sample = *p.Evaluate.Sample

@@ -349,7 +349,7 @@ const (
 // Evaluate says when the model's accuracy is measured, and of which model.
 type Evaluate struct {
 	// Every so often. Default 0.1 epochs.
-	Every unit.Interval `plan:"every" doc:"between two measurements: epochs, steps or a duration"`
+	Every unit.Interval `plan:"every" doc:"between two measurements: epochs, steps, rounds of an architecture that has some, or a duration"`
 	// Of says which model is judged: OfAverageModel, OfMean, the default, OfAll or OfAny. Where one
 	// node alone holds a model, such as a server, it is that node's in each case.
 	Of string `plan:"of" words:"average-model|mean|all|any" doc:"whose accuracy counts: the averaged parameters', the mean of the nodes', the worst node's, the best node's; with a server the server's"`
@@ -363,6 +363,8 @@ type Evaluate struct {
 	// Early says that a model is judged only until its accuracy is surely below the target. It
 	// needs one, here or in Stop.
 	Early bool `plan:"early,omitzero" doc:"judge a model only by as many test samples, drawn by the seed, as make sure that it is below the target (exact bound, confidence 1 - 1e-9), without its loss; an arrival, the evaluation before it and the last one are of all; default: false"`
+	// Source is the syntax that this was read from, for errors; nil if the plan has none.
+	Source *syntax.Node `plan:",node"`
 }
 
 // Stop says when a run ends: when the target is reached, or at the first bound. At least one bound
@@ -371,7 +373,10 @@ type Stop struct {
 	Target *unit.Fraction `plan:"target" doc:"an accuracy that ends the run"` // accuracy
 	Epochs float64        `plan:"epochs,omitzero" range:">0" doc:"samples processed by all workers ÷ training samples, or ÷ the epoch-share of them"`
 	Steps  int            `plan:"steps,omitzero" range:"1.." doc:"a peer's own; with a server all workers'"`
+	Rounds int            `plan:"rounds,omitzero" range:"1.." doc:"of an architecture that trains in rounds"`
 	Time   unit.Duration  `plan:"time,omitzero" range:">0s" doc:"on the run's clock"`
+	// Source is the syntax that this was read from, for errors.
+	Source *syntax.Node `plan:",node"`
 }
 
 // Node writes the plan as a tree in which everything decided at this level is spelled out; the

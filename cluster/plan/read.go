@@ -282,10 +282,10 @@ func (c *check) target(section string, target *unit.Fraction) {
 
 func (c *check) stop() {
 	stop := c.root.At("stop")
-	bounded := slices.ContainsFunc([]string{"epochs", "steps", "time"},
+	bounded := slices.ContainsFunc([]string{"epochs", "steps", "rounds", "time"},
 		func(key string) bool { return stop.At(key) != stop })
 	if !bounded {
-		c.errorf(stop, "a run must end: give stop at least one of epochs, steps and time, such as {target: 94%%, "+
-			"epochs: 10}")
+		c.errorf(stop, "a run must end: give stop at least one of epochs, steps, rounds and time, such as "+
+			"{target: 94%%, epochs: 10}")
 	}
 }

@@ -90,7 +90,7 @@ func (*Evaluate) RefineSchema(s *settings.Schema) {
 
 // RefineSchema says that a run must end.
 func (*Stop) RefineSchema(s *settings.Schema) {
-	s.AnyOf = settings.NeedsOne("epochs", "steps", "time")
+	s.AnyOf = settings.NeedsOne("epochs", "steps", "rounds", "time")
 }
 
 // RefineSchema says what goes with what in a change.

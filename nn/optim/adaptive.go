@@ -23,8 +23,8 @@ const (
 //	p ← p − η·m / (√v + τ)
 //
 // Unlike Adam they do not correct the bias of m and v: τ, which is large, takes care of the first
-// steps. Slot 0 is m, slot 1 is v − τ², so that a state begins with zeros. Adagrad is used with β₁ = 0
-// there.
+// steps. Slot 0 is m, slot 1 is v − τ², so that a state begins with zeros. Adagrad is used with β₁
+// = 0 there.
 //
 // The fields are taken literally, zeros as well; NewAdaptive fills in the usual values.
 type Adaptive struct {

@@ -142,14 +142,15 @@ func (r DurationRange) MarshalPlan() (*syntax.Node, error) {
 }
 
 // Interval is a distance between two events of a run: exactly one of its fields is above 0. It is
-// written 0.05 epochs, 1 epoch, 10 steps, 1 step, or as a duration, 2s.
+// written 0.05 epochs, 1 epoch, 10 steps, 1 step, 20 rounds, 1 round, or as a duration, 2s.
 type Interval struct {
 	Epochs float64
 	Steps  int
+	Rounds int
 	Time   Duration
 }
 
-const intervalExamples = "write an interval such as 0.05 epochs, 10 steps or 2s"
+const intervalExamples = "write an interval such as 0.05 epochs, 10 steps, 20 rounds or 2s"
 
 const (
 	minEpochs, maxEpochs = 1e-9, 1e9
@@ -169,7 +170,9 @@ func ParseInterval(s string) (Interval, error) {
 			err = fmt.Errorf("is not between %g and %g epochs", minEpochs, maxEpochs)
 		}
 	case "steps", "step":
-		i.Steps, err = parseCount(number)
+		i.Steps, err = parseCount(number, "steps")
+	case "rounds", "round":
+		i.Rounds, err = parseCount(number, "rounds")
 	default:
 		if s != "" && len(s) <= syntax.QuoteWidth && strings.Trim(s, "0123456789.") == "" {
 			return i, fmt.Errorf("%s has no unit; %s", syntax.Quote(s), intervalExamples)
@@ -192,14 +195,14 @@ func ParseInterval(s string) (Interval, error) {
 
 // parseCount reads a whole number from 1 to maxStepCount, or to what an int holds where that is
 // less.
-func parseCount(s string) (int, error) {
+func parseCount(s, of string) (int, error) {
 	if s == "" || len(s) > 15 || strings.Trim(s, "0123456789") != "" {
-		return 0, errors.New("is not a whole number of steps")
+		return 0, fmt.Errorf("is not a whole number of %s", of)
 	}
 	const most = min(maxStepCount, math.MaxInt)
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > most {
-		return 0, fmt.Errorf("is not between 1 and %d steps", most)
+		return 0, fmt.Errorf("is not between 1 and %d %s", most, of)
 	}
 	return n, nil
 }
@@ -215,6 +218,10 @@ func (i Interval) String() string {
 		return "1 step"
 	case i.Steps != 0:
 		return fmt.Sprintf("%d steps", i.Steps)
+	case i.Rounds == 1:
+		return "1 round"
+	case i.Rounds != 0:
+		return fmt.Sprintf("%d rounds", i.Rounds)
 	}
 	return i.Time.String()
 }

@@ -26,7 +26,7 @@ type Form struct {
 
 // Forms returns the forms of all quantities.
 func Forms() []Form {
-	interval := `([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? +epochs?|[0-9]+ +steps?|` + durationPattern
+	interval := `([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? +epochs?|[0-9]+ +(steps?|rounds?)|` + durationPattern
 	percent := `\+?0*(100(\.0*)?|[0-9]{1,2}(\.[0-9]*)?|\.[0-9]+) ?%`
 	return []Form{
 		{
@@ -38,8 +38,8 @@ func Forms() []Form {
 			Pattern: durationPattern + `( *\.\. *` + durationPattern + `)?`, Examples: []string{"1s..5s", "2s"},
 		},
 		{
-			Name: Interval{}.Unit(), Description: "A distance between two events: epochs, steps or a duration.",
-			Pattern: interval, Examples: []string{"0.05 epochs", "10 steps", "2s"},
+			Name: Interval{}.Unit(), Description: "A distance between two events: epochs, steps, rounds or a duration.",
+			Pattern: interval, Examples: []string{"0.05 epochs", "10 steps", "20 rounds", "2s"},
 		},
 		{
 			Name: Fraction(0).Unit(), Description: "A share from 0 to 1: 94% or 0.94.",

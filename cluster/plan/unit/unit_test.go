@@ -103,14 +103,14 @@ func TestSharesAreReadExactly(t *testing.T) {
 func TestIntervalsAndRangesAreRead(t *testing.T) {
 	for in, want := range map[string]unit.Interval{
 		"0.05 epochs": {Epochs: 0.05}, "1 epoch": {Epochs: 1}, "10 steps": {Steps: 10}, "1 step": {Steps: 1},
-		"2s": {Time: 2e9}, "1m30s": {Time: 90e9},
+		"20 rounds": {Rounds: 20}, "1 round": {Rounds: 1}, "2s": {Time: 2e9}, "1m30s": {Time: 90e9},
 	} {
 		if got, err := unit.ParseInterval(in); err != nil || got != want || got.String() != in {
 			t.Errorf("%q = %v, %v", in, got, err)
 		}
 	}
 	for _, in := range []string{"", "5", "0 steps", "1.5 steps", "0s", "-1 epochs", "-1s", "epochs", "1e99 epochs",
-		"99999999999999999999 steps", "5 rounds", "1 epoch 2"} {
+		"99999999999999999999 steps", "0 rounds", "5 turns", "1 epoch 2"} {
 		if got, err := unit.ParseInterval(in); err == nil {
 			t.Errorf("%q = %v", in, got)
 		}
