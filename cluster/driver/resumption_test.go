@@ -91,7 +91,8 @@ func (c *testCluster) saves(n int) {
 func TestAnotherProcessGoesOnWithTheRunUnderWay(t *testing.T) {
 	for architecture, delivery := range map[string]string{
 		"{kind: all-reduce}": "local", "{kind: d-psgd}": "sent",
-		"{kind: parameter-server, consistency: bsp, roles: {server: [peer1]}}": "sent",
+		"{kind: parameter-server, consistency: bsp, roles: {server: [peer1]}}":           "sent",
+		"{kind: federated, controls: true, local: {steps: 3}, roles: {server: [peer1]}}": "sent",
 	} {
 		t.Run(architecture, func(t *testing.T) {
 			t.Parallel()

@@ -112,7 +112,7 @@ func losses(d *record.Data) map[string][]record.Float {
 
 // timed are words in what makes models depend on who comes first, as they do with servers unless
 // there are rounds.
-var timed = []string{inThreads, "ssp", "gossip", "ad-psgd", "backup", "staleness", "servers:"}
+var timed = []string{inThreads, "ssp", "gossip", "ad-psgd", "backup", "staleness", "servers:", "deadline"}
 
 func timeless(architecture string) bool {
 	return !slices.ContainsFunc(timed, func(word string) bool { return strings.Contains(architecture, word) }) &&

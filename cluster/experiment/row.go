@@ -176,7 +176,7 @@ func (s *Stage) still(out Outcome) (incidents []record.Incident) {
 	longest = cmp.Or(longest, out.Halted/(2*world.StillFactor)) // nobody has made two steps
 	for i, p := range paces {
 		cause, waits := out.Waits[i]
-		if waits && p.StoodStill(out.Halted, longest, out.LeastPause, true) {
+		if waits && s.Point.Spec.Roles[i].Trains && p.StoodStill(out.Halted, longest, out.LeastPause, true) {
 			incidents = append(incidents, record.Incident{
 				At: p.Last.Seconds(), Node: s.Names[i],
 				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s",

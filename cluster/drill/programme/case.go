@@ -27,6 +27,7 @@ type Case struct {
 type kind struct {
 	sections []string
 	servers  bool // it has some
+	rounds   bool // it is federated: it has one
 	even     bool // it needs an even number of nodes, in a topology of two parts
 }
 
@@ -52,6 +53,7 @@ var kinds = []kind{
 	{servers: true},
 	{servers: true},
 	{servers: true},
+	{rounds: true},
 }
 
 // New draws the case of a seed.
@@ -66,9 +68,12 @@ func New(seed uint64) Case {
 	if k.even {
 		c.Nodes, c.Topology = 4, "ring"
 	}
-	if k.servers {
+	switch {
+	case k.servers:
 		c.Architecture = d.server(&c)
-	} else {
+	case k.rounds:
+		c.Architecture = d.federated(&c)
+	default:
 		c.Architecture = d.one(k.sections...)
 	}
 	if strings.Contains(c.Architecture, "butterfly") {
@@ -137,6 +142,20 @@ func (d drawer) server(c *Case) string {
 		kind += ", servers: {shard: 500 B, replicas: 1}"
 	}
 	return kind
+}
+
+// federated draws federated learning. Messages come as they are only where rounds have a deadline.
+func (d drawer) federated(c *Case) string {
+	c.Servers = 1
+	for _, key := range []string{"share: 60%", "spare: 50%", "proximal: 0.1", "controls: true", "state: kept",
+		"weights: steps-normalised", "outer: {kind: momentum, rate: 0.5}"} {
+		if d.chance(3) {
+			c.Settings = append(c.Settings, key)
+		}
+	}
+	kind := "kind: federated, roles: {server: [n1]}, local: " + d.one("{steps: 1}", "{steps: 4}",
+		"{epochs: 1, time: 60ms}")
+	return kind + d.one("", ", deadline: 120ms", ", deadline: 120ms, delivery: as-is")
 }
 
 // links draws what links do to messages.
