@@ -17,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/dpsgd"
+	"github.com/gradwire/gradwire/actors/federated"
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
@@ -116,6 +117,8 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 	pairs.Graph = adpsgd.Exponential
 	votes := collective.Default()
 	votes.Reduce, votes.Moved = collective.Models, 1e-3
+	controlled := federated.Default()
+	controlled.Controls = true
 	shards := ps.Default() // of 13 values, as 3 of them make a model of 39
 	shards.Servers = &ps.Servers{}
 	shards.Servers.SetDefaults()
@@ -131,6 +134,8 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 	}{
 		{ps.Default(), ps.RoleServer, ps.RoleWorker}, {shards, ps.RoleServer, ps.RoleWorker},
 		{copied, ps.RoleServer, ps.RoleWorker},
+		{federated.Default(), federated.RoleServer, federated.RoleClient},
+		{controlled, federated.RoleServer, federated.RoleClient},
 		{collective.Default(), collective.RoleWorker, collective.RoleWorker},
 		{votes, collective.RoleWorker, collective.RoleWorker},
 		{gossip.Default(), "peer", "peer"}, {pulls, "peer", "peer"},

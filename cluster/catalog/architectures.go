@@ -100,10 +100,10 @@ func addFederated(c *Catalog) {
 		Source       *syntax.Node           `plan:",node"`
 	}
 	defaults := func() rounds {
-		return rounds{Architecture: federated.Default(), Outer: flow("{kind: sgd, rate: 1}")}
+		return rounds{Architecture: federated.Default(), Outer: flow("{kind: sgd, rate: 1, weight-decay: 0}")}
 	}
-	c.Architectures.Add(Define("federated", "a server draws clients for rounds: each makes local steps on its own "+
-		"samples, and the server takes in the weighted mean of what they have learned; whatever the network's topology",
+	c.Architectures.Add(Define("federated", "a server draws clients for rounds of local steps, and takes in the "+
+		"weighted mean of what they have learned, whatever the network's topology",
 		defaults, func(c *Catalog, s *rounds) (_ train.Architecture, err error) {
 			if preset, named := federated.Presets[s.Preset]; named {
 				given := s.Source

@@ -54,8 +54,8 @@ func TestANewPlanOfEveryArchitectureAndSyntheticSetIsInOrderAndRuns(t *testing.T
 				if err := validate(t, schema, text); err != nil {
 					t.Error(err)
 				}
-				if server := strings.Contains(string(text),
-					"role: server"); server != (architecture == "parameter-server") {
+				served := architecture == "parameter-server" || architecture == "federated"
+				if server := strings.Contains(string(text), "role: server"); server != served {
 					t.Errorf("a server: %v", server)
 				}
 			})

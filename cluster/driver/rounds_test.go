@@ -1,0 +1,139 @@
+package driver_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// inRounds is a plan that counts in rounds.
+const inRounds = `name: rounds
+data: {set: synthetic-traffic, samples: 800}
+model: {kind: mlp, layers: [93, 5]}
+train: {batch: 16, optimizer: {kind: sgd, rate: 0.2}}
+architecture: {kind: federated, count: 3, local: {steps: 2}}
+nodes: [{name: server}, {name: c, count: 6, compute: {step: 5ms}}]
+network: {default: {delay: 2ms}}
+evaluate: {every: 4 rounds}
+stop: {rounds: 10}
+`
+
+// A run that counts in rounds is judged at the end of every fourth, and ends with the tenth. Each
+// round has six steps, of which the last ones end with it.
+func TestRunsAreJudgedAndEndedByRounds(t *testing.T) {
+	for _, clock := range []driver.Clock{driver.Virtual, driver.Real} {
+		dir := run(t, load(t, inRounds), driver.Options{Clock: clock}).Dir
+		r, err := record.NewReader(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, data, err := r.Run(0).Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var steps []uint64
+		for _, e := range data.Curve {
+			steps = append(steps, e.Step)
+		}
+		if want := []uint64{0, 24, 48, 60}; !slices.Equal(steps, want) {
+			t.Errorf("%v: evaluations after %v steps, want %v", clock, steps, want)
+		}
+	}
+}
+
+// The models of a cluster are those of virtual time.
+func TestRoundsOfAClusterHaveTheModelsOfVirtualTime(t *testing.T) {
+	set := []string{"architecture.controls=true", "evaluate.every=1 rounds"}
+	known := judgedLosses(t, run(t, load(t, inRounds, append(set, "stop.rounds=14")...), driver.Options{}).Dir)
+	c, client := gathered(t, "a", "b", "c")
+	_, dir := c.result(client, inRounds, set...)
+	losses := judgedLosses(t, dir)
+	if len(losses) < 5 {
+		t.Errorf("%d evaluations", len(losses))
+	}
+	for _, loss := range losses {
+		if !slices.Contains(known, loss) {
+			t.Errorf("loss %v is of no model of the run in virtual time", loss)
+		}
+	}
+}
+
+func TestPresetsAreSpelledOut(t *testing.T) {
+	for preset, want := range map[string][]string{
+		"fedavg":   {"proximal: 0", "controls: false", "weights: samples", "outer: {kind: sgd, rate: 1, weight-decay: 0}"},
+		"fedprox":  {"proximal: 0.01", "weights: samples"},
+		"fednova":  {"weights: steps-normalised"},
+		"scaffold": {"controls: true", "weights: equal"},
+		"fedavgm":  {"outer: {kind: momentum, rate: 1, momentum: 0.9, nesterov: false, weight-decay: 0}"},
+		"fedadam":  {"outer: {kind: adaptive, rate: 0.01, second: adam, beta1: 0.9, beta2: 0.99, tau: 0.001}"},
+		"fedyogi":  {"outer: {kind: adaptive, rate: 0.01, second: yogi, beta1: 0.9, beta2: 0.99, tau: 0.001}"},
+	} {
+		text := shown(t, inRounds, "architecture.preset="+preset)
+		for _, setting := range append(want, "count: 3", "local: {steps: 2}") {
+			if !strings.Contains(text, setting) {
+				t.Errorf("%s is not shown with %s:\n%s", preset, setting, text)
+			}
+		}
+		if strings.Contains(text, "preset") || shown(t, text) != text {
+			t.Errorf("%s is not shown as a plan that means the same:\n%s", preset, text)
+		}
+	}
+	// What the plan gives counts instead of the preset's.
+	text := shown(t, inRounds, "architecture={kind: federated, preset: fedprox, proximal: 0, share: 20%}")
+	if !strings.Contains(text, "proximal: 0\n") || !strings.Contains(text, "share: 20%") {
+		t.Errorf("the preset has overridden the plan:\n%s", text)
+	}
+}
+
+// shown is the resolved text of a plan's only point.
+func shown(t *testing.T, text string, set ...string) string {
+	t.Helper()
+	points, err := load(t, text, set...).Points(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := points[0].Spec.Plan.Node()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.YAML()
+}
+
+func TestRoundsAreRefusedWhereThereAreNone(t *testing.T) {
+	const federated = "architecture={kind: federated, "
+	for set, want := range map[string]string{
+		"architecture={kind: gossip}": `small.yaml:8:19: evaluate.every: architecture gossip has no rounds; accepted ` +
+			`are epochs, steps and a duration`,
+		"architecture={kind: gossip} evaluate.every=2s": `small.yaml:9:16: stop.rounds: architecture gossip has no ` +
+			`rounds; accepted are epochs, steps and time`,
+		federated + "preset: fedbuff}":           `unknown preset "fedbuff" (accepted: fedavg, fedprox, `,
+		federated + "compress: {}}":              `models and updates travel whole`,
+		federated + "count: 3, share: 10%}":      `exclude each other`,
+		federated + "local: {epochs: 0}}":        `architecture.local.epochs: 0 is out of range`,
+		federated + "outer: {kind: sdg}}":        `unknown optimizer "sdg"; did you mean sgd?`,
+		federated + "deadline: 0s}":              `architecture.deadline: 0s is out of range`,
+		federated + "preset: fedprox, spare: 2}": `architecture.spare: `,
+	} {
+		var assignments []string
+		for _, one := range strings.Split(set, " evaluate") {
+			if strings.HasPrefix(one, ".") {
+				one = "evaluate" + one
+			}
+			assignments = append(assignments, one)
+		}
+		p, err := driver.Parse("small.yaml", []byte(inRounds), assignments...)
+		if err == nil {
+			_, err = p.Points(nil)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", set, err, want)
+		}
+	}
+	if p := plan.Default(); p.Stop.Rounds != 0 || p.Evaluate.Every.Rounds != 0 {
+		t.Error("rounds are counted without being asked for")
+	}
+}
