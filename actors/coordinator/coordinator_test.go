@@ -40,6 +40,15 @@ func TestEvaluationIsDueAtTheFirstStepPastAMultipleOfTheEpochs(t *testing.T) {
 	equal(t, "epochs", []float64{0, 0.3, 0.5, 0.8, 1}, epochs)
 }
 
+// Every third round, and with the eighth, which ends the run. Another worker's steps are no rounds.
+func TestEvaluationsByRoundsAreThoseThatAMemberTells(t *testing.T) {
+	s := &script{players: append(serverAndWorker(every(10*ms, 20), 0.1), player{steps: every(3*ms, 90)}), samples: 100,
+		policy: coordinator.Policy{Every: coordinator.Interval{Rounds: 3}, Rounds: 8, Lag: ms}}
+	s.players[1].rounds = true
+	s.run(t)
+	equal(t, "instants", []time.Duration{0, 30 * ms, 60 * ms, 80 * ms}, s.instants())
+}
+
 func TestEvaluationsByStepsOfHoldersThatTrainComeAfterSoManyOfEachOnAverage(t *testing.T) {
 	s := &script{players: []player{
 		{steps: every(10*ms, 9), models: []float32{0.1}, holds: true},

@@ -29,6 +29,7 @@ type player struct {
 	steps  []time.Duration
 	models []float32 // after 0, 1, … steps; the last one holds on
 	holds  bool
+	rounds bool          // a round of training ends with each of its steps
 	charge time.Duration // what answering a snapshot costs, before the answer
 	// reply, if not nil, stands for the answer to a request for a snapshot.
 	reply func(request *protos.TakeSnapshot) *protos.Message
@@ -180,6 +181,9 @@ func (s *script) kind(p *player) actors.Kind {
 				done++
 				s.total++
 				env.Record(actors.Event{Kind: actors.StepDone, Step: uint64(done), Samples: 10})
+				if p.rounds {
+					ctx.Send(actors.CoordinatorPID(), protos.NewMessage(&protos.RoundDone{Round: uint64(done)}))
+				}
 			case *protos.Message:
 				switch head := m.Head.(type) {
 				case *protos.View:
