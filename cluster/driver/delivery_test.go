@@ -67,6 +67,8 @@ func TestEveryArchitectureEndsWhateverLinksDo(t *testing.T) {
 		{"{kind: parameter-server, consistency: {kind: dssp, low: 1, high: 3}, roles: {server: added}}", false},
 		{"{kind: parameter-server, consistency: {kind: bounded-delay, bound: 2}, roles: {server: added}}", false},
 		{"{kind: parameter-server, roles: {server: added}}", false},
+		{"{kind: federated, controls: true, roles: {server: added}}", true},
+		{"{kind: federated, deadline: 60ms, roles: {server: added}}", false},
 		{"{kind: d-psgd}", false},
 		{"{kind: d-psgd, track: true}", false},
 		{"{kind: d-psgd, lead: 1}", false},
