@@ -64,7 +64,8 @@ func TestRoundsOfAClusterHaveTheModelsOfVirtualTime(t *testing.T) {
 
 func TestPresetsAreSpelledOut(t *testing.T) {
 	for preset, want := range map[string][]string{
-		"fedavg":   {"proximal: 0", "controls: false", "weights: samples", "outer: {kind: sgd, rate: 1, weight-decay: 0}"},
+		"fedavg": {"proximal: 0", "controls: false", "weights: samples",
+			"outer: {kind: sgd, rate: 1, weight-decay: 0}"},
 		"fedprox":  {"proximal: 0.01", "weights: samples"},
 		"fednova":  {"weights: steps-normalised"},
 		"scaffold": {"controls: true", "weights: equal"},
