@@ -42,6 +42,9 @@ var table = map[string]string{
 	"nn/optim":    "nn/kernel cluster/plan/field",
 	"nn/compress": "nn cluster/plan/field",
 
+	"actors/periodic":  "cluster/plan/field nn nn/optim",
+	"actors/federated": architecture + " actors/periodic",
+
 	"datasets":           "datasets/input",
 	"datasets/input":     "",
 	"datasets/hostile":   "datasets/input",
