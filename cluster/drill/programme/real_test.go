@@ -71,7 +71,8 @@ func newPausing(seed uint64) *pausing {
 }
 
 // timed are words in what makes models depend on who comes first, or evaluations on the instant.
-var timed = []string{"asp", "ssp", "bounded", "gossip", "ad-psgd", "backup", "staleness", "servers:"}
+var timed = []string{"asp", "ssp", "bounded", "gossip", "ad-psgd", "backup", "staleness", "servers:",
+	"deadline", "spare", "time:"}
 
 // timeless reports whether the models depend on no timing.
 func (p *pausing) timeless() bool {
