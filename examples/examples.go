@@ -8,5 +8,5 @@ import "embed"
 //
 //go:embed *.yaml async-ps-unequal-links/*.yaml consistency/*.yaml gossip-learning/*.yaml
 //go:embed intermittent-links/*.yaml links/*.yaml links/*.csv many-gossip-peers/*.yaml
-//go:embed slow-worker/*.yaml
+//go:embed slow-worker/*.yaml federated/*.yaml
 var Files embed.FS

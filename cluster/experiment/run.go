@@ -438,9 +438,6 @@ func (r *Runner) progress(next run, e record.Evaluation) {
 	if stop.Steps > 0 {
 		part = max(part, float64(e.Step)/float64(stop.Steps))
 	}
-	if every := next.point.Spec.Plan.Evaluate.Every.Rounds; stop.Rounds > 0 {
-		part = max(part, float64(every)*float64(e.Number-1)/float64(stop.Rounds))
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.parts[next.number] = min(part, 1)
