@@ -137,8 +137,9 @@ func (g *Gatherer) Add(process string, s *live.State) error {
 		return nil
 	}
 	delete(g.missing, process)
+	g.whole.At = max(g.whole.At, s.At)
 	if process == g.lead {
-		g.whole.At, g.whole.Record, g.whole.Events, g.whole.Late = s.At, s.Record, s.Events, s.Late
+		g.whole.Record, g.whole.Events, g.whole.Late = s.Record, s.Events, s.Late
 	}
 	maps.Copy(g.whole.Nodes, s.Nodes)
 	if g.whole.Void = g.whole.Void || s.Void; g.whole.Void {

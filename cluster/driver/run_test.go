@@ -257,6 +257,14 @@ func TestFailureNamesRunPointSeedAndNodeAndKeepsWhatIsFinished(t *testing.T) {
 		i[0].What != "node me, actor me/loner: panic: out of ideas" || failed.Steps != 30 {
 		t.Errorf("the failed run: %+v", failed)
 	}
+	// Those that failed are made again, each under its number.
+	again, err := try(t, load(t, text), driver.Options{Catalog: c, Jobs: 1, Out: r.Dir, Continue: true})
+	if err == nil || again == nil || len(again.Runs) != 4 || again.Runs[2].Number != 2 || again.Runs[3].Number != 3 {
+		t.Fatalf("%+v, %v", again, err)
+	}
+	if _, err := record.ReadSummary(r.Dir); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestFailureInRealTimeIsToldAsInVirtualTime(t *testing.T) {

@@ -238,13 +238,12 @@ func (s *Stage) held(cut uint64, do func()) (err error) {
 	if tallied := hold; s.tally != nil {
 		hold = func() { s.tally.Held(tallied) }
 	}
-	all := func() { s.once.Held(hold) }
-	if s.kept.incidents = s.past; s.Notes != nil {
-		s.kept.incidents = slices.Concat(s.past, s.Notes.Incidents())
-		s.Notes.Held(cut, all)
-	} else {
-		all()
+	if s.kept.incidents = s.past; s.Notes == nil {
+		s.once.Held(hold)
+		return err
 	}
+	s.kept.incidents = slices.Concat(s.past, s.Notes.Incidents())
+	s.Notes.Held(cut, func() { s.once.Held(hold) })
 	return err
 }
 

@@ -33,25 +33,28 @@ func moreRepeats(before, after string) bool {
 }
 
 // renumber gives a missing run another number if a finished run has its number already. That
-// happens when the record was made with fewer repeats.
+// happens when the record was made with fewer repeats. A run that failed is made again under its
+// number, which its checkpoints have.
 func (r *Runner) renumber() {
-	taken := map[int]bool{}
+	taken, failed := map[int]bool{}, map[int]bool{} // by number; by place in the queue
 	for _, done := range r.folder.Runs() {
 		taken[done.Number] = true
+		for i, next := range r.queue {
+			if next.seed == done.Seed && settings(next.point.Labels).Key() == done.Point.Key() {
+				r.queue[i].number, failed[i] = done.Number, true
+			}
+		}
 	}
 	var others []int // places in the queue
 	for i, next := range r.queue {
-		if taken[next.number] {
+		if taken[next.number] && !failed[i] {
 			others = append(others, i)
 		}
 		taken[next.number] = true
 	}
-	free := 0
-	for _, i := range others {
-		for taken[free] {
-			free++
+	for free := 0; len(others) > 0; free++ {
+		if !taken[free] {
+			r.queue[others[0]].number, others = free, others[1:]
 		}
-		taken[free] = true
-		r.queue[i].number = free
 	}
 }

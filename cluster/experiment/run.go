@@ -219,9 +219,8 @@ func (r *Runner) open(first *plan.Plan) (err error) {
 	}
 	for repeat := range r.repeats {
 		for i := range r.points {
-			pt := &r.points[i]
-			next := run{number: i*r.repeats + repeat, point: pt, seed: pt.Spec.Plan.Seed + uint64(repeat)}
-			if _, finished := r.folder.Finished(settings(pt.Labels), next.seed); !finished {
+			next := run{i*r.repeats + repeat, &r.points[i], r.points[i].Spec.Plan.Seed + uint64(repeat)}
+			if _, finished := r.folder.Finished(settings(next.point.Labels), next.seed); !finished {
 				r.queue = append(r.queue, next)
 			}
 		}

@@ -11,8 +11,9 @@ import (
 // Once hands on what it observes, but for updates that come again: where a parameter server's
 // shards have replicas, one that crashes between taking a push in and telling its replicas leaves
 // an owner that takes the push in once more. The model has it once, and so has what Once hands on.
-// A shard takes the pushes of a worker in by rising life and number. Its methods may be called from
-// many goroutines.
+// A shard takes the pushes of a worker in by rising life and number; where they are told by several
+// processes, they may come out of order by less than 64, or one life after the next. Its methods
+// may be called from many goroutines.
 type Once struct {
 	// To is who observes what is handed on; it does not change while the run is under way.
 	To    world.Observer `image:"kept"`
@@ -22,12 +23,29 @@ type Once struct {
 // told is what has been handed on of a worker's pushes.
 type told struct {
 	mu     sync.Mutex
-	latest []push // by shard
+	shards [][2]window // by shard: of the latest life, and of the one before
 	_      [64]byte
 }
 
-// push names one to a shard: see [actors.Event].
-type push struct{ life, number uint64 }
+// window has which pushes of a life have been told: bit i stands for push latest−i. It is that of
+// S. Kent, "IP Encapsulating Security Payload", RFC 4303 (2005), section 3.4.3. What is older counts
+// as told.
+type window struct{ life, latest, bits uint64 }
+
+// tell notes a push, and reports whether it has not been told before.
+func (w *window) tell(number uint64) bool {
+	if number > w.latest {
+		w.bits = w.bits<<(number-w.latest) | 1
+		w.latest = number
+		return true
+	}
+	bit := uint64(1) << (w.latest - number) // 0 for what is older
+	if bit == 0 || w.bits&bit != 0 {
+		return false
+	}
+	w.bits |= bit
+	return true
+}
 
 var _ world.Observer = (*Once)(nil)
 
@@ -47,15 +65,20 @@ func (o *Once) Observe(at time.Duration, node int, event actors.Event) {
 	t := &o.nodes[event.Origin]
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for int(event.Shard) >= len(t.latest) {
-		t.latest = append(t.latest, push{})
+	for int(event.Shard) >= len(t.shards) {
+		t.shards = append(t.shards, [2]window{})
 	}
-	last, now := &t.latest[event.Shard], push{event.Life, event.Push}
-	if now.life < last.life || now.life == last.life && now.number <= last.number {
-		return
+	of := &t.shards[event.Shard]
+	if event.Life > of[0].life {
+		of[0], of[1] = window{life: event.Life}, of[0]
 	}
-	*last = now
-	o.To.Observe(at, node, event)
+	w := &of[0]
+	if event.Life < w.life {
+		w = &of[1]
+	}
+	if event.Life == w.life && w.tell(event.Push) {
+		o.To.Observe(at, node, event)
+	}
 }
 
 // Held calls a function while no such update is handed on.

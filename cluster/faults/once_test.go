@@ -66,6 +66,30 @@ func TestUpdatesThatComeAgainAreHandedOnOnce(t *testing.T) {
 	})
 }
 
+// Several processes tell of a shard that moves, each by a clock of its own.
+func TestUpdatesOutOfOrderAreHandedOnOnce(t *testing.T) {
+	var got heard
+	once, want := faults.NewOnce(&got, 1), 0
+	tell := func(life, push uint64, again bool) {
+		once.Observe(0, 0, actors.Event{Kind: actors.UpdateApplied, Life: life, Push: push})
+		if !again {
+			want++
+		}
+		if len(got.events) != want {
+			t.Fatalf("after push %d of life %d %d updates were handed on, want %d", push, life, len(got.events), want)
+		}
+	}
+	for _, push := range []uint64{2, 1, 5, 3, 68, 4} { // 4 is as old as can be
+		tell(1, push, push == 4)
+		tell(1, push, true)
+	}
+	tell(3, 1, false)
+	tell(1, 69, false)
+	tell(1, 68, true)
+	tell(3, 2, false)
+	tell(2, 1, true) // of a life that nobody has told of in time
+}
+
 // BenchmarkOnce is what it costs to hand an event on: an update that names its push, and one of
 // other architectures.
 func BenchmarkOnce(b *testing.B) {

@@ -26,9 +26,10 @@ type Gatherer struct {
 	mu      sync.Mutex
 	sources map[string]*source // the other processes
 	waiting []world.Recorded
-	cut     uint64                    // the latest that has begun
-	late    []world.Recorded          // what waited then, and has come since from nodes not saved for it
-	links   map[[2]string]record.Link // of the other processes
+	cut     uint64                               // the latest that has begun
+	late    []world.Recorded                     // what waited then, and has come since from nodes not saved for it
+	links   map[string]map[[2]string]record.Link // of the other processes, by process
+	past    []record.Link                        // of lives of them that are over
 }
 
 // source is another process.
@@ -52,7 +53,7 @@ var _ world.Observer = (*Gatherer)(nil)
 // observer.
 func NewGatherer(to world.Observer, now func() time.Duration, others []string) *Gatherer {
 	g := &Gatherer{
-		to: to, now: now, sources: map[string]*source{}, links: map[[2]string]record.Link{},
+		to: to, now: now, sources: map[string]*source{}, links: map[string]map[[2]string]record.Link{},
 	}
 	for _, name := range others {
 		g.sources[name] = &source{} // from now on this process's own events wait
@@ -85,7 +86,7 @@ func (g *Gatherer) Add(name string, m *protos.RunEvents) {
 		s.held = append(s.held, gathered{r, e.Saved})
 	}
 	for _, e := range m.Edges {
-		g.count(linkFrom(e))
+		g.count(name, linkFrom(e))
 	}
 	if m.Until == 0 {
 		return
@@ -138,18 +139,25 @@ func (g *Gatherer) Late() (late []world.Recorded) {
 
 // count takes in the counters of an edge. A process may go over to count all edges of a sender
 // together, which then stand for those that were counted one by one.
-func (g *Gatherer) count(l record.Link) {
-	key := [2]string{l.From, l.To}
-	if _, known := g.links[key]; !known && l.To == record.Everyone {
-		maps.DeleteFunc(g.links, func(other [2]string, _ record.Link) bool { return other[0] == l.From })
+func (g *Gatherer) count(name string, l record.Link) {
+	links, key := g.links[name], [2]string{l.From, l.To}
+	if links == nil {
+		links = map[[2]string]record.Link{}
+		g.links[name] = links
 	}
-	g.links[key] = l
+	if _, known := links[key]; !known && l.To == record.Everyone {
+		maps.DeleteFunc(links, func(other [2]string, _ record.Link) bool { return other[0] == l.From })
+	}
+	links[key] = l
 }
 
 // Started takes note that another process, or a new one in its place, is told to start its clock.
 func (g *Gatherer) Started(name string, shows time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.ended(name)
+	g.past = slices.AppendSeq(g.past, maps.Values(g.links[name]))
+	delete(g.links, name)
 	g.sources[name] = &source{until: shows, told: time.Now(), shows: shows}
 }
 
@@ -157,8 +165,16 @@ func (g *Gatherer) Started(name string, shows time.Duration) {
 func (g *Gatherer) Gone(name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.sources, name)
+	g.ended(name)
 	g.release()
+}
+
+// ended has what a source has said wait with all others, and waits for nothing more of it.
+func (g *Gatherer) ended(name string) {
+	if s := g.sources[name]; s != nil {
+		g.take(s, g.now()-time.Since(s.told)-s.shows)
+		delete(g.sources, name)
+	}
 }
 
 // release records the events that no earlier event can follow. The observer must not call the
@@ -177,9 +193,15 @@ func (g *Gatherer) release() {
 	g.waiting = slices.Delete(g.waiting, 0, n)
 }
 
-// Elsewhere are the counters of the edges that begin in other processes, in no order. It is called
-// by what is recorded, with g.mu held.
-func (g *Gatherer) Elsewhere() []record.Link { return slices.Collect(maps.Values(g.links)) }
+// Elsewhere are the counters of the edges that begin in other processes, in no order, each once for
+// each life of its process. It is called by what is recorded, with g.mu held.
+func (g *Gatherer) Elsewhere() []record.Link {
+	links := slices.Clone(g.past)
+	for _, of := range g.links {
+		links = slices.AppendSeq(links, maps.Values(of))
+	}
+	return links
+}
 
 // WireEvent is an event as it travels, of a node that had been saved so often.
 func WireEvent(at time.Duration, node int, saved uint64, e *actors.Event) *protos.RunEvent {

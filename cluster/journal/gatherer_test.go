@@ -76,6 +76,27 @@ func TestCountersOfASenderReplaceThoseOfItsEdges(t *testing.T) {
 	}
 }
 
+func TestCountersOfAFormerLifeOfAProcessStay(t *testing.T) {
+	g := NewGatherer(&observed{}, func() time.Duration { return 0 }, []string{"other"})
+	count := func(messages int64) {
+		l := record.Link{From: "a", To: "b", Messages: messages}
+		g.Add("other", &protos.RunEvents{Edges: []*protos.EdgeCounters{WireEdge(&l)}})
+	}
+	g.Started("other", 0)
+	count(5)
+	count(7)
+	g.Gone("other")
+	g.Started("other", 0)
+	count(2)
+	sum := int64(0)
+	for _, l := range g.Elsewhere() {
+		sum += l.Messages
+	}
+	if sum != 9 {
+		t.Errorf("7 messages in one life and 2 in the next are told as %d", sum)
+	}
+}
+
 // observed keeps the instants and steps of events.
 type observed struct{ seen []world.Recorded }
 
