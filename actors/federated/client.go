@@ -18,8 +18,8 @@ import (
 // With controls its own one, c_i, stays here. What a round makes of it is the mean of the round's
 // gradients, as option II of SCAFFOLD finds it by (φ − θ) ÷ (Kη) with plain descent; here it holds
 // with any optimizer. It is the client's own from when the server has taken in its change, so that
-// the server's control is the mean of what clients have. A client that returns has lost its own,
-// and begins with the server's.
+// the server's control is the mean of what clients have. Where a client goes that has a part in it,
+// all begin with zero again.
 type client struct {
 	env   actors.Env
 	arch  Architecture
@@ -32,7 +32,6 @@ type client struct {
 	served bool // it is there
 
 	since uint64 // the view with which this life began; 0 before that is known
-	joins bool   // the run was under way then
 	last  uint64 // round of the latest work
 	next  *work  // that waits for the step under way, or for this life to begin; nil for none
 	busy  bool   // a step is under way
@@ -109,7 +108,7 @@ func (c *client) receive(m *protos.Message) {
 
 // start begins this life. Work may have come before; what was meant for a former life is forgotten.
 func (c *client) start(head *protos.Start) {
-	c.since, c.joins = max(head.View, 1), head.Joins
+	c.since = max(head.View, 1)
 	c.served = c.member().Present
 	c.idle.Wait("a round")
 	c.begin()
@@ -161,7 +160,7 @@ func (c *client) begin() {
 	c.steps, c.ends = 0, c.arch.Local.Of(c.local.Samples(), c.batch)
 	c.inner.Begin(int(c.now.round - 1))
 	if c.control != nil {
-		c.control.begin(c.now, c.joins)
+		c.control.begin(c.now)
 	}
 	if c.arch.Local.Time > 0 {
 		c.env.After(c.arch.Local.Time, timeUp{c.now.round})

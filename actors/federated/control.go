@@ -17,26 +17,30 @@ type control struct {
 	sum        *protos.Tensor // of this round's gradients; nil while idle
 }
 
-// begin begins a round. c_i is 0 at first, or the server's control for a client that has joined.
-func (c *control) begin(w *work, joins bool) {
+// begin begins a round. c_i is 0 as long as the server's control has nothing of it.
+func (c *control) begin(w *work) {
 	pool, n := c.env.Tensors(), len(w.params.Data)
-	switch {
-	case c.own == nil && joins:
-		c.own = w.control.Retain()
-	case c.own == nil:
-		c.own = c.zero(n)
+	if c.found != nil && w.taken == c.round {
+		c.own, c.found = c.found, c.own
 	}
-	if c.found != nil {
-		if w.taken == c.round {
-			c.own, c.found = c.found, c.own
-		}
-		c.found.Release()
-		c.found = nil
+	if w.taken == 0 {
+		c.own = c.release(c.own)
+	}
+	if c.found = c.release(c.found); c.own == nil {
+		c.own = c.zero(n)
 	}
 	c.correction, c.sum = pool.Get(n), c.zero(n)
 	periodic.Correction(c.correction.Data, w.control.Data, c.own.Data)
 	c.round = w.round
 	c.env.Charge(float64(n))
+}
+
+// release gives up a vector, if there is one.
+func (c *control) release(t *protos.Tensor) *protos.Tensor {
+	if t != nil {
+		t.Release()
+	}
+	return nil
 }
 
 func (c *control) zero(n int) *protos.Tensor {
@@ -65,8 +69,5 @@ func (c *control) change(steps int) *protos.Tensor {
 func (c *control) end() {
 	c.correction.Release()
 	c.correction = nil
-	if c.sum != nil {
-		c.sum.Release()
-		c.sum = nil
-	}
+	c.sum = c.release(c.sum)
 }

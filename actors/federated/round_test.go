@@ -186,26 +186,30 @@ func TestWorkOfAFormerLifeIsForgotten(t *testing.T) {
 	}
 }
 
-// A client that has lost its control begins with the server's; one that was there has 0 before its
-// first round.
-func TestControlOfAReturningClientIsTheServers(t *testing.T) {
-	s := slow(0)
-	s.steps[3], s.arch.Controls, s.time = 10*ms, true, 180*ms
-	made := map[string]actor.Actor{}
-	s.watch = func(name string, a actor.Actor) { made[name] = a }
-	s.schedule = []world.NodeChange{{At: 100 * ms, Node: 4, Do: world.Crash}, {At: 140 * ms, Node: 4, Do: world.Join}}
-	s.run(t)
-	control, taken := federated.ServerControl(made["hub"])
-	own := federated.ClientControl(made["n3"], 0)
-	if taken[4] != 3 || !equal(control, own) || control[0] == 0 {
-		t.Errorf("after round %d the control begins with %v, and the server's with %v", taken[4], own, control[:1])
-	}
-	s.schedule, s.time = nil, 10*ms
-	s.run(t)
-	for _, v := range federated.ClientControl(made["n3"], 0) {
-		if v != 0 {
-			t.Fatalf("a control begins with %v", v)
-		}
+// A client that has gone, for good or to return without its control, leaves nothing in the server's
+// that pulls the others.
+func TestServersControlIsTheMeanOfItsClientsWhoeverComesAndGoes(t *testing.T) {
+	const node = 4
+	for name, c := range map[string]struct {
+		schedule []world.NodeChange
+		absent   []int
+	}{
+		"returns": {schedule: []world.NodeChange{{At: 103 * ms, Node: node, Do: world.Crash},
+			{At: 140 * ms, Node: node, Do: world.Join}}},
+		"returns before it is missed": {schedule: []world.NodeChange{{At: 103 * ms, Node: node, Do: world.Crash},
+			{At: 103*ms + ms/2, Node: node, Do: world.Join}}},
+		"leaves": {schedule: []world.NodeChange{{At: 111 * ms, Node: node, Do: world.Leave}}},
+		"joins":  {schedule: []world.NodeChange{{At: 111 * ms, Node: node, Do: world.Join}}, absent: []int{node}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := slow(0)
+			s.steps[3], s.arch.Controls, s.time = 11*ms, true, 400*ms
+			s.schedule, s.absent = c.schedule, c.absent
+			made := map[string]actor.Actor{}
+			s.watch = func(name string, a actor.Actor) { made[name] = a }
+			s.run(t)
+			checkControls(t, s.task, made)
+		})
 	}
 }
 

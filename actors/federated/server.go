@@ -43,6 +43,8 @@ type member struct {
 	awaited bool // its update of this round may still come
 	update  *update
 	taken   uint64 // the last round whose update was taken in; 0 for none
+	held    uint64 // the last round whose change of its control is in the server's; 0 for none
+	void    bool   // the change that may still come is of a control that is forgotten
 }
 
 // update is what has come of a client in this round.
@@ -50,6 +52,14 @@ type update struct {
 	share   periodic.Share
 	delta   *protos.Tensor
 	control *protos.Tensor // the change of its control; nil without controls
+}
+
+// release gives up the change of a control.
+func (u *update) release() {
+	if u.control != nil {
+		u.control.Release()
+		u.control = nil
+	}
 }
 
 // deadline is the timer of a round.
@@ -114,12 +124,29 @@ func (s *server) follow(ctx actor.Context) {
 	for node := range s.members {
 		if !view.Members[node].Present {
 			s.give(node)
+			if s.members[node].held > 0 {
+				s.forget()
+			}
 		}
 	}
 	if s.open && s.complete() {
 		s.end(ctx)
 	} else if !s.open {
 		s.begin(ctx)
+	}
+}
+
+// forget begins with controls of zero again: that of a client that goes is a part of the server's
+// which nobody can take out, and would pull all others for good.
+func (s *server) forget() {
+	s.control = s.env.Tensors().Writable(s.control)
+	clear(s.control.Data)
+	for node := range s.members {
+		c := &s.members[node]
+		c.held, c.void = 0, c.awaited
+		if c.update != nil {
+			c.update.release()
+		}
 	}
 }
 
@@ -148,7 +175,7 @@ func (s *server) begin(ctx actor.Context) {
 		there[i], there[k] = there[k], there[i]
 	}
 	for _, node := range there[:s.missing] {
-		s.members[node].awaited = true
+		s.members[node].awaited, s.members[node].void = true, false
 		s.send(ctx, node)
 	}
 	if s.arch.Deadline > 0 {
@@ -163,7 +190,7 @@ func (s *server) send(ctx actor.Context, node int) {
 		tensors = append(tensors, s.control.Retain())
 	}
 	m, head := s.works.Get(tensors...)
-	head.Round, head.View, head.Taken = s.round, s.env.View().Number, s.members[node].taken
+	head.Round, head.View, head.Taken = s.round, s.env.View().Number, s.members[node].held
 	ctx.Send(s.env.View().Members[node].PID, m)
 }
 
@@ -185,7 +212,7 @@ func (s *server) take(ctx actor.Context, head *protos.ClientUpdate, m *protos.Me
 	s.give(node)
 	c.update = &update{share: periodic.Share{Samples: int(head.Samples), Steps: periodic.EffectiveSteps(
 		s.task.Method, int(s.round-1), int(head.Steps), s.arch.Proximal)}}
-	if s.control != nil {
+	if s.control != nil && !c.void {
 		c.update.control = m.Take(1)
 	}
 	c.update.delta = m.Take(0)
@@ -228,7 +255,12 @@ func (s *server) end(ctx actor.Context) {
 	for node := range s.members {
 		c := &s.members[node]
 		if c.awaited = false; c.update != nil {
-			updates, nodes = append(updates, c.update), append(nodes, node)
+			if !s.env.View().Members[node].Present {
+				c.update.release()
+			}
+			if updates, nodes = append(updates, c.update), append(nodes, node); c.update.control != nil {
+				c.held = s.round
+			}
 			c.update, c.taken = nil, s.round
 		}
 	}
@@ -264,8 +296,10 @@ func (s *server) learn(updates []*update) {
 	}
 	s.control = s.env.Tensors().Writable(s.control)
 	for _, u := range updates {
-		nn.AddScaled(s.control.Data, 1/float32(len(s.task.Workers)), u.control.Data)
-		u.control.Release()
+		if u.control != nil {
+			nn.AddScaled(s.control.Data, 1/float32(len(s.task.Workers)), u.control.Data)
+			u.release()
+		}
 	}
 	s.env.Charge(float64(2 * n * len(updates)))
 }
