@@ -27,9 +27,9 @@ type told struct {
 	_      [64]byte
 }
 
-// window has which pushes of a life have been told: bit i stands for push latest−i. It is that of
-// S. Kent, "IP Encapsulating Security Payload", RFC 4303 (2005), section 3.4.3. What is older counts
-// as told.
+// window has which pushes of a life have been told, as in S. Kent, "IP Encapsulating Security
+// Payload", RFC 4303 (2005), section 3.4.3: bit i stands for push latest−i; what is older counts as
+// told.
 type window struct{ life, latest, bits uint64 }
 
 // tell notes a push, and reports whether it has not been told before.
