@@ -32,9 +32,8 @@ func moreRepeats(before, after string) bool {
 	return had > 0 && had < wanted && a.Without(key).Equal(b.Without(key))
 }
 
-// renumber gives a missing run another number if a finished run has its number already. That
-// happens when the record was made with fewer repeats. A run that failed is made again under its
-// number, which its checkpoints have.
+// renumber gives a missing run another number if a finished run has its number, as when there were
+// fewer repeats. A run that failed is made again under its number, which its checkpoints have.
 func (r *Runner) renumber() {
 	taken, failed := map[int]bool{}, map[int]bool{} // by number; by place in the queue
 	for _, done := range r.folder.Runs() {

@@ -14,9 +14,8 @@ import (
 var errSaved = errors.New("saved")
 
 // Resume makes a run of a point in two parts: one world is saved at an instant and ends, and
-// another one goes on from there. The trial has no events. It is nil if the run has actors
-// that cannot be saved, or ends before. The error is that of ctx, or says why the run cannot begin,
-// be saved or go on.
+// another one goes on from there. The trial has no events, and is nil if the run cannot be saved or
+// ends before. The error is that of ctx, or says why it cannot begin, be saved or go on.
 func (p *Point) Resume(ctx context.Context, shelf *shelf.Shelf, seed uint64, at time.Duration,
 	progress func(record.Evaluation)) (*Trial, error) {
 	var state []byte

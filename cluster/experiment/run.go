@@ -220,8 +220,10 @@ func (r *Runner) open(first *plan.Plan) (err error) {
 	for repeat := range r.repeats {
 		for i := range r.points {
 			next := run{i*r.repeats + repeat, &r.points[i], r.points[i].Spec.Plan.Seed + uint64(repeat)}
-			if _, finished := r.folder.Finished(settings(next.point.Labels), next.seed); !finished {
+			if n, finished := r.folder.Finished(settings(next.point.Labels), next.seed); !finished {
 				r.queue = append(r.queue, next)
+			} else if err := checkpoint.NewFolder(r.folder.RunDir(n), 0).Remove(); err != nil {
+				return folderError(err)
 			}
 		}
 	}
