@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/transport"
+	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -291,6 +292,10 @@ func (c *conductor) back(name string) {
 			}
 			return c.placed(name, q)
 		})
+	}
+	if w := c.World(); err == nil && w != nil && w.Cuts() > m.Cuts+wire.Cuts/4 {
+		err = fmt.Errorf("while its nodes were placed the run was saved %d times, and they know nothing of that",
+			w.Cuts()-m.Cuts)
 	}
 	if err == nil {
 		c.events.Started(name, time.Duration(m.Start))

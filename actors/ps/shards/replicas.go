@@ -134,6 +134,10 @@ func viewOf(m *protos.Message) uint64 {
 
 // Receive takes in a message between servers: a Holdings, Replicate, Replicated or Settled.
 func (r *Replicas[S]) Receive(ctx actor.Context, m *protos.Message) {
+	if viewOf(m) == 0 { // no server sends that
+		actors.Unexpected(r.env, m)
+		return
+	}
 	switch head := m.Head.(type) {
 	case *protos.Holdings:
 		r.heard(ctx, head)
