@@ -5,10 +5,11 @@
 // Decentralized Data", AISTATS 2017, algorithm 1). See package periodic for what rounds are made
 // of.
 //
-// A round ends when the updates that it wants are in, or at its deadline. Whoever leaves or crashes
-// is not waited for; whoever joins can be drawn from the next round on; an update that comes later
-// is dropped, and counted. Each round counts, also one that nobody has answered, which leaves the
-// model as it is. Updates are added in the order of the plan's nodes, never of arrival.
+// A round ends when the updates that it wants are in, or at its deadline. Whoever leaves or
+// crashes is not waited for; whoever joins can be drawn from the next round on; an update that
+// comes later is dropped. The record counts the clients that were drawn in vain. Each round
+// counts, also one that nobody has answered, which leaves the model as it is; the record has the
+// number of these too. Updates are added in the order of the plan's nodes, never of arrival.
 //
 // The server is one node. If it goes, the model is lost, and the run ends.
 package federated
@@ -42,7 +43,7 @@ type Architecture struct {
 	// many as it wants (K. Bonawitz et al., "Towards Federated Learning at Scale", MLSys 2019).
 	Spare float64 `plan:"spare,omitzero" unit:"fraction" range:">0%..100%" doc:"by which share more clients are drawn than a round wants updates of; it ends with the first ones; default: none"`
 	// Local is what a client does in a round.
-	Local periodic.Work `plan:"local" doc:"what a client does in a round: {epochs: 1} or {steps: 10}"`
+	Local periodic.Work `plan:"local" doc:"what a client does in a round: {epochs: 1} or {steps: 10}, also with time, which ends it early"`
 	// State is Fresh or Kept.
 	State periodic.State `plan:"state" words:"fresh|kept" doc:"what becomes of a client's inner optimizer between its rounds: fresh forgets its momentum; the schedule of its rate counts rounds"`
 	// Proximal is μ of FedProx.

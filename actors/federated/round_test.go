@@ -46,8 +46,13 @@ func TestDeadlineEndsARoundWithWhatIsThere(t *testing.T) {
 			t.Fatalf("round %d: the model is %v away from that of the three that are in time", r+1, d)
 		}
 	}
-	if s.stepped[4] == 0 {
-		t.Error("the slow client has not worked at all")
+	if s.stepped[4] == 0 || s.missed != 4 || s.unanswered != 0 {
+		t.Errorf("the slow client has made %d steps for nothing, of which the record has %v updates missed, want 4, "+
+			"and %v rounds without any", s.stepped[4], s.missed, s.unanswered)
+	}
+	s.arch.Deadline = ms
+	if s.run(t); s.missed != 16 || s.unanswered != 4 {
+		t.Errorf("of 4 rounds of 4 clients without an update %v are told, and %v updates", s.unanswered, s.missed)
 	}
 }
 
@@ -77,11 +82,8 @@ func TestSpareClientsReplaceTheSlowest(t *testing.T) {
 			t.Errorf("round %d has the updates of %v, of 4 drawn the first 3 were to end it", r+1, nodes)
 		}
 	}
-	// A late update is dropped, unless the client was drawn again first, as here in each round.
-	s.arch.Count, s.arch.Spare, s.rounds = 1, 1, 60
-	s.run(t)
-	if s.dropped == 0 {
-		t.Error("no update was dropped")
+	if s.missed != 12 {
+		t.Errorf("in 12 rounds of 3 of 4 clients %v updates were missed", s.missed)
 	}
 }
 
@@ -169,8 +171,8 @@ func TestRepeatsAreIgnored(t *testing.T) {
 			t.Errorf("round %d has the updates of %v", r+1, nodes)
 		}
 	}
-	if !slices.Equal(s.stepped[1:], []int{60, 60, 60}) || s.dropped != 0 {
-		t.Errorf("clients have made %v steps in 20 rounds of 3, and %v updates were dropped", s.stepped[1:], s.dropped)
+	if !slices.Equal(s.stepped[1:], []int{60, 60, 60}) || s.missed != 0 {
+		t.Errorf("clients have made %v steps in 20 rounds of 3, and %v updates were missed", s.stepped[1:], s.missed)
 	}
 }
 

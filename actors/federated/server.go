@@ -14,9 +14,12 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Dropped is what the record calls the number of updates so far that came when their round was over
-// without them.
-const Dropped = "updates dropped"
+// What the record calls the numbers, so far, of clients that were drawn for a round that ended
+// without their update, and of rounds that ended without any.
+const (
+	Missed     = "updates missed"
+	Unanswered = "rounds without an update"
+)
 
 // server holds the model and leads the rounds.
 type server struct {
@@ -29,10 +32,12 @@ type server struct {
 	control *protos.Tensor // c of SCAFFOLD; nil without controls
 	members []member       // by node
 	works   *protos.Messages[*protos.ClientWork]
-	dropped int
+
+	missed, unanswered int // see Missed and Unanswered
 
 	round   uint64 // under way, or the last one
 	open    bool   // it is under way
+	drawn   int    // clients for it
 	wants   int    // updates of it
 	missing int    // updates that may still come
 	here    int    // updates that have come
@@ -42,7 +47,6 @@ type server struct {
 type member struct {
 	awaited bool // its update of this round may still come
 	update  *update
-	taken   uint64 // the last round whose update was taken in; 0 for none
 	held    uint64 // the last round whose change of its control is in the server's; 0 for none
 	void    bool   // the change that may still come is of a control that is forgotten
 }
@@ -168,13 +172,14 @@ func (s *server) begin(ctx actor.Context) {
 	}
 	s.round++
 	s.open, s.here = true, 0
-	s.wants, s.missing = s.arch.wanted(len(there))
+	s.wants, s.drawn = s.arch.wanted(len(there))
+	s.missing = s.drawn
 	random := s.env.Rand("clients of a round")
-	for i := range s.missing {
+	for i := range s.drawn {
 		k := i + random.IntN(len(there)-i)
 		there[i], there[k] = there[k], there[i]
 	}
-	for _, node := range there[:s.missing] {
+	for _, node := range there[:s.drawn] {
 		s.members[node].awaited, s.members[node].void = true, false
 		s.send(ctx, node)
 	}
@@ -206,7 +211,6 @@ func (s *server) take(ctx actor.Context, head *protos.ClientUpdate, m *protos.Me
 	}
 	c := &s.members[node]
 	if !s.open || head.Round != s.round || !c.awaited {
-		s.drop(head)
 		return
 	}
 	s.give(node)
@@ -237,16 +241,6 @@ func (s *server) check(head *protos.ClientUpdate, m *protos.Message) error {
 	return nil
 }
 
-// drop counts an update that has come too late, unless it was taken in before.
-func (s *server) drop(head *protos.ClientUpdate) {
-	c := &s.members[head.Node]
-	if head.Round == c.taken || head.Round == s.round && c.update != nil {
-		return
-	}
-	s.dropped++
-	s.env.Record(actors.Event{Kind: actors.Measured, Name: Dropped, Value: float64(s.dropped)})
-}
-
 // end ends the round with the updates that are in, and begins the next.
 func (s *server) end(ctx actor.Context) {
 	s.open, s.missing = false, 0
@@ -261,10 +255,13 @@ func (s *server) end(ctx actor.Context) {
 			if updates, nodes = append(updates, c.update), append(nodes, node); c.update.control != nil {
 				c.held = s.round
 			}
-			c.update, c.taken = nil, s.round
+			c.update = nil
 		}
 	}
-	if len(updates) > 0 {
+	s.count(s.drawn-len(updates), &s.missed, Missed)
+	if len(updates) == 0 {
+		s.count(1, &s.unanswered, Unanswered)
+	} else {
 		s.learn(updates)
 		for _, node := range nodes {
 			s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Origin: node})
@@ -272,6 +269,14 @@ func (s *server) end(ctx actor.Context) {
 	}
 	ctx.Send(actors.CoordinatorPID(), protos.NewMessage(&protos.RoundDone{Round: s.round}))
 	s.begin(ctx)
+}
+
+// count adds to a number of the record.
+func (s *server) count(more int, number *int, name string) {
+	if more > 0 {
+		*number += more
+		s.env.Record(actors.Event{Kind: actors.Measured, Name: name, Value: float64(*number)})
+	}
 }
 
 // learn makes a step with updates, which it takes over, and moves the server's control by their

@@ -35,12 +35,12 @@ type stage struct {
 	threads  int
 	watch    func(name string, a actor.Actor) // is shown all actors, unless it is nil
 
-	models  [][]float32 // after each round
-	ended   []time.Duration
-	updates [][]int // whose updates each version has taken in
-	dropped float64
-	stepped []int // by node
-	digest  uint64
+	models             [][]float32 // after each round
+	ended              []time.Duration
+	updates            [][]int // whose updates each version has taken in
+	missed, unanswered float64
+	stepped            []int // by node
+	digest             uint64
 }
 
 // newTask is a small network on clouds, for clients of other numbers of samples.
@@ -58,8 +58,10 @@ func (s *stage) Observe(_ time.Duration, node int, e actors.Event) {
 		s.updates[e.Version-1] = append(s.updates[e.Version-1], e.Origin)
 	case e.Kind == actors.StepDone:
 		s.stepped[node]++
-	case e.Name == federated.Dropped:
-		s.dropped = e.Value
+	case e.Name == federated.Missed:
+		s.missed = e.Value
+	case e.Name == federated.Unanswered:
+		s.unanswered = e.Value
 	}
 }
 
@@ -126,7 +128,8 @@ func (c *coordinator) change(ctx actor.Context, m world.MemberChange) {
 
 func (s *stage) try(tb testing.TB) error {
 	tb.Helper()
-	s.models, s.ended, s.updates, s.dropped, s.stepped = nil, nil, nil, 0, make([]int, 1+len(s.task.Workers))
+	s.models, s.ended, s.updates, s.stepped = nil, nil, nil, make([]int, 1+len(s.task.Workers))
+	s.missed, s.unanswered = 0, 0
 	d := &world.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s, Schedule: s.schedule,
 		Detect: time.Millisecond, Lossy: s.link.Loss.Drop, Reliable: s.reliable}
 	names := []string{"hub"}
