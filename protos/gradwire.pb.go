@@ -2197,8 +2197,8 @@ type ClientWork struct {
 	Round uint64 `protobuf:"varint,1,opt,name=round,proto3" json:"round,omitempty"`
 	// Number of the server's view.
 	View uint64 `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
-	// The last round whose update by this client the server has taken in; 0 for none.
-	Taken         uint64 `protobuf:"varint,3,opt,name=taken,proto3" json:"taken,omitempty"`
+	// With controls the last round whose change of this client's control is in the server's; 0 for none.
+	Held          uint64 `protobuf:"varint,3,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2247,9 +2247,9 @@ func (x *ClientWork) GetView() uint64 {
 	return 0
 }
 
-func (x *ClientWork) GetTaken() uint64 {
+func (x *ClientWork) GetHeld() uint64 {
 	if x != nil {
-		return x.Taken
+		return x.Held
 	}
 	return 0
 }
@@ -3180,12 +3180,12 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x06others\x18\x03 \x01(\fR\x06others\"9\n" +
 	"\aArrived\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
-	"\bexchange\x18\x02 \x01(\x04R\bexchange\"L\n" +
+	"\bexchange\x18\x02 \x01(\x04R\bexchange\"J\n" +
 	"\n" +
 	"ClientWork\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x12\x12\n" +
-	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x14\n" +
-	"\x05taken\x18\x03 \x01(\x04R\x05taken\"h\n" +
+	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x12\n" +
+	"\x04held\x18\x03 \x01(\x04R\x04held\"h\n" +
 	"\fClientUpdate\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x18\n" +

@@ -25,7 +25,6 @@ type client struct {
 	arch  Architecture
 	local *train.Local
 	inner *periodic.Inner
-	batch int
 	idle  peer.Idle
 
 	server int  // its position in the view
@@ -46,7 +45,7 @@ type client struct {
 
 // work is what the server wants in a round.
 type work struct {
-	round, taken    uint64
+	round, held     uint64
 	params, control *protos.Tensor // control is nil without controls
 }
 
@@ -70,7 +69,7 @@ func newClient(env actors.Env, task *train.Task, a Architecture) (*client, error
 		return nil, err
 	}
 	isServer := func(m actors.Member) bool { return m.Role == RoleServer }
-	c := &client{env: env, arch: a, local: local, inner: inner, batch: task.Batch, idle: peer.NewIdle(env),
+	c := &client{env: env, arch: a, local: local, inner: inner, idle: peer.NewIdle(env),
 		server:  slices.IndexFunc(env.View().Members, isServer),
 		updates: protos.NewMessages(func() *protos.ClientUpdate { return &protos.ClientUpdate{} })}
 	if a.Controls {
@@ -109,29 +108,25 @@ func (c *client) receive(m *protos.Message) {
 // start begins this life. Work may have come before; what was meant for a former life is forgotten.
 func (c *client) start(head *protos.Start) {
 	c.since = max(head.View, 1)
-	c.served = c.member().Present
+	c.served = c.serving().Present
 	c.idle.Wait("a round")
 	c.begin()
 }
 
-// member is the server's place in the view.
-func (c *client) member() *actors.Member { return &c.env.View().Members[c.server] }
+// serving is the server in the view.
+func (c *client) serving() *actors.Member { return &c.env.View().Members[c.server] }
 
 // follow ends the run if the server has gone.
 func (c *client) follow() {
 	before := c.served
-	if c.served = c.member().Present; before && !c.served {
-		actors.Fail(c.env, "%s has gone, and with it the model", c.member().Name)
+	if c.served = c.serving().Present; before && !c.served {
+		actors.Fail(c.env, "%s has gone, and with it the model", c.serving().Name)
 	}
 }
 
 // take takes in the work of a round.
 func (c *client) take(head *protos.ClientWork, m *protos.Message) {
-	tensors := 1
-	if c.control != nil {
-		tensors = 2
-	}
-	if len(m.Tensors) != tensors {
+	if tensors := c.arch.tensors(); len(m.Tensors) != tensors {
 		actors.Fail(c.env, "work of round %d has %d tensors instead of %d", head.Round, len(m.Tensors), tensors)
 		return
 	}
@@ -141,7 +136,7 @@ func (c *client) take(head *protos.ClientWork, m *protos.Message) {
 	if c.next != nil {
 		c.next.release()
 	}
-	c.last, c.next = head.Round, &work{round: head.Round, taken: head.Taken}
+	c.last, c.next = head.Round, &work{round: head.Round, held: head.Held}
 	if c.control != nil {
 		c.next.control = m.Take(1)
 	}
@@ -157,7 +152,7 @@ func (c *client) begin() {
 	c.idle.Resume()
 	c.now, c.next = c.next, nil
 	c.model = c.now.params.Retain()
-	c.steps, c.ends = 0, c.arch.Local.Of(c.local.Samples(), c.batch)
+	c.steps, c.ends = 0, c.arch.Local.Of(c.local.Steps())
 	c.inner.Begin(int(c.now.round - 1))
 	if c.control != nil {
 		c.control.begin(c.now)
@@ -222,7 +217,7 @@ func (c *client) send(ctx actor.Context) {
 	m, head := c.updates.Get(tensors...)
 	head.Node, head.Round = int32(c.env.Node()), c.now.round
 	head.Samples, head.Steps = uint64(c.local.Samples()), uint64(c.steps)
-	ctx.Send(c.member().PID, m)
+	ctx.Send(c.serving().PID, m)
 }
 
 // end ends the work of a round, whether it was sent or not.

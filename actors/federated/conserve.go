@@ -1,6 +1,7 @@
 package federated
 
 import (
+	"github.com/gradwire/gradwire/actors/periodic"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn/optim"
 )
@@ -8,9 +9,11 @@ import (
 var _ train.Conserving = Architecture{}
 
 // Conserves says that the model stays between those of clients where it is their mean: where the
-// outer optimizer is SGD of a constant rate of 1 at most, and nothing corrects their gradients.
+// outer optimizer is SGD of a constant rate of 1 at most, weights add up to 1, and nothing corrects
+// gradients.
 func (a Architecture) Conserves() train.Conserved {
 	outer, plain := a.Outer.(optim.SGD)
 	rate, constant := outer.Rate.(optim.Constant)
-	return train.Conserved{Between: !a.Controls && plain && constant && rate <= 1 && outer.WeightDecay == 0}
+	mean := plain && constant && rate <= 1 && outer.WeightDecay == 0 && a.Weights != periodic.Normalised
+	return train.Conserved{Between: mean && !a.Controls}
 }

@@ -20,10 +20,10 @@ type control struct {
 // begin begins a round. c_i is 0 as long as the server's control has nothing of it.
 func (c *control) begin(w *work) {
 	pool, n := c.env.Tensors(), len(w.params.Data)
-	if c.found != nil && w.taken == c.round {
+	if c.found != nil && w.held == c.round {
 		c.own, c.found = c.found, c.own
 	}
-	if w.taken == 0 {
+	if w.held == 0 {
 		c.own = c.release(c.own)
 	}
 	if c.found = c.release(c.found); c.own == nil {

@@ -13,11 +13,11 @@ func ServerControl(a actor.Actor) (control []float32, held []uint64) {
 
 // ClientControl is a client's control once it knows up to which round its changes were taken in;
 // nil for 0.
-func ClientControl(a actor.Actor, taken uint64) []float32 {
+func ClientControl(a actor.Actor, held uint64) []float32 {
 	c := a.(*client).control
 	switch {
-	case taken == 0:
-	case c.found != nil && c.round == taken:
+	case held == 0:
+	case c.found != nil && c.round == held:
 		return c.found.Data
 	case c.own != nil:
 		return c.own.Data

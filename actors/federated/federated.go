@@ -54,7 +54,7 @@ type Architecture struct {
 	Weights periodic.Weights `plan:"weights" words:"samples|equal|steps-normalised" doc:"how much an update counts among those received: as many as the client has samples, all alike, or by samples and divided by its steps (FedNova, Wang et al. 2020)"`
 	// Deadline ends a round with what is there; 0 is none.
 	Deadline time.Duration `plan:"deadline,omitzero" range:">0s" doc:"after which a round ends with the updates that are in; default: it waits for all it wants"`
-	// Outer makes a step with the mean of the updates in each round; nil stands for SGD of rate 1.
+	// Outer makes a step with the mean of the updates in each round.
 	Outer optim.Method `key:"outer"`
 }
 
@@ -92,12 +92,12 @@ func (a *Architecture) wanted(there int) (updates, drawn int) {
 	return updates, min(updates+int(math.Ceil(a.Spare*float64(updates))), there)
 }
 
-// outer makes the outer optimizer.
-func (a *Architecture) outer(n int) optim.Optimizer {
-	if a.Outer == nil {
-		return Default().Outer.New(n)
+// tensors is how many vectors of parameters travel at once.
+func (a *Architecture) tensors() int {
+	if a.Controls {
+		return 2
 	}
-	return a.Outer.New(n)
+	return 1
 }
 
 // InRounds is true: a run can be evaluated and ended by rounds.
@@ -106,11 +106,7 @@ func (Architecture) InRounds() bool { return true }
 // Messages is a model there and back for each round; of epochs a client makes a step at least.
 func (a Architecture) Messages(_, _ int) (messages, models float64) {
 	rounds := 1 / float64(max(a.Local.Steps, a.Local.Epochs, 1))
-	tensors := 1.0
-	if a.Controls {
-		tensors = 2
-	}
-	return 2 * rounds, 2 * rounds * tensors
+	return 2 * rounds, 2 * rounds * float64(a.tensors())
 }
 
 var (

@@ -25,8 +25,6 @@ func TestSettingsWithoutEffectAreFedAvg(t *testing.T) {
 		rounds int
 		change func(a *federated.Architecture)
 	}{
-		{"server SGD of rate 1", 4, func(a *federated.Architecture) { a.Outer = nil }},
-		{"FedProx with a factor of 0", 4, func(a *federated.Architecture) { a.Proximal = 0 }},
 		{"FedNova with equal steps", 4, func(a *federated.Architecture) { a.Weights = periodic.Normalised }},
 		{"SCAFFOLD before controls are known", 1, func(a *federated.Architecture) { a.Controls = true }},
 		{"a momentum of 0 at the server", 4, func(a *federated.Architecture) {

@@ -158,7 +158,7 @@ func sign(v float64) int {
 
 func constant(rate float64) optim.Schedule { return optim.Constant(rate) }
 
-// presets are the architectures of the names, with settings as the catalog reads them.
+// preset is the architecture of a name, with settings as the catalog reads them.
 func preset(name string) federated.Architecture {
 	a := federated.Default()
 	switch name {

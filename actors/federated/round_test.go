@@ -8,7 +8,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/federated"
 	"github.com/gradwire/gradwire/actors/periodic"
 	"github.com/gradwire/gradwire/actors/train"
@@ -264,30 +263,25 @@ func checkControls(t *testing.T, task *train.Task, made map[string]actor.Actor) 
 	}
 }
 
-func TestClientsOfOneStepWaitForAModelAlone(t *testing.T) {
+func TestMessagesAreAModelThereAndBackForARound(t *testing.T) {
 	a := federated.Default()
 	a.Local = periodic.Work{Steps: 4}
 	if messages, models := a.Messages(1, 9); messages != 0.5 || models != 0.5 {
 		t.Errorf("%v messages and %v models a step, want a model there and back for 4", messages, models)
 	}
-	if !a.InRounds() || len(a.Roles()) != 2 || a.Validate() != nil {
-		t.Error("the defaults are not accepted")
+	a.Controls = true
+	if messages, models := a.Messages(1, 9); messages != 0.5 || models != 1 {
+		t.Errorf("with controls %v messages and %v models a step, want two models each way", messages, models)
+	}
+}
+
+func TestARoundOfNoClientsIsRefused(t *testing.T) {
+	a := federated.Default()
+	if err := a.Validate(); err != nil {
+		t.Errorf("the defaults are refused: %v", err)
 	}
 	a.Share, a.Count = 0, 0
 	if a.Validate() == nil {
 		t.Error("a round of no clients is accepted")
-	}
-}
-
-var _ world.Observer = (*stage)(nil)
-
-// watched shows the actor that a kind makes.
-func watched(kind actors.Kind, name string, watch func(string, actor.Actor)) actors.Kind {
-	return func(env actors.Env) (actor.Actor, error) {
-		a, err := kind(env)
-		if watch != nil {
-			watch(name, a)
-		}
-		return a, err
 	}
 }

@@ -53,7 +53,7 @@ type member struct {
 
 // update is what has come of a client in this round.
 type update struct {
-	share   periodic.Share
+	done    periodic.Done
 	delta   *protos.Tensor
 	control *protos.Tensor // the change of its control; nil without controls
 }
@@ -70,7 +70,7 @@ func (u *update) release() {
 type deadline struct{ round uint64 }
 
 func newServer(env actors.Env, task *train.Task, a Architecture) *server {
-	s := &server{env: env, arch: a, task: task, outer: a.outer(task.Model.Params()),
+	s := &server{env: env, arch: a, task: task, outer: a.Outer.New(task.Model.Params()),
 		params: env.Tensors().Copy(task.Initial()), members: make([]member, len(env.View().Members)),
 		works: protos.NewMessages(func() *protos.ClientWork { return &protos.ClientWork{} })}
 	if a.Controls {
@@ -195,7 +195,7 @@ func (s *server) send(ctx actor.Context, node int) {
 		tensors = append(tensors, s.control.Retain())
 	}
 	m, head := s.works.Get(tensors...)
-	head.Round, head.View, head.Taken = s.round, s.env.View().Number, s.members[node].held
+	head.Round, head.View, head.Held = s.round, s.env.View().Number, s.members[node].held
 	ctx.Send(s.env.View().Members[node].PID, m)
 }
 
@@ -214,7 +214,7 @@ func (s *server) take(ctx actor.Context, head *protos.ClientUpdate, m *protos.Me
 		return
 	}
 	s.give(node)
-	c.update = &update{share: periodic.Share{Samples: int(head.Samples), Steps: periodic.EffectiveSteps(
+	c.update = &update{done: periodic.Done{Samples: int(head.Samples), Steps: periodic.EffectiveSteps(
 		s.task.Method, int(s.round-1), int(head.Steps), s.arch.Proximal)}}
 	if s.control != nil && !c.void {
 		c.update.control = m.Take(1)
@@ -227,10 +227,7 @@ func (s *server) take(ctx actor.Context, head *protos.ClientUpdate, m *protos.Me
 
 // check returns an error about an update that no client has made.
 func (s *server) check(head *protos.ClientUpdate, m *protos.Message) error {
-	tensors := 1
-	if s.control != nil {
-		tensors = 2
-	}
+	tensors := s.arch.tensors()
 	fits := len(m.Tensors) == tensors && head.Samples > 0 && head.Steps > 0 && head.Round <= s.round
 	for _, t := range m.Tensors {
 		fits = fits && len(t.Data) == len(s.params.Data)
@@ -282,13 +279,13 @@ func (s *server) count(more int, number *int, name string) {
 // learn makes a step with updates, which it takes over, and moves the server's control by their
 // share of all clients.
 func (s *server) learn(updates []*update) {
-	shares, n := make([]periodic.Share, len(updates)), len(s.params.Data)
+	done, n := make([]periodic.Done, len(updates)), len(s.params.Data)
 	for i, u := range updates {
-		shares[i] = u.share
+		done[i] = u.done
 	}
 	mean := s.env.Tensors().Get(n)
 	clear(mean.Data)
-	for i, c := range periodic.Coefficients(s.arch.Weights, shares) {
+	for i, c := range periodic.Coefficients(s.arch.Weights, done) {
 		nn.AddScaled(mean.Data, float32(c), updates[i].delta.Data)
 		updates[i].delta.Release()
 	}

@@ -2,7 +2,6 @@ package federated_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -31,7 +30,6 @@ type stage struct {
 	reliable bool
 	rounds   int           // after which the run ends
 	time     time.Duration // after which it ends, if no rounds are given
-	strict   bool
 	threads  int
 	watch    func(name string, a actor.Actor) // is shown all actors, unless it is nil
 
@@ -42,6 +40,8 @@ type stage struct {
 	stepped            []int // by node
 	digest             uint64
 }
+
+var _ world.Observer = (*stage)(nil)
 
 // newTask is a small network on clouds, for clients of other numbers of samples.
 func newTask(samples ...int) *train.Task {
@@ -130,7 +130,7 @@ func (s *stage) try(tb testing.TB) error {
 	tb.Helper()
 	s.models, s.ended, s.updates, s.stepped = nil, nil, nil, make([]int, 1+len(s.task.Workers))
 	s.missed, s.unanswered = 0, 0
-	d := &world.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s, Schedule: s.schedule,
+	d := &world.Deployment{Seed: s.task.Seed, Strict: true, Observer: s, Schedule: s.schedule,
 		Detect: time.Millisecond, Lossy: s.link.Loss.Drop, Reliable: s.reliable}
 	names := []string{"hub"}
 	d.Nodes = []world.Node{{Name: "hub", Role: federated.RoleServer, Profile: world.Profile{Cores: 1, Speed: 1e12},
@@ -173,7 +173,18 @@ func (s *stage) run(tb testing.TB) [][]float32 {
 		tb.Fatal(err)
 	}
 	if s.rounds > 0 && len(s.models) != s.rounds {
-		tb.Fatal(errors.New("the run ended early"))
+		tb.Fatal("the run ended early")
 	}
 	return s.models
+}
+
+// watched shows the actor that a kind makes.
+func watched(kind actors.Kind, name string, watch func(string, actor.Actor)) actors.Kind {
+	return func(env actors.Env) (actor.Actor, error) {
+		a, err := kind(env)
+		if watch != nil {
+			watch(name, a)
+		}
+		return a, err
+	}
 }

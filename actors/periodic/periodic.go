@@ -32,12 +32,12 @@ type Work struct {
 	Time time.Duration `plan:"time,omitzero" range:">0s" doc:"after which a node ends its work early, with the step under way, and sends what it has; default: it ends nothing early"`
 }
 
-// Of is how many steps that is for a node with a number of samples, of which a step takes a batch.
-func (w Work) Of(samples, batch int) int {
+// Of is how many steps that is for a node whose passes take a number of them.
+func (w Work) Of(pass int) int {
 	if w.Steps > 0 {
 		return w.Steps
 	}
-	return w.Epochs * ((samples + batch - 1) / batch)
+	return w.Epochs * pass
 }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].

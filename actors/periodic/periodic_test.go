@@ -13,15 +13,14 @@ import (
 
 func TestWorkIsStepsOrWholePassesThroughASample(t *testing.T) {
 	for _, c := range []struct {
-		work           periodic.Work
-		samples, batch int
-		steps          int
+		work        periodic.Work
+		pass, steps int
 	}{
-		{periodic.Work{Epochs: 1}, 60, 10, 6}, {periodic.Work{Epochs: 2}, 61, 10, 14},
-		{periodic.Work{Epochs: 3}, 1, 64, 3}, {periodic.Work{Steps: 5}, 1000, 10, 5},
+		{periodic.Work{Epochs: 1}, 6, 6}, {periodic.Work{Epochs: 2}, 7, 14},
+		{periodic.Work{Epochs: 3}, 1, 3}, {periodic.Work{Steps: 5}, 100, 5},
 	} {
-		if got := c.work.Of(c.samples, c.batch); got != c.steps {
-			t.Errorf("%+v of %d samples in batches of %d: %d steps, want %d", c.work, c.samples, c.batch, got, c.steps)
+		if got := c.work.Of(c.pass); got != c.steps {
+			t.Errorf("%+v with %d steps a pass: %d steps, want %d", c.work, c.pass, got, c.steps)
 		}
 	}
 	if (periodic.Work{Epochs: 1, Time: time.Second}).Validate() != nil || (periodic.Work{}).Validate() == nil {
@@ -31,7 +30,7 @@ func TestWorkIsStepsOrWholePassesThroughASample(t *testing.T) {
 
 // By hand: three clients of 1, 1 and 2 samples; of steps 2, 4 and 4 the mean by samples is 3.5.
 func TestCoefficientsAreThoseOfTheWeights(t *testing.T) {
-	shares := []periodic.Share{{Samples: 1, Steps: 2}, {Samples: 1, Steps: 4}, {Samples: 2, Steps: 4}}
+	done := []periodic.Done{{Samples: 1, Steps: 2}, {Samples: 1, Steps: 4}, {Samples: 2, Steps: 4}}
 	for _, c := range []struct {
 		weights periodic.Weights
 		want    [3]float64
@@ -40,7 +39,7 @@ func TestCoefficientsAreThoseOfTheWeights(t *testing.T) {
 		{periodic.Equal, [3]float64{1. / 3, 1. / 3, 1. / 3}},
 		{periodic.Normalised, [3]float64{0.25 * 3.5 / 2, 0.25 * 3.5 / 4, 0.5 * 3.5 / 4}},
 	} {
-		for i, got := range periodic.Coefficients(c.weights, shares) {
+		for i, got := range periodic.Coefficients(c.weights, done) {
 			if math.Abs(got-c.want[i]) > 1e-15 {
 				t.Errorf("%s: coefficient %d is %v, want %v", c.weights, i, got, c.want[i])
 			}
@@ -52,12 +51,12 @@ func TestCoefficientsAreThoseOfTheWeights(t *testing.T) {
 func TestEqualStepsAreNormalisedToWeightsBySamples(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		steps := rapid.Float64Range(0.1, 1e6).Draw(t, "steps")
-		var shares []periodic.Share
+		var done []periodic.Done
 		for range rapid.IntRange(1, 20).Draw(t, "clients") {
-			shares = append(shares, periodic.Share{Samples: rapid.IntRange(1, 1e6).Draw(t, "samples"), Steps: steps})
+			done = append(done, periodic.Done{Samples: rapid.IntRange(1, 1e6).Draw(t, "samples"), Steps: steps})
 		}
-		want := periodic.Coefficients(periodic.Samples, shares)
-		for i, got := range periodic.Coefficients(periodic.Normalised, shares) {
+		want := periodic.Coefficients(periodic.Samples, done)
+		for i, got := range periodic.Coefficients(periodic.Normalised, done) {
 			if got != want[i] {
 				t.Fatalf("coefficient %d is %v, want %v", i, got, want[i])
 			}

@@ -17,25 +17,25 @@ const (
 	Normalised Weights = "steps-normalised"
 )
 
-// Share is what a node has done of an exchange.
-type Share struct {
+// Done is what a node has done for an exchange.
+type Done struct {
 	Samples int
 	Steps   float64 // effective ones, see [EffectiveSteps]; positive
 }
 
 // Coefficients are what the Δ of some nodes are multiplied by to be added up. Without Normalised
 // their sum is 1.
-func Coefficients(w Weights, shares []Share) []float64 {
-	weights, sum := make([]float64, len(shares)), 0.0
-	for i, s := range shares {
+func Coefficients(w Weights, all []Done) []float64 {
+	weights, sum := make([]float64, len(all)), 0.0
+	for i, s := range all {
 		weights[i] = 1
 		if w != Equal {
 			weights[i] = float64(s.Samples)
 		}
 		sum += weights[i]
 	}
-	mean := meanSteps(weights, sum, shares)
-	for i, s := range shares {
+	mean := meanSteps(weights, sum, all)
+	for i, s := range all {
 		weights[i] /= sum
 		if w == Normalised {
 			weights[i] *= mean / s.Steps
@@ -45,9 +45,9 @@ func Coefficients(w Weights, shares []Share) []float64 {
 }
 
 // meanSteps is the mean of the steps, and exactly these where they are equal.
-func meanSteps(weights []float64, sum float64, shares []Share) float64 {
-	mean, least, most := 0.0, shares[0].Steps, shares[0].Steps
-	for i, s := range shares {
+func meanSteps(weights []float64, sum float64, all []Done) float64 {
+	mean, least, most := 0.0, all[0].Steps, all[0].Steps
+	for i, s := range all {
 		mean += weights[i] / sum * s.Steps
 		least, most = min(least, s.Steps), max(most, s.Steps)
 	}

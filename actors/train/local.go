@@ -125,6 +125,9 @@ func (l *Local) Resume(steps uint64) { l.step, l.walked = steps, steps }
 // called while a step is under way.
 func (l *Local) Pass(pass uint64) { l.walked = pass * uint64(l.sampler.Steps()) }
 
+// Steps is how many a pass through the shard takes.
+func (l *Local) Steps() int { return l.sampler.Steps() }
+
 // Samples is how many samples the worker's shard has.
 func (l *Local) Samples() int { return l.sampler.Len() }
 

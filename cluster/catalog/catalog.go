@@ -208,6 +208,22 @@ func (s *Spec) pace() error {
 	return nil
 }
 
+// rounds refuses to count rounds of an architecture that has none.
+func (s *Spec) rounds() error {
+	if a, ok := s.Architecture.(train.Rounds); ok && a.InRounds() {
+		return nil
+	}
+	const none = "architecture %s has no rounds; accepted are %s"
+	kind := s.ArchitectureSection.At("kind").Text
+	if e := &s.Plan.Evaluate; e.Every.Rounds > 0 {
+		return syntax.Errorf(e.Source.At("every"), none, kind, "epochs, steps and a duration")
+	}
+	if s.Plan.Stop.Rounds > 0 {
+		return syntax.Errorf(s.Plan.Stop.Source.At("rounds"), none, kind, "epochs, steps and time")
+	}
+	return nil
+}
+
 // held reports whether the nodes that train wait for something that takes time: a link, or a node
 // that works for them.
 func (s *Spec) held() bool {

@@ -42,9 +42,6 @@ var table = map[string]string{
 	"nn/optim":    "nn/kernel cluster/plan/field",
 	"nn/compress": "nn cluster/plan/field",
 
-	"actors/periodic":  "cluster/plan/field nn nn/optim",
-	"actors/federated": architecture + " actors/periodic",
-
 	"datasets":           "datasets/input",
 	"datasets/input":     "",
 	"datasets/hostile":   "datasets/input",
@@ -70,6 +67,8 @@ var table = map[string]string{
 	"actors/collective":     architecture,
 	"actors/gossip":         architecture,
 	"actors/gossiplearning": architecture,
+	"actors/federated":      architecture + " actors/periodic",
+	"actors/periodic":       "cluster/plan/field nn nn/optim",
 	"actors/dpsgd":          architecture,
 	"actors/adpsgd":         architecture,
 	"actors/local":          architecture,
