@@ -46,17 +46,21 @@ func (s *Samples) Len() int { return len(s.y) }
 func (s *Samples) Correct(logits []float32, first, n int) (correct int) {
 	classes := len(logits) / max(len(s.y), 1)
 	for i, label := range s.y[first : first+n] {
-		z := logits[(first+i)*classes:][:classes]
-		best := maximum(z)
-		var sum float32 // shows NaN, whose comparisons do not
-		for _, v := range z {
-			sum += v - z[best]
-		}
-		if best == int(label) && sum == sum {
+		if class, ok := predicted(logits[(first+i)*classes:][:classes]); ok && class == int(label) {
 			correct++
 		}
 	}
 	return correct
+}
+
+// predicted is the class that logits stand for; it is not ok if there is NaN.
+func predicted(z []float32) (class int, ok bool) {
+	class = maximum(z)
+	var sum float32 // shows NaN, whose comparisons do not
+	for _, v := range z {
+		sum += v - z[class]
+	}
+	return class, sum == sum
 }
 
 // Vote adds a vote for the class that each sample is taken for, by logits of all samples, to votes,
@@ -64,13 +68,8 @@ func (s *Samples) Correct(logits []float32, first, n int) (correct int) {
 func (s *Samples) Vote(logits, votes []float32) {
 	classes := len(logits) / max(len(s.y), 1)
 	for i := range s.y {
-		z := logits[i*classes : (i+1)*classes]
-		var sum float32
-		for _, v := range z {
-			sum += 0 * v
-		}
-		if sum == sum {
-			votes[i*classes+maximum(z)]++
+		if class, ok := predicted(logits[i*classes : (i+1)*classes]); ok {
+			votes[i*classes+class]++
 		}
 	}
 }

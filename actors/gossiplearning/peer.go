@@ -1,15 +1,14 @@
 package gossiplearning
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/periodic"
 	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -18,11 +17,9 @@ type peer struct {
 	env       actors.Env
 	rules     Architecture
 	local     *train.Local
-	optimizer optim.Adopter
-	memory    [][]float32 // what the optimizer remembers of gradients
-	updates   int         // made here, of all models
-	steps     uint64
-	passed    uint64 // visits that have waited in vain
+	optimizer *periodic.Inner // of the updates of all models
+	steps     uint64          // that were made here
+	passed    uint64          // visits that have waited in vain
 	sendings  *protos.Messages[*protos.Model]
 
 	cache    []model // of 1 to rules.Cache; the last one is the freshest
@@ -54,7 +51,7 @@ type creation struct {
 
 // patience is how many turns a peer has without hearing anything; then it waits until it does. So a
 // run in which no message arrives comes to a standstill, of which the world tells. Among fewer
-// peers than that each is sent a model more often.
+// peers than that each hears from somebody sooner.
 const patience = 100_000
 
 // tick is the timer of a peer's turns.
@@ -65,14 +62,13 @@ func newPeer(env actors.Env, task *train.Task, a Architecture) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	optimizer, ok := task.Method.New(task.Model.Params()).(optim.Adopter)
-	if !ok {
-		return nil, fmt.Errorf("gossip learning needs an optimizer that can go on from another model's age, a "+
-			"%T cannot", task.Method)
+	optimizer, err := periodic.NewInner(task.Method, task.Model.Params(), periodic.Kept)
+	if err != nil {
+		return nil, err
 	}
 	initial := model{params: env.Tensors().Copy(task.Initial())}
 	return &peer{
-		env: env, rules: a, local: local, optimizer: optimizer, memory: optimizer.State().Slots,
+		env: env, rules: a, local: local, optimizer: optimizer,
 		sendings: protos.NewMessages(func() *protos.Model { return &protos.Model{} }),
 		cache:    append(make([]model, 0, a.Cache), initial.retain()), last: initial,
 		waiting: make([]visit, 0, a.Cache), account: account{flow: a.Flow},
@@ -232,12 +228,11 @@ func (p *peer) update(ctx actor.Context, g *train.Gradient) {
 
 // step takes over a model and returns what an update makes of it.
 func (p *peer) step(m model, gradient []float32) model {
-	p.optimizer.Adopt(len(gradient), optim.State{Step: int(m.age), Updates: p.updates, Slots: p.memory})
-	p.updates++
+	p.optimizer.Begin(int(m.age))
 	m.params = train.Update(p.env.Tensors(), p.optimizer, m.params, gradient)
 	m.age++
 	p.env.Charge(p.optimizer.Work(len(gradient)))
-	p.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: uint64(p.updates), Origin: p.env.Node()})
+	p.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: p.steps, Origin: p.env.Node()})
 	return m
 }
 

@@ -54,8 +54,8 @@ const (
 	Kept State = "kept"
 )
 
-// Inner is the optimizer of a node's local steps. The schedule of its rate counts rounds, so that
-// the rate is the same for all steps of a round.
+// Inner is the optimizer of a node's local steps. The schedule of its rate goes by rounds, not by
+// steps: the node says when one begins, and the rate is the same for all its steps.
 type Inner struct {
 	optim.Adopter
 	state optim.State
@@ -68,7 +68,7 @@ type Inner struct {
 func NewInner(m optim.Method, n int, fate State) (*Inner, error) {
 	o, ok := m.New(n).(optim.Adopter)
 	if !ok {
-		return nil, fmt.Errorf("optimizer %T cannot be told which round it is: it is no optim.Adopter", m)
+		return nil, fmt.Errorf("optimizer %T cannot be told how far its schedule is: it is no optim.Adopter", m)
 	}
 	return &Inner{Adopter: o, state: o.State(), fate: fate}, nil
 }

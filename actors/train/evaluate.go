@@ -68,9 +68,8 @@ func (e *Evaluator) Vote(models [][]float32) Verdict {
 	votes := make([]float32, len(e.logits))
 	var all Verdict
 	for _, params := range models {
-		e.workspace.Logits(params, e.samples, 0, e.samples.Len(), e.logits)
+		all.Loss += e.Evaluate(params).Loss / float64(len(models))
 		e.samples.Vote(e.logits, votes)
-		all.Loss += e.whole().Loss / float64(len(models))
 	}
 	all.Accuracy = float64(e.samples.Correct(votes, 0, e.samples.Len())) / float64(e.samples.Len())
 	return all

@@ -66,7 +66,7 @@ var table = map[string]string{
 	"actors/ps/table":       "actors actors/ps/shards nn/optim" + mailbox + message + xxhash,
 	"actors/collective":     architecture,
 	"actors/gossip":         architecture,
-	"actors/gossiplearning": architecture,
+	"actors/gossiplearning": architecture + " actors/periodic",
 	"actors/federated":      architecture + " actors/periodic",
 	"actors/periodic":       "cluster/plan/field nn nn/optim",
 	"actors/dpsgd":          architecture,

@@ -43,7 +43,7 @@ func (m *Momentum) portable(z, v, p, g []float32) {
 	for i, pi := range p {
 		gi := g[i] + float32(m.Decay*pi)
 		vi := float32(m.Mu*v[i]) + gi
-		v[i] = flush(vi)
+		v[i] = Flush(vi)
 		if m.Nesterov {
 			vi = gi + float32(m.Mu*vi)
 		}
@@ -85,16 +85,16 @@ func (a *Adam) portable(z, m, v, p, g []float32) {
 		gi := g[i] + float32(a.Decay*pi)
 		mi := float32(a.Beta1*m[i]) + float32(a.Rest1*gi)
 		vi := float32(a.Beta2*v[i]) + float32(float32(a.Rest2*gi)*gi)
-		m[i], v[i] = flush(mi), flush(vi)
+		m[i], v[i] = Flush(mi), Flush(vi)
 		root := float32(math.Sqrt(float64(vi)))
 		z[i] = pi - float32(a.Size*(mi/(float32(root*a.Root)+a.Epsilon)))
 	}
 }
 
-// flush returns x, or 0 if x is subnormal. A method's memory of a gradient that no longer occurs,
+// Flush returns x, or 0 if x is subnormal. A method's memory of a gradient that no longer occurs,
 // for instance for a rare one-hot input, decays to the smallest subnormal and would stay there,
 // where each operation costs a hundred times as much.
-func flush(x float32) float32 {
+func Flush(x float32) float32 {
 	if math.Float32bits(x)&0x7f800000 == 0 {
 		return 0
 	}

@@ -1,6 +1,10 @@
 package optim
 
-import "math"
+import (
+	"math"
+
+	"github.com/gradwire/gradwire/nn/kernel"
+)
 
 // Second says how [Adaptive] remembers the squares of gradients.
 type Second string
@@ -23,13 +27,13 @@ const (
 //	p ← p − η·m / (√v + τ)
 //
 // Unlike Adam they do not correct the bias of m and v: τ, which is large, takes care of the first
-// steps. Slot 0 is m, slot 1 is v − τ², so that a state begins with zeros. Adagrad is used with β₁
-// = 0 there.
+// steps. Slot 0 is m, slot 1 is v − τ², so that a state begins with zeros. The paper uses adagrad
+// with β₁ = 0.
 //
 // The fields are taken literally, zeros as well; NewAdaptive fills in the usual values.
 type Adaptive struct {
 	Rate   Schedule `key:"rate"` // η; required
-	Second Second   `plan:"second" words:"adam|yogi|adagrad" doc:"how the squares of gradients are remembered"`
+	Second Second   `plan:"second" words:"adam|yogi|adagrad" doc:"how the squares of gradients are remembered; the paper has beta1: 0 with adagrad"`
 	// Beta1 is β₁ and Beta2 β₂, in the paper 0.9 and 0.99.
 	Beta1 float64 `plan:"beta1" range:"0..<1" doc:"decay of the mean of the gradients"`
 	Beta2 float64 `plan:"beta2" range:"0..<1" doc:"decay of the mean of their squares; adagrad has none"`
@@ -60,7 +64,7 @@ func (o *adaptive) Step(dst, params, grad []float32) {
 	first, m, above := float32(tau*tau), o.slots[0], o.slots[1]
 	for i, g := range grad {
 		v := o.method.second(above[i]+first, float32(g*g))
-		m[i], above[i] = flush(float32(beta*m[i])+float32(rest*g)), flush(v-first)
+		m[i], above[i] = kernel.Flush(float32(beta*m[i])+float32(rest*g)), kernel.Flush(v-first)
 		dst[i] = params[i] - float32(rate*(m[i]/(float32(math.Sqrt(float64(v)))+tau)))
 	}
 }
@@ -79,14 +83,6 @@ func (m *Adaptive) second(v, square float32) float32 {
 		return v + rest
 	}
 	return v
-}
-
-// flush returns x, or 0 if x is subnormal, with which operations take a hundred times as long.
-func flush(x float32) float32 {
-	if math.Float32bits(x)&0x7f800000 == 0 {
-		return 0
-	}
-	return x
 }
 
 // Work is 14 operations a parameter, a division or square root counting as one.
