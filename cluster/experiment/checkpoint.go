@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/cluster/traffic"
 )
 
 // play lets a run happen from the newest of its checkpoints that can be used, or else from its
@@ -212,9 +213,9 @@ func (s *Stage) goOn(from *live.State) {
 		return saved
 	})
 	for _, n := range from.Nodes {
-		links = append(links, s.linksOf(n.Sent)...)
+		links = append(links, traffic.Of(s.Names, n.Sent)...)
 	}
-	s.before = s.sums(s.kept.before, links)
+	s.before = traffic.Sum(s.Names, s.kept.before, links)
 	s.past = slices.Concat(s.kept.incidents, []record.Incident{{At: from.At.Seconds(), Node: actors.Coordinator,
 		Harm: record.ToTimes, What: "the run was interrupted, and went on from its state here: what was on its way " +
 			"arrived at once"}})
@@ -232,7 +233,7 @@ type kept struct {
 // held calls a function while nothing of the run is recorded.
 func (s *Stage) held(cut uint64, do func()) (err error) {
 	hold := func() {
-		s.kept.before, s.kept.links = s.before, s.carried()
+		s.kept.links, s.kept.before = s.carried()
 		err = s.Collector.Held(do)
 	}
 	if tallied := hold; s.tally != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // savePlan writes the resolved plan into the folder. A record that is continued may be given more
@@ -32,24 +33,39 @@ func moreRepeats(before, after string) bool {
 	return had > 0 && had < wanted && a.Without(key).Equal(b.Without(key))
 }
 
+// made is what a run was of.
+type made struct {
+	point string // its key
+	seed  uint64
+}
+
+// failed are the numbers of the runs in the record that failed.
+func (r *Runner) failed() map[made]int {
+	numbers := map[made]int{}
+	for _, done := range r.folder.Runs() {
+		if done.Outcome == record.Failed {
+			numbers[made{done.Point.Key(), done.Seed}] = done.Number
+		}
+	}
+	return numbers
+}
+
 // renumber gives a missing run another number if a finished run has its number, as when there were
 // fewer repeats. A run that failed is made again under its number, which its checkpoints have.
 func (r *Runner) renumber() {
-	taken, failed := map[int]bool{}, map[int]bool{} // by number; by place in the queue
+	taken := map[int]bool{}
+	var others []int // places in the queue
 	for _, done := range r.folder.Runs() {
 		taken[done.Number] = true
-		for i, next := range r.queue {
-			if next.seed == done.Seed && settings(next.point.Labels).Key() == done.Point.Key() {
-				r.queue[i].number, failed[i] = done.Number, true
-			}
-		}
 	}
-	var others []int // places in the queue
 	for i, next := range r.queue {
-		if taken[next.number] && !failed[i] {
+		switch {
+		case next.again:
+		case taken[next.number]:
 			others = append(others, i)
+		default:
+			taken[next.number] = true
 		}
-		taken[next.number] = true
 	}
 	for free := 0; len(others) > 0; free++ {
 		if !taken[free] {

@@ -122,6 +122,7 @@ type run struct {
 	number int
 	point  *Point
 	seed   uint64
+	again  bool // it failed when it had this number
 }
 
 // Prepare checks everything that can be checked before the first run. An InputError says what is
@@ -217,10 +218,16 @@ func (r *Runner) open(first *plan.Plan) (err error) {
 	if err := r.compatible(); err != nil {
 		return refusal.Input(err)
 	}
+	failed := r.failed()
 	for repeat := range r.repeats {
 		for i := range r.points {
-			next := run{i*r.repeats + repeat, &r.points[i], r.points[i].Spec.Plan.Seed + uint64(repeat)}
-			if n, finished := r.folder.Finished(settings(next.point.Labels), next.seed); !finished {
+			pt := &r.points[i]
+			next := run{number: i*r.repeats + repeat, point: pt, seed: pt.Spec.Plan.Seed + uint64(repeat)}
+			at := settings(pt.Labels)
+			if n, known := failed[made{at.Key(), next.seed}]; known {
+				next.number, next.again = n, true
+			}
+			if n, finished := r.folder.Finished(at, next.seed); !finished {
 				r.queue = append(r.queue, next)
 			} else if err := checkpoint.NewFolder(r.folder.RunDir(n), 0).Remove(); err != nil {
 				return folderError(err)

@@ -1,7 +1,6 @@
 package experiment
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -27,6 +26,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/topology"
+	"github.com/gradwire/gradwire/cluster/traffic"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -268,8 +268,9 @@ func slowdowns(p *plan.Plan) map[int][]world.Slowdown {
 
 // Notes are what a venue of several processes records of a run.
 type Notes interface {
-	// Elsewhere returns the counters of edges that begin in other processes, in any order.
-	Elsewhere() []record.Link
+	// Elsewhere returns the counters of edges that begin in other processes, in any order: of these
+	// and of former lives of theirs.
+	Elsewhere() (now, former []record.Link)
 	// Incidents are what was noticed until now.
 	Incidents() []record.Incident
 	// Held calls a function while nothing comes in, when a cut begins.
@@ -449,77 +450,28 @@ func Target(p *plan.Plan) (accuracy float64, goOn bool) {
 // links are the counters of every used edge, in whatever process it begins, in the order of the
 // nodes.
 func (s *Stage) links() []record.Link {
-	links := s.carried()
+	links, before := s.carried()
 	if s.Notes == nil && s.before == nil {
 		return links
 	}
-	return s.sums(s.before, links)
+	return traffic.Sum(s.Names, before, links)
 }
 
-// carried are the counters of every used edge since the run began or went on, in any order.
-func (s *Stage) carried() []record.Link {
-	links := s.OwnLinks()
+// carried are the counters of every used edge, in any order: since its process began or went on,
+// and before.
+func (s *Stage) carried() (links, before []record.Link) {
+	links, before = s.OwnLinks(), s.before
 	if s.Notes != nil {
-		links = append(links, s.Notes.Elsewhere()...)
+		now, former := s.Notes.Elsewhere()
+		links, before = append(links, now...), slices.Concat(before, former)
 	}
-	return links
-}
-
-// sums are the counters of two parts of a run together, in the order of the nodes.
-func (s *Stage) sums(before, links []record.Link) []record.Link {
-	at := Positions(s.Names)
-	links = slices.Concat(before, links)
-	slices.SortStableFunc(links, func(a, b record.Link) int {
-		return cmp.Or(cmp.Compare(at[a.From], at[b.From]), cmp.Compare(at[a.To], at[b.To]))
-	})
-	sums := links[:0]
-	for _, l := range links {
-		if n := len(sums) - 1; n >= 0 && sums[n].From == l.From && sums[n].To == l.To {
-			sums[n] = linkSum(sums[n], l)
-		} else {
-			sums = append(sums, l)
-		}
-	}
-	return sums
-}
-
-// linkSum is what an edge has carried in two parts of a run.
-func linkSum(a, b record.Link) record.Link {
-	mean := func(a float64, n int64, b float64, m int64) float64 {
-		return (a*float64(n) + b*float64(m)) / float64(max(n+m, 1))
-	}
-	b.DelayAsked = mean(a.DelayAsked, a.Messages, b.DelayAsked, b.Messages)
-	b.DelayAchieved = mean(a.DelayAchieved, a.Messages-a.Lost, b.DelayAchieved, b.Messages-b.Lost)
-	b.Messages, b.Bytes, b.Lost = a.Messages+b.Messages, a.Bytes+b.Bytes, a.Lost+b.Lost
-	b.Control, b.ControlBytes = a.Control+b.Control, a.ControlBytes+b.ControlBytes
-	return b
+	return links, before
 }
 
 // OwnLinks returns the counters of every edge used in this process. Beyond link.MaxPairs edges it
 // returns the sums over each node's edges.
 func (s *Stage) OwnLinks() (links []record.Link) {
-	s.Locked(func() { links = s.linksOf(s.Network.Used()) })
-	return links
-}
-
-func (s *Stage) linksOf(counts []link.Count) (links []record.Link) {
-	for i := range counts {
-		t := &counts[i]
-		l := record.Link{
-			From: s.Names[t.Source], To: record.Everyone,
-			Messages: t.Sent, Bytes: t.SentBytes, Lost: t.Dropped, Control: t.Control, ControlBytes: t.ControlBytes,
-		}
-		if t.Destination != link.Anyone {
-			l.To = s.Names[t.Destination]
-		}
-		if t.DelayCount > 0 {
-			l.DelayAsked = t.DelaySum.Seconds() / float64(t.DelayCount)
-		}
-		if t.Delivered > 0 {
-			l.DelayAchieved = t.TookSum.Seconds() / float64(t.Delivered)
-		}
-		links = append(links, l)
-	}
+	s.Locked(func() { links = traffic.Of(s.Names, s.Network.Used()) })
 	return links
 }
 

@@ -193,14 +193,13 @@ func (g *Gatherer) release() {
 	g.waiting = slices.Delete(g.waiting, 0, n)
 }
 
-// Elsewhere are the counters of the edges that begin in other processes, in no order, each once for
-// each life of its process. It is called by what is recorded, with g.mu held.
-func (g *Gatherer) Elsewhere() []record.Link {
-	links := slices.Clone(g.past)
+// Elsewhere are the counters of the edges that begin in other processes, in no order: of their
+// present lives, and of former ones. It is called by what is recorded, with g.mu held.
+func (g *Gatherer) Elsewhere() (now, former []record.Link) {
 	for _, of := range g.links {
-		links = slices.AppendSeq(links, maps.Values(of))
+		now = slices.AppendSeq(now, maps.Values(of))
 	}
-	return links
+	return now, slices.Clone(g.past)
 }
 
 // WireEvent is an event as it travels, of a node that had been saved so often.

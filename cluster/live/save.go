@@ -97,6 +97,7 @@ type saved struct {
 	walk      *world.Walk
 	cores     *world.Cores
 	number    int
+	started   bool
 	announced *protos.View
 	due       map[uint64]timer
 	control   []letter
@@ -106,7 +107,7 @@ type saved struct {
 // saved is what is to be saved of a life, without what waits for it.
 func (l *life) saved() *saved {
 	return &saved{actor: l.actor, env: l.env, walk: l.walk, cores: l.cores, number: l.number,
-		announced: l.node.world.announced.Load()}
+		started: l.started.Load(), announced: l.node.world.announced.Load()}
 }
 
 // take takes what waits for the actor of a node that rests, which counts as saved from now on, and
@@ -221,6 +222,7 @@ func (l *life) restore(from *NodeState, number uint64) error {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
 	l.actor, l.number = s.actor, s.number
+	l.started.Store(s.started)
 	if a := s.announced; a != nil {
 		w.heard(a)
 	}

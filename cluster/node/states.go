@@ -101,7 +101,7 @@ func (c *conductor) ownCheckpoints() *live.Checkpoints {
 		return nil
 	})
 	return &live.Checkpoints{Begin: c.beginCut, Passed: c.passed,
-		Busy: func() bool { return c.saves.Load() > 0 || c.states.Waits(c.takesPart) },
+		Busy: func() bool { return c.states.Waits(c.takesPart) || c.saves.Load() > 0 }, // in this order
 		Save: func(s *live.State) error { return c.states.Add(own, s) }}
 }
 

@@ -140,12 +140,13 @@ var table = map[string]string{
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
 	"cluster/shelf":   "cluster/plan/syntax cluster/catalog cluster/record datasets nn",
 	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/checkpoint cluster/faults cluster/sim " +
-		"cluster/shelf " +
+		"cluster/shelf cluster/traffic " +
 		"cluster/live cluster/record cluster/record/choosing cluster/record/goodput " +
 		"cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
 		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
 		"actors/coordinator nn nn/kernel datasets " +
 		"protos" + mailbox + xxhash,
+	"cluster/traffic": "cluster/record cluster/link",
 	"cluster/archive": "",
 	"cluster/lease":   "",
 	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record " +
