@@ -230,21 +230,18 @@ type kept struct {
 	incidents     []record.Incident
 }
 
-// held calls a function while nothing of the run is recorded.
+// held calls a function while nothing of the run is recorded: its world tells of nothing meanwhile.
 func (s *Stage) held(cut uint64, do func()) (err error) {
 	hold := func() {
 		s.kept.links, s.kept.before = s.carried()
 		err = s.Collector.Held(do)
 	}
-	if tallied := hold; s.tally != nil {
-		hold = func() { s.tally.Held(tallied) }
-	}
 	if s.kept.incidents = s.past; s.Notes == nil {
-		s.once.Held(hold)
+		hold()
 		return err
 	}
 	s.kept.incidents = slices.Concat(s.past, s.Notes.Incidents())
-	s.Notes.Held(cut, func() { s.once.Held(hold) })
+	s.Notes.Held(cut, hold)
 	return err
 }
 

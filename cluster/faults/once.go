@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"sync"
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
@@ -12,20 +11,17 @@ import (
 // shards have replicas, one that crashes between taking a push in and telling its replicas leaves
 // an owner that takes the push in once more. The model has it once, and so has what Once hands on.
 // A shard takes the pushes of a worker in by rising life and number; where they are told by several
-// processes, they may come out of order by less than 64, or one life after the next. Its methods
-// may be called from many goroutines.
+// processes, they may come out of order by less than 64, or one life after the next. It is told of one event at
+// a time.
 type Once struct {
 	// To is who observes what is handed on; it does not change while the run is under way.
 	To    world.Observer `image:"kept"`
-	nodes []told
+	nodes []told         // by worker
 }
 
-// told is what has been handed on of a worker's pushes.
-type told struct {
-	mu     sync.Mutex
-	shards [][2]window // by shard: of the latest life, and of the one before
-	_      [64]byte
-}
+// told is what has been handed on of a worker's pushes, by shard: of its latest life, and of the one
+// before.
+type told [][2]window
 
 // window has which pushes of a life have been told, as in S. Kent, "IP Encapsulating Security
 // Payload", RFC 4303 (2005), section 3.4.3: bit i stands for push latest−i; what is older counts as
@@ -52,7 +48,8 @@ var _ world.Observer = (*Once)(nil)
 // NewOnce returns one for a run of so many nodes.
 func NewOnce(to world.Observer, nodes int) *Once { return &Once{To: to, nodes: make([]told, nodes)} }
 
-// maxShards bounds the shards of a model, whatever another process has sent.
+// maxShards bounds the memory that a number of another process can take: updates of later shards are
+// all handed on.
 const maxShards = 1 << 20
 
 // Observe hands an event on, unless it is an update that has been handed on before.
@@ -63,12 +60,10 @@ func (o *Once) Observe(at time.Duration, node int, event actors.Event) {
 		return
 	}
 	t := &o.nodes[event.Origin]
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for int(event.Shard) >= len(t.shards) {
-		t.shards = append(t.shards, [2]window{})
+	for int(event.Shard) >= len(*t) {
+		*t = append(*t, [2]window{})
 	}
-	of := &t.shards[event.Shard]
+	of := &(*t)[event.Shard]
 	if event.Life > of[0].life {
 		of[0], of[1] = window{life: event.Life}, of[0]
 	}
@@ -79,13 +74,4 @@ func (o *Once) Observe(at time.Duration, node int, event actors.Event) {
 	if event.Life == w.life && w.tell(event.Push) {
 		o.To.Observe(at, node, event)
 	}
-}
-
-// Held calls a function while no such update is handed on.
-func (o *Once) Held(do func()) {
-	for i := range o.nodes {
-		o.nodes[i].mu.Lock()
-		defer o.nodes[i].mu.Unlock()
-	}
-	do()
 }

@@ -98,13 +98,6 @@ func (t *Tally) Observe(at time.Duration, node int, event actors.Event) {
 	}
 }
 
-// Held calls a function while nobody counts anything.
-func (t *Tally) Held(do func()) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	do()
-}
-
 // taken notes that another node has taken in what came of a node's steps up to one.
 func (t *Tally) taken(node int, step uint64) {
 	if node < 0 || node >= len(t.nodes) {
