@@ -74,16 +74,18 @@ type Control struct {
 // to rest: until then a run does not stand still for good.
 type Rousing interface{ Rouses() }
 
-// Observer gets every event of a run. Worlds in real time call it from many goroutines.
+// Observer gets every event of a run, one at a time. Worlds in real time call it from many
+// goroutines.
 type Observer interface {
 	Observe(at time.Duration, node int, event actors.Event)
 }
 
-// Recorded is an event as an Observer is told of it.
+// Recorded is an event of a node, by its position, as an Observer is told of it; the coordinator's
+// position is the number of nodes.
 type Recorded struct {
-	At    time.Duration
-	Node  int
-	Event actors.Event
+	At   time.Duration
+	Node int
+	actors.Event
 }
 
 // Names are the addresses of all nodes in their order, the coordinator's last.

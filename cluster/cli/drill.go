@@ -24,7 +24,7 @@ func drillCommand(c *catalog.Catalog, con *console) *cobra.Command {
 from its beginning: when the coordinator noticed it, when all nodes that it struck served again (made a
 step, or took part in an update), and when the accuracy had regained that of before. Until the next
 fault, against the undisturbed run: samples fewer that were processed, updates fewer that models took
-in, pushes lost, repeats more that were sent (messages that nobody had acknowledged, by sessions, and
+in, pushes lost more, repeats more that were sent (messages that nobody had acknowledged, by sessions, and
 pushes that nobody had answered, by workers whose servers had changed), and MB more that were put on
 links. Faults are those of the plan's faults:, drawn by its seed, and of its schedule:. The run with
 faults is made twice, once in two parts, the second of which goes on where the first was saved, and

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -36,7 +37,7 @@ type Cost struct {
 	// Pushes are those that workers sent to a parameter server and no model took in, of this run
 	// more; those under way at its end do not count. It is nil where there are none, or links may
 	// lose them.
-	Pushes *int64 `json:"pushes_lost"`
+	Pushes *int64 `json:"pushes_lost_more"`
 }
 
 // costs are what faults cost.
@@ -57,8 +58,7 @@ func costs(w *Watch, p *experiment.Point, all []goodput.Fault) []Cost {
 		c.Updates = calm.updates(f.At, next) - run.updates(f.At, next)
 		c.Repeats = between(run.repeats, f.At, next) - between(calm.repeats, f.At, next)
 		if len(w.Run.Audit.Pushes) > 0 && w.Run.Stage.Deployment.Reliable {
-			c.Pushes = new(int64)
-			*c.Pushes = between(run.lost, f.At, next) - between(calm.lost, f.At, next)
+			c.Pushes = new(between(run.lost, f.At, next) - between(calm.lost, f.At, next))
 		}
 		c.Bytes = int64(bytes(w.Run.Data.Curve, f.At, next) - bytes(w.Calm.Data.Curve, f.At, next))
 	}
@@ -120,7 +120,7 @@ func served(t *experiment.Trial, p *plan.Plan, f *goodput.Fault) *float64 {
 }
 
 // who are the nodes whose work an event tells of.
-func who(e *experiment.Happened) []int {
+func who(e *world.Recorded) []int {
 	switch e.Kind {
 	case actors.StepDone:
 		return []int{e.Node}

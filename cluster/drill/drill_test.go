@@ -87,7 +87,7 @@ func TestEveryInvariantHoldsAndIsWatched(t *testing.T) {
 }
 
 // first is the first event of a kind of a node from an instant on, or of any node.
-func first(t testing.TB, w *Watch, kind actors.EventKind, node int, from time.Duration) *experiment.Happened {
+func first(t testing.TB, w *Watch, kind actors.EventKind, node int, from time.Duration) *world.Recorded {
 	t.Helper()
 	for i := range w.Run.Events {
 		if e := &w.Run.Events[i]; e.Kind == kind && e.At >= from && e.Node == node {
@@ -136,7 +136,7 @@ func violations(t *testing.T) map[string]violation {
 			}
 		}},
 		"progress": {servedPlan, func(w *Watch) {
-			var before []experiment.Happened
+			var before []world.Recorded
 			w.Run.Data.Steps = 0
 			for _, e := range w.Run.Events {
 				if e.At < w.Recovered {
@@ -205,7 +205,7 @@ func TestEachInvariantBreaksOnAPlantedViolation(t *testing.T) {
 
 // until leaves of a run's steps those before an instant.
 func until(t *experiment.Trial, end time.Duration) {
-	t.Events = slices.DeleteFunc(t.Events, func(e experiment.Happened) bool {
+	t.Events = slices.DeleteFunc(t.Events, func(e world.Recorded) bool {
 		return e.Kind == actors.StepDone && e.At >= end
 	})
 }

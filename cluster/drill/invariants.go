@@ -199,7 +199,7 @@ func deadLetters(w *Watch) (bool, string) {
 
 // lives calls event with each event of a node, and begins with each node that has joined, in the
 // order in which it happened.
-func lives(t *experiment.Trial, begins func(node int), event func(e *experiment.Happened) (broken string)) string {
+func lives(t *experiment.Trial, begins func(node int), event func(e *world.Recorded) (broken string)) string {
 	schedule := t.Stage.Deployment.Schedule
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -222,7 +222,7 @@ func lives(t *experiment.Trial, begins func(node int), event func(e *experiment.
 func clocksMonotone(w *Watch) (bool, string) {
 	n := len(w.Run.Stage.Names)
 	last, steps, fresh := make([]time.Duration, n), make([]uint64, n), make([]bool, n)
-	return true, lives(w.Run, func(node int) { fresh[node] = true }, func(e *experiment.Happened) string {
+	return true, lives(w.Run, func(node int) { fresh[node] = true }, func(e *world.Recorded) string {
 		if e.Kind != actors.StepDone {
 			return "" // control messages are handled while a node is busy with what it has recorded
 		}
@@ -246,7 +246,7 @@ func versionsMonotone(w *Watch) (watched bool, broken string) {
 		return false, "" // each shard has versions of its own
 	}
 	versions := make([]uint64, len(w.Run.Stage.Names))
-	broken = lives(w.Run, func(node int) { versions[node] = 0 }, func(e *experiment.Happened) string {
+	broken = lives(w.Run, func(node int) { versions[node] = 0 }, func(e *world.Recorded) string {
 		if e.Kind != actors.UpdateApplied {
 			return ""
 		}
@@ -282,7 +282,7 @@ func goneAreSilent(w *Watch) (bool, string) {
 		}
 	}
 	schedule, slack := d.Schedule, longestCharge(w)
-	broken := lives(w.Run, func(int) {}, func(e *experiment.Happened) string {
+	broken := lives(w.Run, func(int) {}, func(e *world.Recorded) string {
 		for ; len(schedule) > 0 && schedule[0].At <= e.At; schedule = schedule[1:] {
 			c := &schedule[0]
 			switch {
@@ -321,7 +321,7 @@ func stalenessBound(w *Watch) (bool, string) {
 			return false, "" // a team's round has as many steps
 		}
 	}
-	return true, lives(w.Run, func(int) {}, func(e *experiment.Happened) string {
+	return true, lives(w.Run, func(int) {}, func(e *world.Recorded) string {
 		if e.Kind != actors.StepDone {
 			return ""
 		}
@@ -421,7 +421,7 @@ func ranksEqual(w *Watch) (watched bool, broken string) {
 	versions, unsure := make([]uint64, len(w.Run.Stage.Names)), make([]bool, len(w.Run.Stage.Names))
 	slack := longestCharge(w)                        // an update takes a while, and its event is at the end of that
 	begins := func(node int) { unsure[node] = true } // with a model of which no event tells
-	_ = lives(w.Run, begins, func(e *experiment.Happened) string {
+	_ = lives(w.Run, begins, func(e *world.Recorded) string {
 		switch {
 		case e.Kind != actors.UpdateApplied:
 		case e.At <= w.Run.Judged:

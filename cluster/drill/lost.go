@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/sim"
 )
 
 // pushOf is the push that an update is of.
-func pushOf(e *experiment.Happened) sim.Push {
+func pushOf(e *world.Recorded) sim.Push {
 	return sim.Push{Worker: e.Origin, Shard: e.Shard, Life: e.Life, Number: e.Push}
 }
 

@@ -2,6 +2,7 @@ package drill
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -89,8 +90,12 @@ func TestPushesAreCountedWhereThereAreSome(t *testing.T) {
 			t.Errorf("%d pushes are told as lost", *n)
 		}
 		var b strings.Builder
-		if err := r.Write(&b); err != nil || !strings.Contains(b.String(), "–") {
-			t.Errorf("%v\n%s", err, b.String())
+		err := r.Write(&b)
+		head, rows, _ := strings.Cut(b.String(), "\n")
+		cells := regexp.MustCompile(`\s{2,}`)
+		column := slices.Index(cells.Split(head, -1), "pushes lost more")
+		if row := cells.Split(rows, -1); err != nil || column < 0 || row[column] != "–" {
+			t.Errorf("column %d is no dash, %v\n%s", column, err, b.String())
 		}
 	}
 }

@@ -18,7 +18,7 @@ const maxCosts = 50
 // the width of w as [text.Rows] does.
 func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\tpushes lost\t" +
+	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\tpushes lost more\t" +
 		"repeats more\tMB more\n")
 	for i := range r.Faults {
 		c := &r.Faults[i]

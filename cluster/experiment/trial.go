@@ -27,7 +27,7 @@ type Trial struct {
 	Data record.Data
 	End  time.Duration
 	// Events are in the order in which they were observed.
-	Events []Happened
+	Events []world.Recorded
 	// Models are the final ones, of the instant Judged, and Incidents what the coordinator noticed.
 	Models    []coordinator.Model
 	Judged    time.Duration
@@ -42,16 +42,9 @@ type Trial struct {
 	Failure error
 }
 
-// Happened is an event of a node, by its position; the coordinator's is the number of nodes.
-type Happened struct {
-	At   time.Duration
-	Node int
-	actors.Event
-}
-
 // Observe keeps an event.
 func (t *Trial) Observe(at time.Duration, node int, event actors.Event) {
-	t.Events = append(t.Events, Happened{at, node, event})
+	t.Events = append(t.Events, world.Recorded{At: at, Node: node, Event: event})
 	t.Stage.Collector.Observe(at, node, event)
 }
 
