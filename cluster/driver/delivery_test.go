@@ -4,12 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/recordtest"
 )
 
 // sound is a plan of whose links nothing is lost.
@@ -136,11 +136,11 @@ func TestALinkThatLosesEverythingIsAStandstill(t *testing.T) {
 	}
 }
 
-// known are the losses of all models that a plan's run in virtual time has until it is longer than
-// any in real time.
-func known(t *testing.T, set ...string) []record.Float {
+// known is the data of a plan's run in virtual time, which judges all models until it is longer
+// than any in real time.
+func known(t *testing.T, set ...string) *record.Data {
 	t.Helper()
-	return judgedLosses(t, run(t, load(t, sound, append(set, "evaluate={every: 1ms}", "stop={epochs: 8}")...),
+	return dataOf(t, run(t, load(t, sound, append(set, "evaluate={every: 1ms}", "stop={epochs: 8}")...),
 		driver.Options{Strict: true}).Dir)
 }
 
@@ -156,10 +156,8 @@ func TestSessionsDeliverInRealTime(t *testing.T) {
 		got := run(t, load(t, sound, set(", reorder: true, repeat: 20%, loss: {probability: 10%, kind: drop}")...),
 			driver.Options{Strict: true, Clock: driver.Real})
 		all := known(t, set("")...)
-		for _, loss := range judgedLosses(t, got.Dir) {
-			if !slices.Contains(all, loss) {
-				t.Errorf("%s: loss %v is of no model of the run in virtual time", architecture, loss)
-			}
+		if err := recordtest.Among(all, dataOf(t, got.Dir)); err != nil {
+			t.Errorf("%s: %v", architecture, err)
 		}
 	}
 }
@@ -179,10 +177,8 @@ func TestSessionsDeliverOnACluster(t *testing.T) {
 		if got := summary.Runs[0]; got.Clock != "cluster" {
 			t.Errorf("%s: %+v", architecture, got)
 		}
-		for _, loss := range judgedLosses(t, dir) {
-			if !slices.Contains(all, loss) {
-				t.Errorf("%s: loss %v is of no model of the run in virtual time", architecture, loss)
-			}
+		if err := recordtest.Among(all, dataOf(t, dir)); err != nil {
+			t.Errorf("%s: %v", architecture, err)
 		}
 		summary, _ = c.result(client, sound, set(architecture, disturbed, "detect=10ms",
 			"schedule=[{at: 30ms, node: w2, do: crash}, {at: 60ms, node: w2, do: join}, "+

@@ -8,6 +8,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/recordtest"
 )
 
 // inRounds is a plan that counts in rounds.
@@ -48,17 +49,15 @@ func TestRunsAreJudgedAndEndedByRounds(t *testing.T) {
 // The models of a cluster are those of virtual time.
 func TestRoundsOfAClusterHaveTheModelsOfVirtualTime(t *testing.T) {
 	set := []string{"architecture.controls=true", "evaluate.every=1 rounds"}
-	known := judgedLosses(t, run(t, load(t, inRounds, append(set, "stop.rounds=14")...), driver.Options{}).Dir)
+	known := dataOf(t, run(t, load(t, inRounds, append(set, "stop.rounds=14")...), driver.Options{}).Dir)
 	c, client := gathered(t, "a", "b", "c")
 	_, dir := c.result(client, inRounds, set...)
-	losses := judgedLosses(t, dir)
-	if len(losses) < 5 {
-		t.Errorf("%d evaluations", len(losses))
+	data := dataOf(t, dir)
+	if len(data.Curve) < 5 {
+		t.Errorf("%d evaluations", len(data.Curve))
 	}
-	for _, loss := range losses {
-		if !slices.Contains(known, loss) {
-			t.Errorf("loss %v is of no model of the run in virtual time", loss)
-		}
+	if err := recordtest.Among(known, data); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -144,7 +144,7 @@ func TestEventsOfAllProcessesAreRecordedInTheOrderOfTime(t *testing.T) {
 		}
 		got := map[string]int{}
 		for _, e := range o.seen {
-			got[e.Event.Name]++
+			got[e.Name]++
 		}
 		if diff := cmp.Diff(all, got); diff != "" {
 			t.Fatal(diff)
@@ -171,7 +171,7 @@ func TestLateEventsAreThoseBeforeACutThatAreNotRecordedWhenItBegins(t *testing.T
 	come(2, 0, "late as well")
 	names := func(events []world.Recorded) (all []string) {
 		for _, e := range events {
-			all = append(all, e.Event.Name)
+			all = append(all, e.Name)
 		}
 		slices.Sort(all)
 		return all

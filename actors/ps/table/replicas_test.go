@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -49,19 +49,7 @@ func newTrial(t *testing.T, seed uint64) *trial {
 		{Name: "dense", Keys: 40, Width: c.clients, Update: table.Add(), Shards: 1 + r.IntN(6)},
 		{Name: "sparse", Width: c.clients, Sparse: true, Update: down, Shards: 1 + r.IntN(6)},
 	}
-	c.links = &link.Config{Delay: link.Uniform{Min: ms / 10, Max: time.Duration(1+r.IntN(12)) * ms},
-		Reorder: r.IntN(3) == 0}
-	if r.IntN(2) == 0 {
-		c.links.Loss = link.Loss{Drop: true, Probability: 0.3 * r.Float64()}
-	}
-	if r.IntN(3) == 0 {
-		c.links.Repeat = 0.2
-	}
-	if r.IntN(3) == 0 {
-		from := time.Duration(100+r.IntN(300)) * ms
-		c.links.Outages = []link.Outage{{From: from, To: from + time.Duration(10+r.IntN(60))*ms}}
-		c.links.Loss.Drop = true
-	}
+	c.links = new(simtest.Links(r))
 	c.disturb(r)
 	c.ready, c.left = make([]bool, c.clients), len(c.tables)
 	for range c.tables {
@@ -250,18 +238,14 @@ func (c *trial) pushes() (n float32) {
 	return n
 }
 
-// Integers count what was taken in: GRADWIRE_TRIALS says how many runs, and from which seed on.
+// Integers count what was taken in.
 func TestNoAnsweredPushToARowIsLostAndNoneCountsTwice(t *testing.T) {
-	first, number := uint64(1), uint64(60)
+	number := uint64(60)
 	if testing.Short() {
 		number = 12
 	}
-	if s := os.Getenv("GRADWIRE_TRIALS"); s != "" {
-		if _, err := fmt.Sscanf(s, "%d:%d", &first, &number); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for seed := first; seed < first+number; seed++ {
+	first, last := simtest.Seeds(t, number)
+	for seed := first; seed <= last; seed++ {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			c := newTrial(t, seed)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,8 +18,10 @@ import (
 	"github.com/gradwire/gradwire/cluster/drill/programme"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/recordtest"
 	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
 // errCut ends a run that is to go on.
@@ -91,8 +92,9 @@ func (p *pausing) plan(set ...string) (*experiment.Plan, error) {
 	return experiment.Parse("case.yaml", []byte(p.YAML()), set...)
 }
 
-// known are the losses of all models of the run in virtual time, which is ahead of the others.
-func (p *pausing) known(ctx context.Context) (map[string][]record.Float, error) {
+// known is the record of the run in virtual time, which judges all models and is ahead of the
+// others.
+func (p *pausing) known(ctx context.Context) (*record.Data, error) {
 	plan, err := p.plan("evaluate={every: 1ms}", fmt.Sprintf("stop={time: %dms}", 2*p.Milliseconds))
 	if err != nil {
 		return nil, err
@@ -105,21 +107,7 @@ func (p *pausing) known(ctx context.Context) (map[string][]record.Float, error) 
 	if err != nil {
 		return nil, err
 	}
-	return losses(&t.Data), nil
-}
-
-// losses are those of all models that were judged, by node; of no node where each time it was one.
-func losses(d *record.Data) map[string][]record.Float {
-	all := map[string][]record.Float{}
-	for i := range d.Curve {
-		if d.Models == nil {
-			all[""] = append(all[""], d.Curve[i].Loss)
-		}
-	}
-	for _, m := range d.Models {
-		all[m.Node] = append(all[m.Node], m.Loss)
-	}
-	return all
+	return &t.Data, nil
 }
 
 // run makes the run until it is not interrupted.
@@ -218,37 +206,24 @@ func (p *pausing) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for node, all := range losses(&p.data) {
-		for _, loss := range all {
-			if !slices.Contains(known[node], loss) {
-				return fmt.Errorf("node %q: loss %v is of no model of the run in virtual time", node, loss)
-			}
-		}
-	}
-	return nil
+	return recordtest.Among(known, &p.data)
 }
 
 // Random plans run in real time, are interrupted while they are saved again and again, and go on.
 // Models that depend on no timing are those of virtual time, bit for bit: of what was on its way
-// when the nodes were saved, nothing is missing, and nothing came twice. GRADWIRE_SEEDS says how
-// many plans, and from which seed on.
+// when the nodes were saved, nothing is missing, and nothing came twice.
 func TestInterruptedCasesInRealTime(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes real time")
 	}
-	first, number := uint64(1), uint64(20)
-	if s := os.Getenv("GRADWIRE_SEEDS"); s != "" {
-		if _, err := fmt.Sscanf(s, "%d:%d", &first, &number); err != nil {
-			t.Fatal(err)
-		}
-	}
 	const together = 20
-	exact, times := 0, 0
-	for end := first + number; first < end; first += together {
+	first, last := simtest.Seeds(t, together)
+	exact, times, number := 0, 0, last-first+1
+	for ; first <= last; first += together {
 		var cases []*pausing
 		left := drill.Left(t.Context(), func(context.Context) {
 			var runs sync.WaitGroup
-			for seed := first; seed < min(first+together, end); seed++ {
+			for seed := first; seed <= min(first+together-1, last); seed++ {
 				p := newPausing(seed)
 				cases = append(cases, p)
 				runs.Go(func() { p.err = p.run(filepath.Join(t.TempDir(), "record")) })
