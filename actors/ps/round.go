@@ -11,18 +11,18 @@ import (
 // round has the gradients of a round that are there, until all are.
 type round struct {
 	gradients []*protos.Tensor // by node
-	pushes    []pushed         // by node: which the gradient is, or the last sum had
+	pushes    []pushID         // by node: which the gradient is, or the last sum had
 	nodes     []int            // whose gradients the last sum was of, ascending
 	missing   []bool           // by node: its gradient was here, and was lost with another server
 }
 
 func newRound(nodes int) *round {
-	return &round{gradients: make([]*protos.Tensor, nodes), pushes: make([]pushed, nodes),
+	return &round{gradients: make([]*protos.Tensor, nodes), pushes: make([]pushID, nodes),
 		missing: make([]bool, nodes)}
 }
 
-// pushed names a push of a worker to a shard.
-type pushed struct {
+// pushID names a push of a worker to a shard.
+type pushID struct {
 	life, number uint64 // of the worker, and among the pushes of that life
 }
 
@@ -45,7 +45,7 @@ func (r *round) drop() {
 }
 
 // take takes a gradient over. It replaces one of the same node, which was another life's.
-func (r *round) take(node int, gradient *protos.Tensor, is pushed) {
+func (r *round) take(node int, gradient *protos.Tensor, is pushID) {
 	if before := r.gradients[node]; before != nil {
 		before.Release()
 	}

@@ -58,7 +58,7 @@ type worked struct {
 }
 
 // latest names the last push that has come.
-func (w *worked) latest() pushed { return pushed{w.life, w.came} }
+func (w *worked) latest() pushID { return pushID{w.life, w.came} }
 
 // newShard makes a shard of which nothing is known but its place.
 func (s *server) newShard(index int) *shard {
@@ -326,12 +326,12 @@ func (h *shard) apply(gradient *protos.Tensor, version uint64, node int) {
 		factor /= float32(max(staleness, 1))
 	}
 	h.update(gradient, factor)
-	h.taken(node, h.workers[node].latest(), staleness)
+	h.recordPush(node, h.workers[node].latest(), staleness)
 }
 
-// taken records that the model has taken in a push of a worker. If this server crashes before the
-// replicas have that, the next owner takes it in, and records it, once more.
-func (h *shard) taken(node int, is pushed, staleness uint64) {
+// recordPush records that the model has taken in a push of a worker. If this server crashes before
+// the replicas have that, the next owner takes it in, and records it, once more.
+func (h *shard) recordPush(node int, is pushID, staleness uint64) {
 	h.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: h.version, Staleness: staleness, Origin: node,
 		Shard: uint32(h.index), Life: is.life, Push: is.number})
 }
@@ -349,7 +349,7 @@ func (h *shard) combine() {
 	}
 	h.update(sum, factor)
 	for _, node := range h.round.nodes {
-		h.taken(node, h.round.pushes[node], 0)
+		h.recordPush(node, h.round.pushes[node], 0)
 	}
 }
 

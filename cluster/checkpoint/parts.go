@@ -139,7 +139,7 @@ func (g *Gatherer) Add(process string, s *live.State) error {
 	delete(g.missing, process)
 	g.whole.At = max(g.whole.At, s.At)
 	if process == g.lead {
-		g.whole.Record, g.whole.Events, g.whole.Late = s.Record, s.Events, s.Late
+		g.whole.Record, g.whole.Events, g.whole.Tail = s.Record, s.Events, s.Tail
 	}
 	maps.Copy(g.whole.Nodes, s.Nodes)
 	if g.whole.Void = g.whole.Void || s.Void; g.whole.Void {

@@ -179,7 +179,7 @@ func messagesConserved(w *Watch) (bool, string) {
 				names[e.Source], to, e.Sent, e.Delivered, e.Dropped)
 		}
 	}
-	if known := w.Run.Outcome.Underway; known != underway {
+	if known := w.Run.Outcome.InFlight; known != underway {
 		return true, fmt.Sprintf("%d messages were sent that were neither delivered nor dropped, and %d are on "+
 			"their way", underway, known)
 	}

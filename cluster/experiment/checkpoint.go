@@ -219,7 +219,7 @@ func (s *Stage) goOn(from *live.State) {
 	s.past = slices.Concat(s.kept.incidents, []record.Incident{{At: from.At.Seconds(), Node: actors.Coordinator,
 		Harm: record.ToTimes, What: "the run was interrupted, and went on from its state here: what was on its way " +
 			"arrived at once"}})
-	for _, e := range from.Late {
+	for _, e := range from.Tail {
 		s.Deployment.Observer.Observe(e.At, e.Node, e.Event)
 	}
 }

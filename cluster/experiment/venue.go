@@ -73,9 +73,9 @@ type Outcome struct {
 	Digest *uint64
 	// DeadLetters counts messages to actors that were not there.
 	DeadLetters uint64
-	// Underway counts messages, control aside, that were on their way at the end; a cluster does
+	// InFlight counts messages, control aside, that were on their way at the end; a cluster does
 	// not know it.
-	Underway int64
+	InFlight int64
 	// Forgotten are the lengths of tensors that nobody held when the members were stopped; see
 	// Real.
 	Forgotten []int
@@ -136,7 +136,7 @@ func (v Virtual) Play(ctx context.Context, s *Stage) (Outcome, error) {
 // outcome is what a virtual world reports.
 func outcome(r *sim.Result) Outcome {
 	return Outcome{End: r.Now, Halted: r.Halted, Waits: r.Waits, Digest: &r.Digest, DeadLetters: r.DeadLetters,
-		Underway: r.Underway, Stalled: r.Stalled}
+		InFlight: r.InFlight, Stalled: r.Stalled}
 }
 
 // Real is a venue in real time: the same actors and delays, in one process.
@@ -167,7 +167,7 @@ func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
 	return Outcome{
 		Incidents: s.past, Degraded: s.past != nil,
 		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters,
-		Stalled: r.Stalled, Underway: r.InFlight, Forgotten: r.Forgotten,
+		Stalled: r.Stalled, InFlight: r.InFlight, Forgotten: r.Forgotten,
 		Lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())},
 	}, err
 }

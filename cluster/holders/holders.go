@@ -311,8 +311,9 @@ func (s *Service) Holds(id string) bool {
 	return h != nil && !h.ended
 }
 
-// Orphans are the submissions held here that nobody carries out, as far as is known here: since the
-// lease of their process has run out, or, if it is gone before, since now.
+// Orphans are the submissions held here that nobody carries out, as far as is known here. Each says
+// since when: since the lease of its process has run out or, if the process is gone before that,
+// since now.
 func (s *Service) Orphans() (all []*protos.Submission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

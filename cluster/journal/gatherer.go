@@ -27,7 +27,7 @@ type Gatherer struct {
 	sources map[string]*source // the other processes
 	waiting []world.Recorded
 	cut     uint64                               // the latest that has begun
-	late    []world.Recorded                     // what waited then, and has come since from nodes not saved for it
+	tail    []world.Recorded                     // what waited then, and has come since from nodes not saved for it
 	links   map[string]map[[2]string]record.Link // of the other processes, by process
 	past    []record.Link                        // of lives of them that are over
 }
@@ -104,7 +104,7 @@ func (g *Gatherer) take(s *source, behind time.Duration) {
 		e.At = max(e.At+behind, 0)
 		g.waiting = append(g.waiting, e.Recorded)
 		if e.saved < g.cut {
-			g.late = append(g.late, e.Recorded)
+			g.tail = append(g.tail, e.Recorded)
 		}
 	}
 	s.held = s.held[:0]
@@ -123,18 +123,18 @@ func (g *Gatherer) Held(cut uint64, do func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.takeAll()
-	g.cut, g.late = cut, slices.Clone(g.waiting)
+	g.cut, g.tail = cut, slices.Clone(g.waiting)
 	do()
 }
 
-// Late returns the events that belong to the latest cut and were not recorded when it began: those
+// Tail returns the events that belong to the latest cut and were not recorded when it began: those
 // that waited then, and those that have come from nodes of other processes that had not been saved.
-func (g *Gatherer) Late() (late []world.Recorded) {
+func (g *Gatherer) Tail() (tail []world.Recorded) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.takeAll()
-	late, g.late = g.late, nil
-	return late
+	tail, g.tail = g.tail, nil
+	return tail
 }
 
 // count takes in the counters of an edge. A process may go over to count all edges of a sender

@@ -177,11 +177,11 @@ func TestLateEventsAreThoseBeforeACutThatAreNotRecordedWhenItBegins(t *testing.T
 		return all
 	}
 	want := []string{"late", "late as well", "own, waits", "waits"}
-	if diff := cmp.Diff(want, names(g.Late())); diff != "" {
+	if diff := cmp.Diff(want, names(g.Tail())); diff != "" {
 		t.Error(diff)
 	}
-	if late := g.Late(); late != nil {
-		t.Errorf("%v are late once more", names(late))
+	if tail := g.Tail(); tail != nil {
+		t.Errorf("%v are late once more", names(tail))
 	}
 	g.Gone("other")
 	want = append(want, "after the cut", "own", "recorded")

@@ -19,8 +19,8 @@ import (
 // come after their receiver was, are on their way in the state.
 //
 // What is recorded of the run is saved before any node is, in the coordinator's world. What nodes
-// record from then on until they are saved is late, and stands in the state as well: the record of
-// a run that goes on has each event once.
+// record from then on until they are saved is its tail, and stands in the state as well: the record
+// of a run that goes on has each event once.
 
 // Checkpoints say how the state of a run in real time is saved, and where it goes on.
 type Checkpoints struct {
@@ -30,9 +30,10 @@ type Checkpoints struct {
 	// Other processes may have other samples, in the same place, if Sent is true.
 	Given []any
 	Sent  bool
-	// With are pointers to what is recorded of the run, in the coordinator's world. Held calls a
-	// function while nobody changes it, when the cut of a number begins.
+	// With are pointers to what is recorded of the run, in the coordinator's world.
 	With []any
+	// Held calls a function while nobody changes what With points to, when the cut of a number
+	// begins.
 	Held func(number uint64, do func())
 	// Save takes the state of the nodes that live here. An error ends the run.
 	Save func(*State) error
@@ -58,11 +59,11 @@ type State struct {
 	// can anybody say that it happened later.
 	At time.Duration
 	// Record is an image of what was recorded of the run when the cut began, with so many bytes of
-	// Events written, and Late are the events that nodes have recorded since, before they were
+	// Events written, and Tail are the events that nodes have recorded since, before they were
 	// saved, in any order; Place brings those of a run that goes on into that of time.
 	Record []byte
 	Events int64
-	Late   []world.Recorded
+	Tail   []world.Recorded
 	// Void says that the cut has come to nothing, because who is there has changed meanwhile.
 	Void bool
 	// Nodes are those that were there, by position; the coordinator's is the number of nodes.
@@ -93,7 +94,7 @@ type cuts struct {
 	flights  wire.Flights
 
 	recorded uint64           // the latest for which the record was saved, in the coordinator's world
-	late     []world.Recorded // of nodes that were not saved for it; both are guarded by World.observe
+	tail     []world.Recorded // of nodes that were not saved for it; both are guarded by World.observe
 
 	imaging sync.Mutex // one image at a time
 	given   *image.Given
@@ -220,11 +221,11 @@ func (w *World) makeCut(number uint64) bool {
 		n.Frames = nodes[i].mailbox.collected()
 		s.Nodes[i] = n
 	}
-	if s.Late = w.lately(); !w.going() {
+	if s.Tail = w.tail(); !w.going() {
 		return false
 	}
 	if s.Void = !ok || !arrived || w.vain(number); s.Void {
-		s.Nodes, s.Record, s.Late = nil, nil, nil
+		s.Nodes, s.Record, s.Tail = nil, nil, nil
 	}
 	if err := c.Save(s); err != nil {
 		w.fail(err)
@@ -275,11 +276,11 @@ func (w *World) record(s *State) {
 }
 
 // lately returns what was recorded since the record was saved, by nodes that were not.
-func (w *World) lately() (late []world.Recorded) {
+func (w *World) tail() (tail []world.Recorded) {
 	w.observe.Lock()
 	defer w.observe.Unlock()
-	late, w.cuts.late = w.cuts.late, nil
-	return late
+	tail, w.cuts.tail = w.cuts.tail, nil
+	return tail
 }
 
 // going reports whether the members are still at work.

@@ -186,7 +186,7 @@ func (e *env) observe(o world.Observer, event actors.Event) {
 	now := w.clock.Now()
 	o.Observe(now, e.Node(), event)
 	if e.node.saved < w.cuts.recorded {
-		w.cuts.late = append(w.cuts.late, world.Recorded{At: now, Node: e.Node(), Event: event})
+		w.cuts.tail = append(w.cuts.tail, world.Recorded{At: now, Node: e.Node(), Event: event})
 	}
 }
 

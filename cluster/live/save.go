@@ -255,7 +255,7 @@ func (w *World) resume() error {
 	}
 	from := w.config.Checkpoints.From
 	if !w.lead().away {
-		slices.SortStableFunc(from.Late, func(a, b world.Recorded) int { return cmp.Compare(a.At, b.At) })
+		slices.SortStableFunc(from.Tail, func(a, b world.Recorded) int { return cmp.Compare(a.At, b.At) })
 		if err := w.cuts.given.Unmarshal(from.Record, w.config.Checkpoints.With...); err != nil {
 			return fmt.Errorf("the record: %w", err)
 		}

@@ -131,9 +131,9 @@ func (c *conductor) save(s *live.State) {
 	defer c.saves.Add(-1)
 	c.folder.Lock()
 	defer c.folder.Unlock()
-	s.Late = append(s.Late, c.events.Late()...)
-	for i := range s.Late {
-		s.At = max(s.At, s.Late[i].At) // by the clocks of other processes
+	s.Tail = append(s.Tail, c.events.Tail()...)
+	for i := range s.Tail {
+		s.At = max(s.At, s.Tail[i].At) // by the clocks of other processes
 	}
 	if err := c.stage.Save(s); err != nil {
 		c.end(err)

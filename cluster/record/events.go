@@ -80,7 +80,7 @@ func (e *eventWriter) encode(at time.Duration, number int, event *actors.Event) 
 	switch event.Kind {
 	case actors.StepDone:
 		e.count("step", event.Step)
-		e.count("samples", uint64(event.Samples))
+		e.count("samples", uint64(max(event.Samples, 0)))
 		e.number("loss", event.Loss)
 	case actors.UpdateApplied:
 		e.text("origin", e.name(event.Origin))

@@ -54,9 +54,9 @@ type Result struct {
 	Events uint64
 	// DeadLetters is how many messages found no receiver.
 	DeadLetters uint64
-	// Underway is how many messages, control aside, have left their nodes and neither arrived nor
+	// InFlight is how many messages, control aside, have left their nodes and neither arrived nor
 	// were lost.
-	Underway int64
+	InFlight int64
 	// Halted is the instant at which the coordinator stopped the members, or at which the run
 	// ended.
 	Halted time.Duration
@@ -534,7 +534,7 @@ func (w *World) settle(now time.Duration) {
 // underway counts parcels on their way, control aside.
 func (w *World) underway(p *door.Parcel, n int64) {
 	if p.Emulated() {
-		w.stats.Underway += n
+		w.stats.InFlight += n
 	}
 }
 

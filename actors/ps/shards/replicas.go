@@ -154,8 +154,8 @@ func (r *Replicas[S]) Receive(ctx actor.Context, m *protos.Message) {
 }
 
 // Admits reports whether a message can be taken in now. One of a view that this server has not
-// heard of waits for that. One of a view before servers came or went is of no use: a worker sends
-// its own again.
+// heard of waits for that. One of a view before servers came or went is of no use: who sent it
+// sends it again.
 func (r *Replicas[S]) Admits(m *protos.Message) bool {
 	view := viewOf(m)
 	if view > r.env.View().Number || view > 0 && r.view == 0 {
@@ -230,7 +230,7 @@ func (r *Replicas[S]) heard(ctx actor.Context, head *protos.Holdings) {
 		from := r.latest(k)
 		switch {
 		case from < 0:
-			actors.Fail(r.env, "shard %d of the parameters is lost: no server that is left has a copy, and with "+
+			actors.Fail(r.env, "shard %d is lost: no server that is left has a copy, and with "+
 				"replicas: %d only as many may crash at a time", k, r.servers.Replicas)
 			return
 		case from != r.env.Node():

@@ -41,7 +41,7 @@ func (t *taken) note(head *protos.Access) {
 }
 
 // replicate has a push that this shard has just taken in go to its replicas, with the keys.
-func (h *held) replicate(head *protos.Access, tensors []*protos.Tensor) {
+func (h *kept) replicate(head *protos.Access, tensors []*protos.Tensor) {
 	h.taken[head.Node].note(head)
 	h.log.Touch()
 	h.log.Update(tensors[0])
@@ -57,10 +57,10 @@ func (h *held) replicate(head *protos.Access, tensors []*protos.Tensor) {
 }
 
 // Log implements [shards.Copied].
-func (h *held) Log() *shards.Log { return h.log }
+func (h *kept) Log() *shards.Log { return h.log }
 
 // Tell implements [shards.Copied].
-func (h *held) Tell(head *protos.Replicate) {
+func (h *kept) Tell(head *protos.Replicate) {
 	if head.Access == nil {
 		head.Access = &protos.Access{}
 	}
@@ -71,13 +71,13 @@ func (h *held) Tell(head *protos.Replicate) {
 }
 
 // Freeze implements [shards.Copied]: a shard and a copy of it are the same.
-func (h *held) Freeze() shards.Copy {
+func (h *kept) Freeze() shards.Copy {
 	h.log = shards.NewLog(h.index)
 	return h
 }
 
 // Apply implements [shards.Copy].
-func (h *held) Apply(head *protos.Replicate, tensors []*protos.Tensor) error {
+func (h *kept) Apply(head *protos.Replicate, tensors []*protos.Tensor) error {
 	a := head.Access
 	if a == nil || int(a.Node) >= len(h.taken) || a.Node < 0 || !a.Push || a.Pull {
 		return shards.ErrUnfit
@@ -92,7 +92,7 @@ func (h *held) Apply(head *protos.Replicate, tensors []*protos.Tensor) error {
 }
 
 // Whole implements [shards.Copy].
-func (h *held) Whole(_ int, head *protos.Replicate) []*protos.Tensor {
+func (h *kept) Whole(_ int, head *protos.Replicate) []*protos.Tensor {
 	of, tensors := h.pack(h.server.env.Tensors())
 	for i := range h.taken {
 		t := &h.taken[i]
@@ -104,7 +104,7 @@ func (h *held) Whole(_ int, head *protos.Replicate) []*protos.Tensor {
 }
 
 // Drop implements [shards.Copy].
-func (h *held) Drop() { h.lists.drop() }
+func (h *kept) Drop() { h.lists.drop() }
 
 // keeper is the server as its replicas see it.
 type keeper struct{ *Server }
@@ -128,7 +128,7 @@ func (s keeper) Unpack(head *protos.Replicate, tensors []*protos.Tensor) (shards
 }
 
 // Thaw implements [shards.Keeper].
-func (s keeper) Thaw(_ int, c shards.Copy) (*held, error) { return c.(*held), nil }
+func (s keeper) Thaw(_ int, c shards.Copy) (*kept, error) { return c.(*kept), nil }
 
 // Resume implements [shards.Keeper].
 func (s keeper) Resume(ctx actor.Context, k int) { s.shards.Deliver(ctx, k) }

@@ -15,8 +15,8 @@ import (
 type Server struct {
 	env      actors.Env
 	layout   *Layout
-	shards   *shards.Directory[*held]
-	replicas *shards.Replicas[*held] // nil for none
+	shards   *shards.Directory[*kept]
+	replicas *shards.Replicas[*kept] // nil for none
 	begun    bool
 	answers  *protos.Messages[*protos.Accessed]
 }
@@ -26,8 +26,8 @@ var (
 	_ actors.Leaver = (*Server)(nil)
 )
 
-// held is a shard at a server of a run, or a copy of one.
-type held struct {
+// kept is a shard at a server of a run, or a copy of one.
+type kept struct {
 	*shard
 	server *Server
 	index  int
@@ -51,7 +51,7 @@ func NewServer(env actors.Env, tables []*Table, s *shards.Servers) (*Server, err
 			return nil, err
 		}
 	}
-	of := &Server{env: env, layout: l, shards: shards.NewDirectory[*held](env, &l.servers, l.Shards()),
+	of := &Server{env: env, layout: l, shards: shards.NewDirectory[*kept](env, &l.servers, l.Shards()),
 		answers: protos.NewMessages(func() *protos.Accessed { return &protos.Accessed{} })}
 	if l.servers.Replicas > 0 {
 		of.replicas = shards.NewReplicas(env, keeper{of}, &l.servers, of.shards)
@@ -101,7 +101,7 @@ func (s *Server) take(ctx actor.Context, m *protos.Message) {
 // view takes in a view: which shards belong elsewhere now.
 func (s *Server) view(ctx actor.Context) {
 	if s.replicas == nil {
-		if s.shards.Follow(ctx, func(*held) {}) {
+		if s.shards.Follow(ctx, func(*kept) {}) {
 			s.shards.Depart(ctx)
 		}
 		return
@@ -134,13 +134,13 @@ func (s *Server) begin(ctx actor.Context) {
 }
 
 // newHeld makes a shard; nil ends the run.
-func (s *Server) newHeld(k int) *held {
+func (s *Server) newHeld(k int) *kept {
 	of, err := newShard(s.layout, k)
 	if err != nil {
 		actors.Fail(s.env, "%w", err)
 		return nil
 	}
-	h := &held{shard: of, server: s, index: k}
+	h := &kept{shard: of, server: s, index: k}
 	if s.replicas != nil {
 		h.log, h.place, h.lists.kept = shards.NewLog(k), &protos.Shard{Shard: uint32(k)}, true
 		h.taken = make([]taken, len(s.env.View().Members))
@@ -169,14 +169,14 @@ func (s *Server) install(ctx actor.Context, head *protos.TableShard, m *protos.M
 }
 
 // Pack implements [shards.Shard].
-func (h *held) Pack() *protos.Message {
+func (h *kept) Pack() *protos.Message {
 	head, tensors := h.pack(h.server.env.Tensors())
 	head.Shard, head.View = uint32(h.index), h.server.env.View().Number
 	return protos.NewMessage(head, tensors...)
 }
 
 // Receive carries out what a client asks for, and answers it, if it is still there.
-func (h *held) Receive(ctx actor.Context, m *protos.Message) {
+func (h *kept) Receive(ctx actor.Context, m *protos.Message) {
 	env := h.server.env
 	head := m.Head.(*protos.Access)
 	if !env.View().Has(head.Node) {
