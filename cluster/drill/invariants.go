@@ -391,7 +391,7 @@ func progress(w *Watch) (bool, string) {
 		return true, "the run could not go on: " + w.Run.Failure.Error()
 	}
 	after := w.Recovered + patience*longestWait(w.Calm)
-	if after >= w.Run.End {
+	if after >= w.Run.End || tooFew(w.Run, w.Recovered) || tooFew(w.Run, w.Run.End) {
 		return false, ""
 	}
 	for i := range w.Run.Events {
@@ -401,6 +401,19 @@ func progress(w *Watch) (bool, string) {
 	}
 	return true, fmt.Sprintf("no node made a step from %v, when the last fault was over, to the end at %v", w.Recovered,
 		w.Run.End)
+}
+
+// tooFew reports whether fewer nodes of a role are there at an instant than its architecture needs:
+// a peer of gossip learning that is left alone learns nothing.
+func tooFew(t *experiment.Trial, at time.Duration) bool {
+	there := map[string]int{}
+	for node, role := range t.Stage.Point.Spec.Roles {
+		if t.Stage.Deployment.Present(node, at) {
+			there[role.Name]++
+		}
+	}
+	return slices.ContainsFunc(t.Stage.Point.Spec.Architecture.Roles(),
+		func(r train.Role) bool { return there[r.Name] < r.Min })
 }
 
 func modelsFinite(w *Watch) (bool, string) {
