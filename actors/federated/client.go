@@ -206,11 +206,7 @@ func (c *client) descend(gradient []float32) {
 
 // send sends the server what the round has led to.
 func (c *client) send(ctx actor.Context) {
-	n := len(c.model.Data)
-	delta := c.env.Tensors().Get(n)
-	periodic.PseudoGradient(delta.Data, c.now.params.Data, c.model.Data)
-	c.env.Charge(float64(n))
-	tensors := []*protos.Tensor{delta}
+	tensors := []*protos.Tensor{c.learned()}
 	if c.control != nil {
 		tensors = append(tensors, c.control.change(c.steps))
 	}
@@ -218,6 +214,18 @@ func (c *client) send(ctx actor.Context) {
 	head.Node, head.Round = int32(c.env.Node()), c.now.round
 	head.Samples, head.Steps = uint64(c.local.Samples()), uint64(c.steps)
 	ctx.Send(c.serving().PID, m)
+}
+
+// learned is the update of the round that is over.
+func (c *client) learned() *protos.Tensor {
+	if c.arch.Exchange == Parameters {
+		return c.model.Retain()
+	}
+	n := len(c.model.Data)
+	delta := c.env.Tensors().Get(n)
+	periodic.PseudoGradient(delta.Data, c.now.params.Data, c.model.Data)
+	c.env.Charge(float64(n))
+	return delta
 }
 
 // end ends the work of a round, whether it was sent or not.

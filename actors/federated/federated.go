@@ -1,15 +1,18 @@
-// Package federated implements federated learning in synchronous rounds: a server draws some of the
-// clients that are there and sends them its model; each makes local steps on its own samples and
-// sends back by how much its model differs; the server makes one step of its outer optimizer with
-// the weighted mean (H. B. McMahan et al., "Communication-Efficient Learning of Deep Networks from
-// Decentralized Data", AISTATS 2017, algorithm 1). See package periodic for what rounds are made
-// of.
+// Package federated implements federated learning in rounds: a server draws some of the clients
+// that are there and sends them its model; each makes local steps on its own samples and sends back
+// by how much its model differs; the server makes one step of its outer optimizer with the weighted
+// mean (H. B. McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized
+// Data", AISTATS 2017, algorithm 1). See package periodic for what rounds are made of.
 //
 // A round ends when the updates that it wants are in, or at its deadline. Whoever leaves or
 // crashes is not waited for; whoever joins can be drawn from the next round on; an update that
 // comes later is dropped. The record counts the clients that were drawn in vain. Each round
 // counts, also one that nobody has answered, which leaves the model as it is; the record has the
 // number of these too. Updates are added in the order of the plan's nodes, never of arrival.
+//
+// With a Buffer it is asynchronous, see [Architecture.Buffer]: a round is what lies between two
+// steps of the server, clients of earlier rounds stay at work, and another one is drawn as soon as
+// an update has come. Its client is drawn again after the step, so that none counts twice in one.
 //
 // The server is one node. If it goes, the model is lost, and the run ends.
 package federated
@@ -54,6 +57,14 @@ type Architecture struct {
 	Weights periodic.Weights `plan:"weights" words:"samples|equal|steps-normalised" doc:"how much an update counts among those received: as many as the client has samples, all alike, or by samples and divided by its steps (FedNova, Wang et al. 2020)"`
 	// Deadline ends a round with what is there; 0 is none.
 	Deadline time.Duration `plan:"deadline,omitzero" range:">0s" doc:"after which a round ends with the updates that are in; default: it waits for all it wants"`
+	// Exchange is PseudoGradient or Parameters.
+	Exchange Exchange `plan:"exchange" words:"pseudo-gradient|parameters" doc:"what a client sends: by how much its model differs from the one that it was sent, or its model, which the server compares with the one that it has by then"`
+	// Buffer is with how many updates the server makes a step, which is a round in all that counts
+	// rounds, while clients work on: FedBuff (Nguyen et al. 2022), or with 1 and Parameters
+	// FedAsync (Xie et al. 2019). 0 is rounds.
+	Buffer int `plan:"buffer,omitzero" range:"1..16777216" doc:"asynchronous: share or count clients are always at work, and the server makes a step, which counts as a round, whenever so many updates are in, one of a client at most; default: rounds"`
+	// Staleness is how much an update counts that is late.
+	Staleness periodic.Staleness `plan:"staleness,omitzero" with:"buffer" doc:"how much an update counts by how many steps the server has made since its client was drawn: {kind: polynomial}; default: all alike"`
 	// Outer makes a step with the mean of the updates in each round.
 	Outer optim.Method `key:"outer"`
 }
@@ -63,12 +74,12 @@ var _ train.Architecture = Architecture{}
 // Default is FedAvg with all clients and one local epoch.
 func Default() Architecture {
 	return Architecture{Share: 1, Local: periodic.Work{Epochs: 1}, State: periodic.Fresh, Weights: periodic.Samples,
-		Outer: optim.SGD{Rate: optim.Constant(1)}}
+		Exchange: PseudoGradient, Outer: optim.SGD{Rate: optim.Constant(1)}}
 }
 
 // Presets are the names that the field has for some settings: those that differ from Default, in a
-// plan's flow style, with the constants of their papers. The rate of fedadam and fedyogi depends on
-// the task there.
+// plan's flow style, with the constants of their papers. The rates of fedadam, fedyogi and fedbuff
+// depend on the task there.
 var Presets = map[string]string{
 	"fedavg":   "{}",
 	"fedprox":  "{proximal: 0.01}",
@@ -77,10 +88,17 @@ var Presets = map[string]string{
 	"fedavgm":  "{outer: {kind: momentum, rate: 1, momentum: 0.9}}",
 	"fedadam":  "{outer: {kind: adaptive, second: adam, rate: 0.01}}",
 	"fedyogi":  "{outer: {kind: adaptive, second: yogi, rate: 0.01}}",
+	"fedasync": "{buffer: 1, exchange: parameters, staleness: {kind: polynomial}, outer: {kind: sgd, rate: 0.6}}",
+	"fedbuff":  "{buffer: 10, weights: equal, staleness: {kind: polynomial}}",
 }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
-func (a Architecture) Validate() error { return field.Check(a) }
+func (a Architecture) Validate() error {
+	if err := field.Check(a); err != nil {
+		return err
+	}
+	return a.checkAsynchronous()
+}
 
 // wanted is how many updates a round wants of a number of clients that are there, and how many of
 // these are drawn.

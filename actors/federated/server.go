@@ -1,6 +1,7 @@
 package federated
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -37,7 +38,7 @@ type server struct {
 
 	round   uint64 // under way, or the last one
 	open    bool   // it is under way
-	drawn   int    // clients for it
+	drawn   int    // clients whose updates it may have
 	wants   int    // updates of it
 	missing int    // updates that may still come
 	here    int    // updates that have come
@@ -45,7 +46,7 @@ type server struct {
 
 // member is what the server knows of a client.
 type member struct {
-	awaited bool // its update of this round may still come
+	awaited uint64 // the round of its work whose update may still come; 0 for none
 	update  *update
 	held    uint64 // the last round whose change of its control is in the server's; 0 for none
 	void    bool   // the change that may still come is of a control that is forgotten
@@ -54,6 +55,7 @@ type member struct {
 // update is what has come of a client in this round.
 type update struct {
 	done    periodic.Done
+	stale   uint64 // rounds that have ended since its client was drawn
 	delta   *protos.Tensor
 	control *protos.Tensor // the change of its control; nil without controls
 }
@@ -84,15 +86,12 @@ var _ actors.Waiter = (*server)(nil)
 
 // Waiting implements [actors.Waiter].
 func (s *server) Waiting() string {
-	if !s.open {
-		return "a client"
-	}
 	for node := range s.members {
-		if s.members[node].awaited {
-			return fmt.Sprintf("the update of round %d by %s", s.round, s.env.View().Members[node].Name)
+		if round := s.members[node].awaited; round > 0 {
+			return fmt.Sprintf("the update of round %d by %s", round, s.env.View().Members[node].Name)
 		}
 	}
-	return ""
+	return "a client"
 }
 
 func (s *server) Receive(ctx actor.Context) {
@@ -133,10 +132,13 @@ func (s *server) follow(ctx actor.Context) {
 			}
 		}
 	}
-	if s.open && s.complete() {
-		s.end(ctx)
-	} else if !s.open {
+	if !s.open {
 		s.begin(ctx)
+		return
+	}
+	s.refill(ctx)
+	if s.complete() {
+		s.end(ctx)
 	}
 }
 
@@ -147,7 +149,7 @@ func (s *server) forget() {
 	clear(s.control.Data)
 	for node := range s.members {
 		c := &s.members[node]
-		c.held, c.void = 0, c.awaited
+		c.held, c.void = 0, c.awaited > 0
 		if c.update != nil {
 			c.update.release()
 		}
@@ -156,35 +158,48 @@ func (s *server) forget() {
 
 // give gives up what may still come of a client.
 func (s *server) give(node int) {
-	if c := &s.members[node]; c.awaited {
-		c.awaited = false
+	if c := &s.members[node]; c.awaited > 0 {
+		c.awaited = 0
 		s.missing--
 	}
 }
 
-func (s *server) complete() bool { return s.here >= s.wants || s.missing == 0 }
+// complete reports whether the round has all that it wants, or can get.
+func (s *server) complete() bool {
+	return s.here >= s.wants || s.missing == 0 && (s.here > 0 || !s.arch.asynchronous())
+}
 
 // begin begins the next round if any client is there.
 func (s *server) begin(ctx actor.Context) {
-	there := slices.Clone(s.env.View().Role(RoleClient))
-	if s.open || len(there) == 0 {
+	there := len(s.env.View().Role(RoleClient))
+	if s.open || there == 0 {
 		return
 	}
 	s.round++
 	s.open, s.here = true, 0
-	s.wants, s.drawn = s.arch.wanted(len(there))
-	s.missing = s.drawn
-	random := s.env.Rand("clients of a round")
-	for i := range s.drawn {
-		k := i + random.IntN(len(there)-i)
-		there[i], there[k] = there[k], there[i]
-	}
-	for _, node := range there[:s.drawn] {
-		s.members[node].awaited, s.members[node].void = true, false
-		s.send(ctx, node)
-	}
+	updates, atWork := s.arch.wanted(there)
+	s.wants = cmp.Or(s.arch.Buffer, updates)
+	s.draw(ctx, atWork)
 	if s.arch.Deadline > 0 {
 		s.env.After(s.arch.Deadline, deadline{s.round})
+	}
+}
+
+// draw draws clients that are idle and have no update in this round, until a number are at work.
+func (s *server) draw(ctx actor.Context, atWork int) {
+	idle := slices.DeleteFunc(slices.Clone(s.env.View().Role(RoleClient)), func(node int) bool {
+		return s.members[node].awaited > 0 || s.members[node].update != nil
+	})
+	more := max(min(atWork-s.missing, len(idle)), 0)
+	s.missing, s.drawn = s.missing+more, s.drawn+more
+	random := s.env.Rand("clients of a round")
+	for i := range more {
+		k := i + random.IntN(len(idle)-i)
+		idle[i], idle[k] = idle[k], idle[i]
+	}
+	for _, node := range idle[:more] {
+		s.members[node].awaited, s.members[node].void = s.round, false
+		s.send(ctx, node)
 	}
 }
 
@@ -210,25 +225,39 @@ func (s *server) take(ctx actor.Context, head *protos.ClientUpdate, m *protos.Me
 		return
 	}
 	c := &s.members[node]
-	if !s.open || head.Round != s.round || !c.awaited {
+	if head.Round != c.awaited {
 		return
 	}
 	s.give(node)
-	c.update = &update{done: periodic.Done{Samples: int(head.Samples), Steps: periodic.EffectiveSteps(
-		s.task.Method, int(s.round-1), int(head.Steps), s.arch.Proximal)}}
+	c.update = &update{stale: s.round - head.Round,
+		done: periodic.Done{Samples: int(head.Samples), Steps: periodic.EffectiveSteps(
+			s.task.Method, int(head.Round-1), int(head.Steps), s.arch.Proximal)}}
 	if s.control != nil && !c.void {
 		c.update.control = m.Take(1)
 	}
-	c.update.delta = m.Take(0)
-	if s.here++; s.complete() {
+	c.update.delta = s.difference(m.Take(0))
+	if s.here++; s.here < s.wants {
+		s.refill(ctx)
+	}
+	if s.complete() {
 		s.end(ctx)
 	}
+}
+
+// difference is what an update moves the model by, less than nothing, at the model that is there.
+func (s *server) difference(sent *protos.Tensor) *protos.Tensor {
+	if s.arch.Exchange == Parameters {
+		sent = s.env.Tensors().Writable(sent)
+		periodic.PseudoGradient(sent.Data, s.params.Data, sent.Data)
+		s.env.Charge(float64(len(sent.Data)))
+	}
+	return sent
 }
 
 // check returns an error about an update that no client has made.
 func (s *server) check(head *protos.ClientUpdate, m *protos.Message) error {
 	tensors := s.arch.tensors()
-	fits := len(m.Tensors) == tensors && head.Samples > 0 && head.Steps > 0 && head.Round <= s.round
+	fits := len(m.Tensors) == tensors && head.Samples > 0 && head.Steps > 0 && head.Round > 0 && head.Round <= s.round
 	for _, t := range m.Tensors {
 		fits = fits && len(t.Data) == len(s.params.Data)
 	}
@@ -240,12 +269,15 @@ func (s *server) check(head *protos.ClientUpdate, m *protos.Message) error {
 
 // end ends the round with the updates that are in, and begins the next.
 func (s *server) end(ctx actor.Context) {
-	s.open, s.missing = false, 0
+	s.open = false
 	var updates []*update
 	var nodes []int
 	for node := range s.members {
 		c := &s.members[node]
-		if c.awaited = false; c.update != nil {
+		if !s.arch.asynchronous() {
+			s.give(node)
+		}
+		if c.update != nil {
 			if !s.env.View().Members[node].Present {
 				c.update.release()
 			}
@@ -255,13 +287,15 @@ func (s *server) end(ctx actor.Context) {
 			c.update = nil
 		}
 	}
-	s.count(s.drawn-len(updates), &s.missed, Missed)
+	s.count(s.drawn-len(updates)-s.missing, &s.missed, Missed)
+	s.drawn = s.missing
 	if len(updates) == 0 {
 		s.count(1, &s.unanswered, Unanswered)
 	} else {
 		s.learn(updates)
-		for _, node := range nodes {
-			s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Origin: node})
+		for i, node := range nodes {
+			s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: updates[i].stale,
+				Origin: node})
 		}
 	}
 	ctx.Send(actors.CoordinatorPID(), protos.NewMessage(&protos.RoundDone{Round: s.round}))
@@ -286,7 +320,7 @@ func (s *server) learn(updates []*update) {
 	mean := s.env.Tensors().Get(n)
 	clear(mean.Data)
 	for i, c := range periodic.Coefficients(s.arch.Weights, done) {
-		nn.AddScaled(mean.Data, float32(c), updates[i].delta.Data)
+		nn.AddScaled(mean.Data, float32(c*s.arch.Staleness.Factor(updates[i].stale)), updates[i].delta.Data)
 		updates[i].delta.Release()
 	}
 	s.params = train.Update(s.env.Tensors(), s.outer, s.params, mean.Data)

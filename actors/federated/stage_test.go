@@ -35,7 +35,8 @@ type stage struct {
 
 	models             [][]float32 // after each round
 	ended              []time.Duration
-	updates            [][]int // whose updates each version has taken in
+	updates            [][]int    // whose updates each version has taken in
+	stale              [][]uint64 // how old these were
 	missed, unanswered float64
 	stepped            []int // by node
 	digest             uint64
@@ -53,8 +54,9 @@ func (s *stage) Observe(_ time.Duration, node int, e actors.Event) {
 	switch {
 	case e.Kind == actors.UpdateApplied:
 		for int(e.Version) > len(s.updates) {
-			s.updates = append(s.updates, nil)
+			s.updates, s.stale = append(s.updates, nil), append(s.stale, nil)
 		}
+		s.stale[e.Version-1] = append(s.stale[e.Version-1], e.Staleness)
 		s.updates[e.Version-1] = append(s.updates[e.Version-1], e.Origin)
 	case e.Kind == actors.StepDone:
 		s.stepped[node]++
@@ -128,7 +130,8 @@ func (c *coordinator) change(ctx actor.Context, m world.MemberChange) {
 
 func (s *stage) try(tb testing.TB) error {
 	tb.Helper()
-	s.models, s.ended, s.updates, s.stepped = nil, nil, nil, make([]int, 1+len(s.task.Workers))
+	s.models, s.ended, s.updates, s.stale = nil, nil, nil, nil
+	s.stepped = make([]int, 1+len(s.task.Workers))
 	s.missed, s.unanswered = 0, 0
 	d := &world.Deployment{Seed: s.task.Seed, Strict: true, Observer: s, Schedule: s.schedule,
 		Detect: time.Millisecond, Lossy: s.link.Loss.Drop, Reliable: s.reliable}

@@ -156,3 +156,33 @@ func TestPullAndCorrectionVanishWhereModelsAndControlsAreEqual(t *testing.T) {
 		t.Errorf("a pull by 2·(3 − 1) has changed %v to %v", want[0], gradient[0])
 	}
 }
+
+func TestStalenessCountsByItsFormula(t *testing.T) {
+	for _, c := range []struct {
+		s    periodic.Staleness
+		d    uint64
+		want float64
+	}{
+		{periodic.Staleness{}, 1000, 1},
+		{periodic.Staleness{Kind: periodic.Constant}, 9, 1},
+		{periodic.Staleness{Kind: periodic.Polynomial}, 0, 1},
+		{periodic.Staleness{Kind: periodic.Polynomial}, 3, 0.5},
+		{periodic.Staleness{Kind: periodic.Polynomial, Power: 2}, 4, 0.04},
+		{periodic.Staleness{Kind: periodic.Hinge}, 4, 1},
+		{periodic.Staleness{Kind: periodic.Hinge}, 5, 1.0 / 11},
+		{periodic.Staleness{Kind: periodic.Hinge, Slope: 0.5, After: 1}, 5, 1.0 / 3},
+	} {
+		if err := c.s.Validate(); c.s.Kind != "" && err != nil {
+			t.Error(err)
+		}
+		if got := c.s.Factor(c.d); math.Abs(got-c.want) > 1e-15 {
+			t.Errorf("an update %d steps late counts %v by %+v, want %v", c.d, got, c.s, c.want)
+		}
+	}
+	for _, s := range []periodic.Staleness{{Kind: "old"}, {Kind: periodic.Constant, Power: 1},
+		{Kind: periodic.Polynomial, Slope: 1}, {Kind: periodic.Hinge, After: -1}} {
+		if s.Validate() == nil {
+			t.Errorf("%+v is accepted", s)
+		}
+	}
+}

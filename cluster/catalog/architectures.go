@@ -94,7 +94,7 @@ func wholeModels[A interface {
 // instead.
 func addFederated(c *Catalog) {
 	type rounds struct {
-		Preset       string                 `plan:"preset,omitzero" words:"fedavg|fedprox|fednova|scaffold|fedavgm|fedadam|fedyogi" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
+		Preset       string                 `plan:"preset,omitzero" words:"fedavg|fedprox|fednova|scaffold|fedavgm|fedadam|fedyogi|fedasync|fedbuff" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
 		Architecture federated.Architecture `plan:",inline"`
 		Outer        *syntax.Node           `plan:"outer" names:"optimizer" doc:"what the server makes a step with in each round, for the weighted mean of the updates as a gradient; the schedule of its rate counts rounds"`
 		Source       *syntax.Node           `plan:",node"`

@@ -69,6 +69,7 @@ func TestEveryArchitectureEndsWhateverLinksDo(t *testing.T) {
 		{"{kind: parameter-server, roles: {server: added}}", false},
 		{"{kind: federated, controls: true, roles: {server: added}}", true},
 		{"{kind: federated, deadline: 60ms, roles: {server: added}}", false},
+		{"{kind: federated, preset: fedbuff, buffer: 2, roles: {server: added}}", false},
 		{"{kind: d-psgd}", false},
 		{"{kind: d-psgd, track: true}", false},
 		{"{kind: d-psgd, lead: 1}", false},

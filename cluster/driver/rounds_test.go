@@ -71,6 +71,9 @@ func TestPresetsAreSpelledOut(t *testing.T) {
 		"fedavgm":  {"outer: {kind: momentum, rate: 1, momentum: 0.9, nesterov: false, weight-decay: 0}"},
 		"fedadam":  {"outer: {kind: adaptive, rate: 0.01, second: adam, beta1: 0.9, beta2: 0.99, tau: 0.001}"},
 		"fedyogi":  {"outer: {kind: adaptive, rate: 0.01, second: yogi, beta1: 0.9, beta2: 0.99, tau: 0.001}"},
+		"fedasync": {"buffer: 1", "exchange: parameters", "staleness: {kind: polynomial}",
+			"outer: {kind: sgd, rate: 0.6"},
+		"fedbuff": {"buffer: 10", "exchange: pseudo-gradient", "weights: equal", "staleness: {kind: polynomial}"},
 	} {
 		text := shown(t, inRounds, "architecture.preset="+preset)
 		for _, setting := range append(want, "count: 3", "local: {steps: 2}") {
@@ -110,13 +113,15 @@ func TestRoundsAreRefusedWhereThereAreNone(t *testing.T) {
 			`are epochs, steps and a duration`,
 		"architecture={kind: gossip} evaluate.every=2s": `small.yaml:9:16: stop.rounds: architecture gossip has no ` +
 			`rounds; accepted are epochs, steps and time`,
-		federated + "preset: fedbuff}":           `unknown preset "fedbuff" (accepted: fedavg, fedprox, `,
-		federated + "compress: {}}":              `models and updates travel whole`,
-		federated + "count: 3, share: 10%}":      `exclude each other`,
-		federated + "local: {epochs: 0}}":        `architecture.local.epochs: 0 is out of range`,
-		federated + "outer: {kind: sdg}}":        `unknown optimizer "sdg"; did you mean sgd?`,
-		federated + "deadline: 0s}":              `architecture.deadline: 0s is out of range`,
-		federated + "preset: fedprox, spare: 2}": `architecture.spare: `,
+		federated + "preset: fedbuf}":                 `unknown preset "fedbuf"; did you mean fedbuff?`,
+		federated + "compress: {}}":                   `models and updates travel whole`,
+		federated + "count: 3, share: 10%}":           `exclude each other`,
+		federated + "local: {epochs: 0}}":             `architecture.local.epochs: 0 is out of range`,
+		federated + "outer: {kind: sdg}}":             `unknown optimizer "sdg"; did you mean sgd?`,
+		federated + "deadline: 0s}":                   `architecture.deadline: 0s is out of range`,
+		federated + "preset: fedprox, spare: 2}":      `architecture.spare: `,
+		federated + "preset: fedasync, deadline: 1s}": `deadline is 1s: must be left out where buffer is given`,
+		federated + "staleness: {kind: hinge}}":       `staleness goes with buffer`,
 	} {
 		var assignments []string
 		for _, one := range strings.Split(set, " evaluate") {

@@ -155,6 +155,12 @@ func (d drawer) federated(c *Case) string {
 	}
 	kind := "kind: federated, roles: {server: [n1]}, local: " + d.one("{steps: 1}", "{steps: 4}",
 		"{epochs: 1, time: 60ms}")
+	if d.chance(4) {
+		c.Settings = slices.DeleteFunc(c.Settings, func(key string) bool {
+			return strings.HasPrefix(key, "spare") || strings.HasPrefix(key, "controls")
+		})
+		return kind + d.one(", preset: fedasync", ", preset: fedbuff, buffer: 2", ", buffer: 3")
+	}
 	return kind + d.one("", ", deadline: 120ms", ", deadline: 120ms, delivery: as-is")
 }
 
