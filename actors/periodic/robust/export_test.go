@@ -1,0 +1,4 @@
+package robust
+
+// Nearest is Bulyan's inner mean.
+var Nearest = nearest
