@@ -40,7 +40,8 @@ type client struct {
 	steps   int            // of this round
 	ends    int            // with how many of them it is over
 	updates *protos.Messages[*protos.ClientUpdate]
-	control *control // nil without controls
+	control *control  // nil without controls
+	attack  *attacker // nil for an honest client
 }
 
 // work is what the server wants in a round.
@@ -75,6 +76,7 @@ func newClient(env actors.Env, task *train.Task, a Architecture) (*client, error
 	if a.Controls {
 		c.control = &control{env: env}
 	}
+	c.attack = a.Attack.attacker(env, task, local)
 	return c, nil
 }
 
@@ -200,7 +202,9 @@ func (c *client) descend(gradient []float32) {
 		periodic.Pull(gradient, float32(c.arch.Proximal), c.model.Data, c.now.params.Data)
 		c.env.Charge(3 * n)
 	}
+	before := c.attack.hold(c.model)
 	c.model = train.Update(c.env.Tensors(), c.inner, c.model, gradient)
+	c.attack.watch(before, c.model, c.steps)
 	c.env.Charge(c.inner.Work(len(gradient)))
 }
 
@@ -218,14 +222,18 @@ func (c *client) send(ctx actor.Context) {
 
 // learned is the update of the round that is over.
 func (c *client) learned() *protos.Tensor {
-	if c.arch.Exchange == Parameters {
+	if c.arch.Exchange == Parameters && c.attack == nil {
 		return c.model.Retain()
 	}
 	n := len(c.model.Data)
-	delta := c.env.Tensors().Get(n)
-	periodic.PseudoGradient(delta.Data, c.now.params.Data, c.model.Data)
+	learned := c.env.Tensors().Get(n)
+	periodic.PseudoGradient(learned.Data, c.now.params.Data, c.model.Data)
+	c.attack.falsify(learned.Data, c.steps)
+	if c.arch.Exchange == Parameters {
+		periodic.PseudoGradient(learned.Data, c.now.params.Data, learned.Data)
+	}
 	c.env.Charge(float64(n))
-	return delta
+	return learned
 }
 
 // end ends the work of a round, whether it was sent or not.

@@ -9,12 +9,13 @@ import (
 var _ train.Conserving = Architecture{}
 
 // Conserves says that the model stays between those of clients where it is their mean: where the
-// outer optimizer is SGD of a constant rate of 1 at most, weights add up to 1 at most, and nothing
-// corrects gradients; and where updates are late, if they are models and not differences.
+// outer optimizer is SGD of a constant rate of 1 at most, weights add up to 1 at most, nothing
+// corrects gradients, and all are honest; and where updates are late, if they are models and not
+// differences.
 func (a Architecture) Conserves() train.Conserved {
 	outer, plain := a.Outer.(optim.SGD)
 	rate, constant := outer.Rate.(optim.Constant)
 	mean := plain && constant && rate <= 1 && outer.WeightDecay == 0 && a.Weights != periodic.Normalised
 	fresh := !a.asynchronous() || a.Exchange == Parameters
-	return train.Conserved{Between: mean && fresh && !a.Controls}
+	return train.Conserved{Between: mean && fresh && !a.Controls && a.Attack == nil}
 }

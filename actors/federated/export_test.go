@@ -24,3 +24,9 @@ func ClientControl(a actor.Actor, held uint64) []float32 {
 	}
 	return nil
 }
+
+// Who are the names of the clients that attack.
+func (a *Attack) Who(seed uint64, clients []string) []string { return a.who(seed, clients) }
+
+// ScaleOf is s for a number of clients, some of whom attack.
+func (a *Attack) ScaleOf(clients, attackers int) float64 { return a.scale(clients, attackers) }

@@ -18,6 +18,7 @@
 package federated
 
 import (
+	"errors"
 	"math"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/periodic"
+	"github.com/gradwire/gradwire/actors/periodic/robust"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/nn/optim"
@@ -55,6 +57,11 @@ type Architecture struct {
 	Controls bool `plan:"controls" doc:"whether clients correct their gradients by control variates, which begin at zero (SCAFFOLD, Karimireddy et al. 2020)"`
 	// Weights is how much an update counts.
 	Weights periodic.Weights `plan:"weights" words:"samples|equal|steps-normalised" doc:"how much an update counts among those received: as many as the client has samples, all alike, or by samples and divided by its steps (FedNova, Wang et al. 2020)"`
+	// Mean is what is made of the updates. With Controls, or weights that are Normalised, it is a
+	// plain one.
+	Mean robust.Rule `plan:"mean" doc:"of what kind the mean of the updates is: mean, or median, trimmed-mean, krum, multi-krum, bulyan or geometric-median, which resist attackers: {kind: krum, attackers: 2}"`
+	// Attack is nil where all clients are honest.
+	Attack *Attack `plan:"attack" doc:"clients that send false updates, by sign-flip, noise, label-flip or little-is-enough: {kind: sign-flip, share: 20%} or {kind: noise, nodes: [c1, c2], scale: 3}; default: none"`
 	// Deadline ends a round with what is there; 0 is none.
 	Deadline time.Duration `plan:"deadline,omitzero" range:">0s" doc:"after which a round ends with the updates that are in; default: it waits for all it wants"`
 	// Exchange is PseudoGradient or Parameters.
@@ -69,12 +76,15 @@ type Architecture struct {
 	Outer optim.Method `key:"outer"`
 }
 
-var _ train.Architecture = Architecture{}
+var (
+	_ train.Architecture = Architecture{}
+	_ train.Fitter       = Architecture{}
+)
 
 // Default is FedAvg with all clients and one local epoch.
 func Default() Architecture {
 	return Architecture{Share: 1, Local: periodic.Work{Epochs: 1}, State: periodic.Fresh, Weights: periodic.Samples,
-		Exchange: PseudoGradient, Outer: optim.SGD{Rate: optim.Constant(1)}}
+		Mean: robust.Rule{Kind: robust.Mean}, Exchange: PseudoGradient, Outer: optim.SGD{Rate: optim.Constant(1)}}
 }
 
 // Presets are the names that the field has for some settings: those that differ from Default, in a
@@ -94,10 +104,44 @@ var Presets = map[string]string{
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
 func (a Architecture) Validate() error {
-	if err := field.Check(a); err != nil {
+	if err := errors.Join(field.Check(a), field.Within(a, "Mean", a.Mean.Validate())); err != nil {
 		return err
 	}
+	plain := a.Mean.Kind == robust.Mean
+	switch {
+	case !plain && a.Controls:
+		return field.Errorf(a, "Controls", "false with mean: %s, which no mean of controls goes with", a.Mean.Kind)
+	case !plain && a.Weights == periodic.Normalised:
+		return field.Errorf(a, "Weights", "samples or equal with mean: %s, which compares updates as they are",
+			a.Mean.Kind)
+	case !plain && a.Staleness.Kind != "":
+		return field.Errorf(a, "Staleness", "left out with mean: %s, which compares updates as they are", a.Mean.Kind)
+	}
 	return a.checkAsynchronous()
+}
+
+// Fit returns an error about attackers that are no clients, and a mean that no round can have.
+func (a Architecture) Fit(first, _ *actors.View) error {
+	var clients []string
+	for _, m := range first.Members {
+		if m.Role == RoleClient {
+			clients = append(clients, m.Name)
+		}
+	}
+	if a.Attack != nil {
+		if err := field.Within(a, "Attack", a.Attack.fit(clients)); err != nil {
+			return err
+		}
+	}
+	updates, _ := a.wanted(len(clients))
+	if a.asynchronous() {
+		updates = min(a.Buffer, len(clients))
+	}
+	if err := a.Mean.Check(updates); err != nil {
+		return field.Within(a, "Mean", field.Errorf(a.Mean, "Attackers",
+			"fewer, for as many updates as a round wants of all clients: %v", err))
+	}
+	return nil
 }
 
 // wanted is how many updates a round wants of a number of clients that are there, and how many of

@@ -16,10 +16,12 @@ import (
 )
 
 // What the record calls the numbers, so far, of clients that were drawn for a round that ended
-// without their update, and of rounds that ended without any.
+// without their update, of rounds that ended without any, and of those that ended with fewer than
+// their mean needs.
 const (
 	Missed     = "updates missed"
 	Unanswered = "rounds without an update"
+	TooFew     = "rounds with too few updates"
 )
 
 // server holds the model and leads the rounds.
@@ -34,7 +36,7 @@ type server struct {
 	members []member       // by node
 	works   *protos.Messages[*protos.ClientWork]
 
-	missed, unanswered int // see Missed and Unanswered
+	missed, unanswered, few int // see Missed, Unanswered and TooFew
 
 	round   uint64 // under way, or the last one
 	open    bool   // it is under way
@@ -289,9 +291,15 @@ func (s *server) end(ctx actor.Context) {
 	}
 	s.count(s.drawn-len(updates)-s.missing, &s.missed, Missed)
 	s.drawn = s.missing
-	if len(updates) == 0 {
+	switch {
+	case len(updates) == 0:
 		s.count(1, &s.unanswered, Unanswered)
-	} else {
+	case s.arch.Mean.Check(len(updates)) != nil:
+		s.count(1, &s.few, TooFew)
+		for _, u := range updates {
+			u.delta.Release() // there are no controls with a mean that may have too few
+		}
+	default:
 		s.learn(updates)
 		for i, node := range nodes {
 			s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: updates[i].stale,
@@ -313,20 +321,23 @@ func (s *server) count(more int, number *int, name string) {
 // learn makes a step with updates, which it takes over, and moves the server's control by their
 // share of all clients.
 func (s *server) learn(updates []*update) {
-	done, n := make([]periodic.Done, len(updates)), len(s.params.Data)
+	done, deltas, n := make([]periodic.Done, len(updates)), make([][]float32, len(updates)), len(s.params.Data)
 	for i, u := range updates {
-		done[i] = u.done
+		done[i], deltas[i] = u.done, u.delta.Data
 	}
 	mean := s.env.Tensors().Get(n)
-	clear(mean.Data)
-	for i, c := range periodic.Coefficients(s.arch.Weights, done) {
-		nn.AddScaled(mean.Data, float32(c*s.arch.Staleness.Factor(updates[i].stale)), updates[i].delta.Data)
-		updates[i].delta.Release()
+	coefficients := periodic.Coefficients(s.arch.Weights, done)
+	for i, u := range updates {
+		coefficients[i] *= s.arch.Staleness.Factor(u.stale)
+	}
+	s.arch.Mean.Of(mean.Data, deltas, coefficients)
+	for _, u := range updates {
+		u.delta.Release()
 	}
 	s.params = train.Update(s.env.Tensors(), s.outer, s.params, mean.Data)
 	mean.Release()
 	s.version++
-	s.env.Charge(float64(2*n*len(updates)) + s.outer.Work(n))
+	s.env.Charge(s.arch.Mean.Work(len(updates), n) + s.outer.Work(n))
 	if s.control == nil {
 		return
 	}

@@ -38,7 +38,8 @@ type stage struct {
 	updates            [][]int    // whose updates each version has taken in
 	stale              [][]uint64 // how old these were
 	missed, unanswered float64
-	stepped            []int // by node
+	told               map[string]map[int]float64 // the latest measurements by their names and nodes
+	stepped            []int                      // by node
 	digest             uint64
 }
 
@@ -51,6 +52,12 @@ func newTask(samples ...int) *train.Task {
 
 // Observe implements [world.Observer].
 func (s *stage) Observe(_ time.Duration, node int, e actors.Event) {
+	if e.Kind == actors.Measured {
+		if s.told[e.Name] == nil {
+			s.told[e.Name] = map[int]float64{}
+		}
+		s.told[e.Name][node] = e.Value
+	}
 	switch {
 	case e.Kind == actors.UpdateApplied:
 		for int(e.Version) > len(s.updates) {
@@ -132,7 +139,7 @@ func (s *stage) try(tb testing.TB) error {
 	tb.Helper()
 	s.models, s.ended, s.updates, s.stale = nil, nil, nil, nil
 	s.stepped = make([]int, 1+len(s.task.Workers))
-	s.missed, s.unanswered = 0, 0
+	s.missed, s.unanswered, s.told = 0, 0, map[string]map[int]float64{}
 	d := &world.Deployment{Seed: s.task.Seed, Strict: true, Observer: s, Schedule: s.schedule,
 		Detect: time.Millisecond, Lossy: s.link.Loss.Drop, Reliable: s.reliable}
 	names := []string{"hub"}

@@ -25,6 +25,7 @@ type Local struct {
 	y, rows   []int32
 	step      uint64
 	walked    uint64 // steps of all passes, those that were left out included
+	mislabels bool   // see Mislabel
 	weights   []float32
 	seed      uint64 // of what a layer draws in step 0; each step has its own
 	params    *protos.Tensor
@@ -125,6 +126,10 @@ func (l *Local) Resume(steps uint64) { l.step, l.walked = steps, steps }
 // called while a step is under way.
 func (l *Local) Pass(pass uint64) { l.walked = pass * uint64(l.sampler.Steps()) }
 
+// Mislabel has the worker take each sample of class y, of c classes, for one of class c − 1 − y, as
+// an attacker does.
+func (l *Local) Mislabel() { l.mislabels = true }
+
 // Steps is how many a pass through the shard takes.
 func (l *Local) Steps() int { return l.sampler.Steps() }
 
@@ -152,6 +157,11 @@ func (l *Local) run() any {
 	} else {
 		n := l.sampler.Fill(pass, step, l.x, l.y)
 		batch.X, batch.Y = l.x[:n*l.model.Inputs()], l.y[:n]
+	}
+	if l.mislabels {
+		for i, y := range batch.Y {
+			batch.Y[i] = int32(l.model.Classes()) - 1 - y
+		}
 	}
 	l.gradient.Loss = l.workspace.Gradient(l.params.Data, l.gradient.Values.Data, batch)
 	return &l.gradient

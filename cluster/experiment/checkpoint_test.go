@@ -124,6 +124,8 @@ var architectures = []string{
 	"{kind: all-reduce, every: 3, reduce: models, moved: 0.1}",
 	"{kind: federated, share: 70%, controls: true, proximal: 0.1, local: {steps: 3, time: 1s}}",
 	"{kind: federated, preset: fedasync, count: 2, state: kept, local: {steps: 3}}",
+	"{kind: federated, mean: {kind: median}, attack: {kind: noise, share: 50%}, local: {steps: 3}}",
+	"{kind: federated, attack: {kind: little-is-enough, share: 50%}, local: {steps: 5}}",
 	"{kind: federated, preset: fedyogi, count: 2, spare: 50%, state: kept, deadline: 90ms, local: {steps: 9}}",
 	"{kind: d-psgd}",
 	"{kind: d-psgd, track: true, lead: 1}",

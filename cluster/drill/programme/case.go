@@ -153,6 +153,10 @@ func (d drawer) federated(c *Case) string {
 			c.Settings = append(c.Settings, key)
 		}
 	}
+	if set := strings.Join(c.Settings, " "); d.chance(3) && !strings.Contains(set, "controls") &&
+		!strings.Contains(set, "normalised") {
+		c.Settings = append(c.Settings, d.one("mean: {kind: median}", "mean: {kind: geometric-median}"))
+	}
 	kind := "kind: federated, roles: {server: [n1]}, local: " + d.one("{steps: 1}", "{steps: 4}",
 		"{epochs: 1, time: 60ms}")
 	if d.chance(4) {
