@@ -1721,12 +1721,12 @@ func (x *PullModel) GetExchange() uint64 {
 	return 0
 }
 
-// Busy declines a Model whose receiver is asked to average while it has none.
+// Busy declines a Model whose receiver is asked to average while it has none, or after the step that it was for.
 type Busy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Position of the sender's node in the view.
 	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
-	// As in Model.
+	// As in Model; or the step of the Model.
 	Exchange      uint64 `protobuf:"varint,2,opt,name=exchange,proto3" json:"exchange,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
