@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/gossiplearning"
 	"github.com/gradwire/gradwire/actors/local"
+	"github.com/gradwire/gradwire/actors/noloco"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
@@ -147,9 +148,12 @@ func addPeers(c *Catalog) {
 		func(a *adpsgd.Architecture, chain compress.Chain) { a.Compress = chain })
 	a.Declare("gossip-learning", gossiplearning.Default(), "models walk from peer to peer, each updates those that "+
 		"visit it and merges them with others, and predicts by the newest or by a vote (Ormándi et al. 2013)")
+	a.Declare("noloco", noloco.Default(), "peers make local steps, and then exchange models in random pairs, or small "+
+		"groups, with an outer momentum, whatever the network's topology (Kolehmainen et al. 2025)")
 	a.Declare("local", local.Architecture{}, "the baseline: peers train alone and exchange nothing")
 	a.Refuse("d-psgd", "compress", "models travel whole; write choco: {compress: […]}, which sends compressed "+
 		"differences of them")
 	a.Refuse("gossip-learning", "compress", "models travel whole; gossip has compressed ones")
+	a.Refuse("noloco", "compress", "models travel whole; gossip has compressed ones")
 	a.Refuse("local", "compress", "there is nothing to compress: peers send nothing")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/gossiplearning"
+	"github.com/gradwire/gradwire/actors/noloco"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -130,6 +131,8 @@ func (t *tables) write(c *Catalog) {
 	sort(t, "what compresses, in `architecture.compress` and `architecture.choco`", "kind", c.Compressors.All())
 	choice := gossip.Default().Choice
 	t.section("`choose` of `kind: gossip`", &choice)
+	outer := noloco.Default().Outer
+	t.section("`outer` of `kind: noloco`", &outer)
 	flow := gossiplearning.Default().Flow
 	t.section("`flow` of `kind: gossip-learning`", &flow)
 	sort(t, "`delay` of a link, beside a duration", "kind", c.Delays.All())

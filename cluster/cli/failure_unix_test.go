@@ -95,7 +95,7 @@ func TestEveryArchitectureGoesOnSoonAfterAProcessIsKilled(t *testing.T) {
 	lengthy(t)
 	t.Parallel()
 	for _, architecture := range []string{"all-reduce", "gossip", "d-psgd", "ad-psgd, graph: exponential",
-		"gossip-learning, period: 20ms"} {
+		"gossip-learning, period: 20ms", "noloco, every: 5"} {
 		t.Run(architecture, func(t *testing.T) {
 			site := settle(t, "a", "b", "c", "d")
 			id := site.beginTogether("architecture={kind: " + architecture + "}")

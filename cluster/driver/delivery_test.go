@@ -80,6 +80,7 @@ func TestEveryArchitectureEndsWhateverLinksDo(t *testing.T) {
 		{"{kind: ad-psgd}", false},
 		{"{kind: gossip-learning, period: 10ms}", false},
 		{"{kind: gossip-learning, period: 10ms, delivery: reliable}", false},
+		{"{kind: noloco, every: 4}", false},
 		{"{kind: local}", true},
 	} {
 		t.Run(c.architecture, func(t *testing.T) {

@@ -140,7 +140,7 @@ func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 			"flatten, {kind: dense, outputs: 10}]}",
 	}
 	for _, kind := range []string{"parameter-server", "all-reduce", "gossip", "d-psgd", "ad-psgd",
-		"gossip-learning, period: 20ms", "local", "federated"} {
+		"gossip-learning, period: 20ms", "noloco, every: 3", "local", "federated"} {
 		for name, model := range models {
 			for _, of := range []record.Of{record.AverageModel, record.Mean, record.All, record.Any} {
 				t.Run(kind+" "+name+" "+string(of), func(t *testing.T) {

@@ -73,6 +73,7 @@ var table = map[string]string{
 	"actors/dpsgd":           architecture,
 	"actors/adpsgd":          architecture,
 	"actors/local":           architecture,
+	"actors/noloco":          architecture + " actors/periodic",
 
 	"cluster/link": "cluster/plan/field cluster/link/fluid cluster/link/lines cluster/link/portable " +
 		"cluster/link/rate cluster/queue",

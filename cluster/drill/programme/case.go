@@ -50,6 +50,8 @@ var kinds = []kind{
 	{sections: []string{"kind: gossip-learning, period: 20ms", "kind: gossip-learning, period: 15ms, create: rw",
 		"kind: gossip-learning, period: 30ms, create: um, merge: age, predict: vote",
 		"kind: gossip-learning, period: 25ms, flow: {kind: randomized, capacity: 8, reactivity: 3}"}},
+	{sections: []string{"kind: noloco, every: 1, outer: {rate: 1, momentum: 0}", "kind: noloco, every: 4",
+		"kind: noloco, every: 3, group: 3"}},
 	{servers: true},
 	{servers: true},
 	{servers: true},
