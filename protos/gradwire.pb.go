@@ -1461,7 +1461,7 @@ func (x *Report) GetJoins() bool {
 
 // Outcome gives a rank that is behind what a round has led to.
 // Tensors: the mean of the round, none if it did without an exchange; for one that joins, the parameters, the
-// state of the optimiser, and that mean if there is one, empty where it equals the parameters.
+// state of the optimiser and of the outer one, and that mean if there is one, empty where it equals the parameters.
 type Outcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the view.

@@ -274,13 +274,14 @@ type past struct {
 	joint     []float32
 	models    [][]float32 // by node, after the last round
 	optimizer optim.State
+	outer     optim.State
 	exchanges int
 }
 
 // next is the past with another round, by the given members.
 func (p *past) next(l *loop, a collective.Architecture, round, view int, members []int) *past {
 	q := &past{view: view, members: members, joint: slices.Clone(p.joint), models: make([][]float32, len(l.samplers)),
-		exchanges: p.exchanges}
+		outer: p.outer, exchanges: p.exchanges}
 	optimizer := l.task.Method.New(len(q.joint))
 	if a.Reduce == collective.Gradients {
 		for _, node := range members {
@@ -320,10 +321,30 @@ func (p *past) next(l *loop, a collective.Architecture, round, view int, members
 		for i, v := range mean {
 			q.joint[i] = float32(v / total)
 		}
+		q.step(a.Outer, p.joint)
 		q.exchanges++
 		q.spread()
 	}
 	return q
+}
+
+// step makes a step of the outer optimizer, from the joint model that was to the one whose place
+// the mean has taken.
+func (p *past) step(m optim.Method, was []float32) {
+	if m == nil {
+		return
+	}
+	outer, delta := m.New(len(was)), slices.Clone(was)
+	if p.outer.Slots != nil {
+		if err := outer.Restore(p.outer); err != nil {
+			panic(err)
+		}
+	}
+	for i := range delta {
+		delta[i] -= p.joint[i]
+	}
+	outer.Step(p.joint, was, delta)
+	p.outer = outer.State()
 }
 
 // spread gives the joint model to all members.

@@ -24,9 +24,11 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/periodic"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/nn/compress"
+	"github.com/gradwire/gradwire/nn/optim"
 )
 
 // RoleWorker is the only role of the architecture.
@@ -91,6 +93,14 @@ type Architecture struct {
 	// Quantization, Sparsification, and Local Computations", NeurIPS 2019, is Models with EF).
 	Compress compress.Chain `key:"compress"`
 	Feedback compress.Feedback
+	// Outer, with Models, makes a step of the joint model in each round, for the mean of all Δ as a
+	// gradient: Δ is by how much the joint model is above a worker's own. SGD of rate 1, or nil, is
+	// the mean of the models. Momentum is SlowMo, while the rate γ of the workers' own steps is
+	// constant, with the slow rate α as its rate and β as its momentum (J. Wang et al., "SlowMo:
+	// Improving Communication-Efficient Distributed SGD with Slow Momentum", ICLR 2020), and with
+	// Nesterov it is DiLoCo (A. Douillard et al., arXiv 2311.08105, 2023). All ranks make the same
+	// step, and a rank that joins gets what it remembers; the schedule of its rate counts rounds.
+	Outer optim.Method `key:"outer"`
 }
 
 var (
@@ -100,6 +110,15 @@ var (
 
 // Default averages gradients around a ring after every step.
 func Default() Architecture { return Architecture{Algorithm: Ring, Every: 1, Reduce: Gradients} }
+
+// Presets are the names that the field has for some settings: those that differ from Default, in a
+// plan's flow style. DiLoCo's steps are the fewest that its paper tries, and τ and β of SlowMo are
+// those of its smaller experiments.
+var Presets = map[string]string{
+	"local-sgd": "{reduce: models, every: 8}",
+	"slowmo":    "{reduce: models, every: 12, outer: {kind: momentum, rate: 1, momentum: 0.7}}",
+	"diloco":    "{reduce: models, every: 50, outer: {kind: momentum, rate: 0.7, momentum: 0.9, nesterov: true}}",
+}
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
 func (a Architecture) Validate() error {
@@ -113,7 +132,23 @@ func (a Architecture) Validate() error {
 	if f := a.Feedback; a.compresses() && f != compress.EF && f != compress.EF21 && f != compress.None {
 		return field.Errorf(a, "Feedback", "ef, ef21 or none")
 	}
+	if err := a.checkOuter(); err != nil {
+		return err
+	}
 	return field.Within(a, "Compress", a.Compress.Validate())
+}
+
+// checkOuter returns an error about an outer optimizer that has nothing to do.
+func (a *Architecture) checkOuter() error {
+	switch {
+	case a.Outer == nil:
+	case a.Reduce != Models:
+		return field.Errorf(*a, "Outer", "left out with reduce: %s, which has train.optimizer make the step; "+
+			"reduce: %s takes an outer optimizer", a.Reduce, Models)
+	case a.Moved > 0 && !periodic.Averages(a.Outer):
+		return field.Errorf(*a, "Outer", "left out with moved: a round without an exchange has no mean for it")
+	}
+	return nil
 }
 
 // EqualRanks reports whether gradients are reduced as they are.

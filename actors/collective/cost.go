@@ -109,16 +109,16 @@ func (a *Architecture) scheduleOf(p part, l *train.Layout, sites []int32) schedu
 	return &gather{p}
 }
 
-// work is the number of FLOPs that a round takes beside the sums of its schedule: codes, and the
-// sum of what they stand for.
+// work is the number of FLOPs that a round takes beside the sums of its schedule: codes, the sum of
+// what they stand for, and the step of an outer optimizer.
 func (a *Architecture) work(l *train.Layout) float64 {
-	if !a.compresses() {
-		return 0
+	work, params := 0.0, float64(l.Params)
+	if a.compresses() {
+		encode, decode := a.Compress.Work(l.Params, l.Tensors, a.Feedback)
+		work = encode + float64(len(l.Workers))*(decode+params)
 	}
-	encode, decode := a.Compress.Work(l.Params, l.Tensors, a.Feedback)
-	work := encode + float64(len(l.Workers))*(decode+float64(l.Params))
-	if a.Reduce == Models { // differences
-		work += 2 * float64(l.Params)
+	if outer := a.outer(); outer != nil { // differences, and a step by them
+		work += params + outer.New(0).Work(l.Params)
 	}
 	return work
 }

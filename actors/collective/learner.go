@@ -19,8 +19,6 @@ type learner interface {
 	// contribution is the vector that is summed over all ranks, to be read. The reference is the
 	// caller's; the same values can be had again until the round is settled.
 	contribution() *protos.Tensor
-	// base is what contributions are differences from; nil for nothing.
-	base() *protos.Tensor
 	// weight is what the sum over all ranks is to be divided by, if all batches of the round have
 	// the given weight together.
 	weight(batches float64) float64
@@ -32,20 +30,22 @@ type learner interface {
 	// joint is the model that all ranks have in common since then: a rank that joins starts from
 	// it.
 	joint() *protos.Tensor
-	// adopt replaces the model by another rank's joint model and outcome, and takes its own
-	// references to them; the outcome may be nil.
-	adopt(joint, outcome *protos.Tensor)
+	// slots are what the joint model's optimizer remembers beside that of the steps, to be read or
+	// replaced by those of another rank.
+	slots() [][]float32
+	// adopt replaces the model by another rank's joint model and outcome after a number of rounds,
+	// and takes its own references to them; the outcome may be nil.
+	adopt(joint, outcome *protos.Tensor, rounds uint64)
 	// model is what the next step starts from.
 	model() *peer.Replica
 }
 
-func newLearner(env actors.Env, task *train.Task, a *Architecture) learner {
+func newLearner(env actors.Env, task *train.Task, a *Architecture) (learner, error) {
 	l := local{env: env, batch: float32(task.Batch), replica: peer.NewReplica(env, task)}
 	if a.Reduce == Models {
-		l.mean = l.replica.Params.Retain()
-		return &averager{local: l, differs: a.compresses()}
+		return newAverager(l, a)
 	}
-	return &accumulator{local: l}
+	return &accumulator{local: l}, nil
 }
 
 // local is what learners have in common.
@@ -96,8 +96,6 @@ func (a *accumulator) step(gradient *protos.Tensor, samples int) {
 
 func (a *accumulator) contribution() *protos.Tensor { return a.sum.Retain() }
 
-func (a *accumulator) base() *protos.Tensor { return nil }
-
 func (a *accumulator) weight(batches float64) float64 { return batches }
 
 func (a *accumulator) settle(mean *protos.Tensor) {
@@ -109,69 +107,11 @@ func (a *accumulator) settle(mean *protos.Tensor) {
 
 func (a *accumulator) joint() *protos.Tensor { return a.replica.Params }
 
-func (a *accumulator) adopt(joint, outcome *protos.Tensor) {
+func (a *accumulator) slots() [][]float32 { return nil }
+
+func (a *accumulator) adopt(joint, outcome *protos.Tensor, _ uint64) {
 	a.replica.Replace(joint.Retain())
 	if outcome != nil {
 		a.keep(outcome.Retain())
 	}
-}
-
-// averager learns by Models. Its outcome is the joint model itself.
-type averager struct {
-	local
-	samples int  // of the round's steps
-	steps   int  // of the round
-	differs bool // contributions are differences from the joint model
-}
-
-func (a *averager) step(gradient *protos.Tensor, samples int) {
-	a.replica.Update(gradient.Data)
-	gradient.Release()
-	a.samples += samples
-	a.steps++
-}
-
-// round takes in the steps of a team that has begun with the model.
-func (a *averager) round(team *train.Team, round *train.Round) error {
-	a.samples, a.steps = round.Samples, len(round.Steps)
-	return a.replica.TakeRound(team, round)
-}
-
-func (a *averager) contribution() *protos.Tensor {
-	weight := float32(a.samples) / (a.batch * float32(a.steps))
-	if weight == 1 && !a.differs {
-		return a.replica.Params.Retain()
-	}
-	v := a.env.Tensors().Copy(a.replica.Params.Data)
-	if a.differs {
-		nn.AddScaled(v.Data, -1, a.mean.Data)
-		a.env.Charge(float64(len(v.Data)))
-	}
-	a.multiply(v.Data, weight)
-	return v
-}
-
-func (a *averager) base() *protos.Tensor {
-	if a.differs {
-		return a.mean
-	}
-	return nil
-}
-
-func (a *averager) weight(batches float64) float64 { return batches / float64(a.steps) }
-
-func (a *averager) settle(mean *protos.Tensor) {
-	a.samples, a.steps = 0, 0
-	if mean == nil {
-		return
-	}
-	a.replica.Replace(mean.Retain())
-	a.keep(mean)
-}
-
-func (a *averager) joint() *protos.Tensor { return a.mean }
-
-func (a *averager) adopt(joint, _ *protos.Tensor) {
-	a.replica.Replace(joint.Retain())
-	a.keep(joint.Retain())
 }

@@ -2,6 +2,7 @@ package collective
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -296,7 +297,7 @@ func (w *worker) updates(rounds uint64) uint64 {
 }
 
 // state is all that a rank needs to stand where this one stood after its last round: the
-// joint model, the state of the optimiser, and the round's outcome if it has
+// joint model, the state of the optimiser and of the outer one, and the round's outcome if it has
 // one, which is empty where the joint model is that.
 func (w *worker) state() *protos.Message {
 	optimizer := w.learner.model().Optimizer.State()
@@ -307,6 +308,9 @@ func (w *worker) state() *protos.Message {
 	m.Tensors = append(m.Tensors, joint.Retain())
 	for _, slot := range optimizer.Slots {
 		m.Tensors = append(m.Tensors, protos.NewTensor(slot))
+	}
+	for _, slot := range w.learner.slots() {
+		m.Tensors = append(m.Tensors, protos.NewTensor(slices.Clone(slot)))
 	}
 	switch {
 	case w.skipped || outcome == nil:
@@ -361,10 +365,16 @@ func (w *worker) catchUp(tensors []*protos.Tensor) error {
 
 // adopt makes another rank's state this one's.
 func (w *worker) adopt(head *protos.Outcome, tensors []*protos.Tensor) error {
-	model := w.learner.model()
+	model, outer := w.learner.model(), w.learner.slots()
 	slots := len(model.Optimizer.State().Slots)
-	if n := len(tensors) - slots; n < 1 || n > 2 || len(tensors[0].Data) != w.params {
-		return fmt.Errorf("it is not a model of %d parameters and %d vectors of its optimiser", w.params, slots)
+	all := 1 + slots + len(outer)
+	if n := len(tensors) - all; n < 0 || n > 1 || len(tensors[0].Data) != w.params {
+		return fmt.Errorf("it is not a model of %d parameters and %d vectors of its optimisers", w.params, all-1)
+	}
+	for _, t := range tensors[1+slots : all] {
+		if len(t.Data) != w.params {
+			return fmt.Errorf("a vector of its outer optimiser has %d values instead of %d", len(t.Data), w.params)
+		}
 	}
 	// The optimiser of a rank that averages models has seen the steps of the round under way as
 	// well.
@@ -376,8 +386,8 @@ func (w *worker) adopt(head *protos.Outcome, tensors []*protos.Tensor) error {
 		return err
 	}
 	var mean *protos.Tensor
-	if rest := tensors[1+slots:]; len(rest) > 0 {
-		mean = rest[0]
+	if len(tensors) > all {
+		mean = tensors[all]
 		if len(mean.Data) == 0 {
 			mean = tensors[0]
 		}
@@ -385,7 +395,10 @@ func (w *worker) adopt(head *protos.Outcome, tensors []*protos.Tensor) error {
 			return fmt.Errorf("the mean has %d values instead of %d", len(mean.Data), w.params)
 		}
 	}
-	w.learner.adopt(tensors[0], mean)
+	for i, slot := range outer {
+		copy(slot, tensors[1+slots+i].Data)
+	}
+	w.learner.adopt(tensors[0], mean, head.Finished)
 	model.Version = head.Version
 	w.finished, w.skipped = head.Finished, mean == nil
 	w.drift.Mark(tensors[0])

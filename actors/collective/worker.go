@@ -10,7 +10,6 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/peer"
 	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -55,8 +54,12 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	if team != nil && a.CheckThreads() != nil {
 		return nil, a.CheckThreads()
 	}
+	learner, err := newLearner(env, task, &a)
+	if err != nil {
+		return nil, err
+	}
 	w := &worker{
-		env: env, architecture: a, local: local, team: team, learner: newLearner(env, task, &a),
+		env: env, architecture: a, local: local, team: team, learner: learner,
 		drift: peer.NewDrift(a.Moved), task: task, params: task.Model.Params(),
 		membership: membership{causes: map[int]string{}}, compressor: newCompressor(env, task, &a),
 		chunks: protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} }),
@@ -287,10 +290,6 @@ func (w *worker) conclude(found *protos.Tensor) {
 		actors.Fail(w.env, "round %d: %w", w.finished, err)
 		return
 	}
-	if base := w.learner.base(); base != nil {
-		nn.AddScaled(mean.Data, 1, base.Data)
-		w.env.Charge(float64(w.params))
-	}
 	w.settle(mean)
 }
 
@@ -331,7 +330,7 @@ func (w *worker) settle(mean *protos.Tensor) {
 	}
 	w.learner.settle(mean)
 	if mean != nil {
-		w.drift.Mark(mean)
+		w.drift.Mark(w.learner.joint())
 	}
 	w.skipped = mean == nil
 	w.finished++

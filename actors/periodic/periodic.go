@@ -2,7 +2,7 @@
 // exchanges with whom: how long a node works on its own ([Work]), by which optimizer and with which
 // state ([Inner]), with what pull and correction ([Pull], [Correction]), how much each node counts
 // ([Coefficients]), and what becomes of the shared model ([PseudoGradient], and any optim.Method as
-// the outer optimizer).
+// the outer optimizer, see [Outer]).
 //
 // What is exchanged is the pseudo-gradient Δ = φ − θ of a node: φ is the model that all shared
 // last, θ what the node's steps have made of it. An outer optimizer takes the mean of the Δ for a
@@ -66,11 +66,20 @@ type Inner struct {
 // NewInner makes the inner optimizer of a method for n parameters. It returns an error if the
 // method's optimizers are no [optim.Adopter].
 func NewInner(m optim.Method, n int, fate State) (*Inner, error) {
+	o, err := adopter(m, n)
+	if err != nil {
+		return nil, err
+	}
+	return &Inner{Adopter: o, state: o.State(), fate: fate}, nil
+}
+
+// adopter makes an optimizer that works on the state of others.
+func adopter(m optim.Method, n int) (optim.Adopter, error) {
 	o, ok := m.New(n).(optim.Adopter)
 	if !ok {
 		return nil, fmt.Errorf("optimizer %T cannot be told how far its schedule is: it is no optim.Adopter", m)
 	}
-	return &Inner{Adopter: o, state: o.State(), fate: fate}, nil
+	return o, nil
 }
 
 // Begin begins a round, counted from 0.

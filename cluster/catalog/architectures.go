@@ -1,8 +1,6 @@
 package catalog
 
 import (
-	"errors"
-
 	"github.com/gradwire/gradwire/actors/adpsgd"
 	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/actors/consistency"
@@ -53,15 +51,26 @@ func addArchitectures(c *Catalog) {
 			return *a, a.Validate()
 		}))
 	type reduction struct {
+		Preset       string                  `plan:"preset,omitzero" words:"local-sgd|slowmo|diloco" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
 		Architecture collective.Architecture `plan:",inline"`
+		Outer        *syntax.Node            `plan:"outer" names:"optimizer" doc:"with reduce: models, what makes a step of the joint model, for the mean of what it is above the workers' own as a gradient; default: the joint model is the mean of these, as with sgd of rate 1"`
 		Compress     *syntax.Node            `plan:"compress" names:"compress-up" doc:"what is done to gradients or models before they travel, with algorithm: all-to-all or auto"`
+		Source       *syntax.Node            `plan:",node"`
 	}
+	reductions := func() reduction { return reduction{Architecture: collective.Default()} }
 	a.Add(Define("all-reduce",
 		"workers without a server average gradients, or models, among all of them every N steps, synchronously; "+
 			"over whatever links its algorithm needs; the network's topology does not restrict them",
-		func() reduction { return reduction{Architecture: collective.Default()} },
-		func(c *Catalog, s *reduction) (_ train.Architecture, err error) {
+		reductions, func(c *Catalog, s *reduction) (_ train.Architecture, err error) {
+			if err := settings.Preset(s, &s.Preset, s.Source, reductions(), collective.Presets); err != nil {
+				return nil, err
+			}
 			a := &s.Architecture
+			if s.Outer != nil {
+				if a.Outer, s.Outer, err = c.Optimizers.readWord(c, s.Outer); err != nil {
+					return nil, err
+				}
+			}
 			if a.Compress, a.Feedback, err = c.upward(&s.Compress); err != nil {
 				return nil, err
 			}
@@ -91,8 +100,7 @@ func wholeModels[A interface {
 		}))
 }
 
-// addFederated adds federated learning. A preset stands for settings; others beside it count
-// instead.
+// addFederated adds federated learning.
 func addFederated(c *Catalog) {
 	type rounds struct {
 		Preset       string                 `plan:"preset,omitzero" words:"fedavg|fedprox|fednova|scaffold|fedavgm|fedadam|fedyogi|fedasync|fedbuff" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
@@ -106,13 +114,8 @@ func addFederated(c *Catalog) {
 	c.Architectures.Add(Define("federated", "a server draws clients for rounds of local steps, and takes in the "+
 		"weighted mean of what they have learned, whatever the network's topology",
 		defaults, func(c *Catalog, s *rounds) (_ train.Architecture, err error) {
-			if preset, named := federated.Presets[s.Preset]; named {
-				given := s.Source
-				*s = defaults()
-				if err := errors.Join(settings.Decode(flow(preset), s), settings.Decode(given, s)); err != nil {
-					return nil, err
-				}
-				s.Preset = ""
+			if err := settings.Preset(s, &s.Preset, s.Source, defaults(), federated.Presets); err != nil {
+				return nil, err
 			}
 			a := &s.Architecture
 			if a.Outer, s.Outer, err = c.Optimizers.readWord(c, s.Outer); err != nil {

@@ -92,6 +92,28 @@ func TestPresetsAreSpelledOut(t *testing.T) {
 	}
 }
 
+func TestPresetsOfAllReduceAreSpelledOut(t *testing.T) {
+	for preset, want := range map[string][]string{
+		"local-sgd": {"every: 8"},
+		"slowmo":    {"every: 12", "outer: {kind: momentum, rate: 1, momentum: 0.7, nesterov: false, "},
+		"diloco":    {"every: 50", "outer: {kind: momentum, rate: 0.7, momentum: 0.9, nesterov: true, "},
+	} {
+		text := shown(t, peers, "architecture={kind: all-reduce, preset: "+preset+", algorithm: tree}")
+		for _, setting := range append(want, "reduce: models", "algorithm: tree") {
+			if !strings.Contains(text, setting) {
+				t.Errorf("%s is not shown with %s:\n%s", preset, setting, text)
+			}
+		}
+		if strings.Contains(text, "preset") || shown(t, text) != text {
+			t.Errorf("%s is not shown as a plan that means the same:\n%s", preset, text)
+		}
+	}
+	text := shown(t, peers, "architecture={kind: all-reduce, preset: diloco, every: 5, outer: {kind: sgd, rate: 1}}")
+	if !strings.Contains(text, "every: 5") || !strings.Contains(text, "outer: {kind: sgd, rate: 1") {
+		t.Errorf("the preset has overridden the plan:\n%s", text)
+	}
+}
+
 // shown is the resolved text of a plan's only point.
 func shown(t *testing.T, text string, set ...string) string {
 	t.Helper()

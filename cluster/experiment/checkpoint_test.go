@@ -122,6 +122,7 @@ var architectures = []string{
 	"{kind: all-reduce, algorithm: all-to-all, compress: {up: [{kind: top-k, share: 10%}]}}",
 	"{kind: all-reduce, every: 3, reduce: models}",
 	"{kind: all-reduce, every: 3, reduce: models, moved: 0.1}",
+	"{kind: all-reduce, preset: diloco, every: 3}",
 	"{kind: federated, share: 70%, controls: true, proximal: 0.1, local: {steps: 3, time: 1s}}",
 	"{kind: federated, preset: fedasync, count: 2, state: kept, local: {steps: 3}}",
 	"{kind: federated, mean: {kind: median}, attack: {kind: noise, share: 50%}, local: {steps: 3}}",

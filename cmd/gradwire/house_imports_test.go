@@ -64,7 +64,7 @@ var table = map[string]string{
 	"actors/ps":              architecture + " actors/consistency actors/ps/shards",
 	"actors/ps/shards":       "actors cluster/plan/field" + mailbox + message + xxhash,
 	"actors/ps/table":        "actors actors/ps/shards nn/optim" + mailbox + message + xxhash,
-	"actors/collective":      architecture,
+	"actors/collective":      architecture + " actors/periodic",
 	"actors/gossip":          architecture,
 	"actors/gossiplearning":  architecture + " actors/periodic",
 	"actors/federated":       architecture + " actors/periodic/...",
