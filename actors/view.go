@@ -54,6 +54,8 @@ type Member struct {
 	Name string
 	// Role is what the architecture calls the node's part, such as "worker".
 	Role string
+	// Site is a number for where the node is: 0 for all where that is not known.
+	Site int32
 	// Present says whether the node takes part: it has joined, and neither left nor failed.
 	Present bool
 	// Leaving says that the node is not Present any longer, and that its actor, a [Leaver], still

@@ -78,7 +78,7 @@ func (c *churn) run(t testing.TB) {
 		profile := world.Profile{Cores: 1, Speed: math.Inf(1), Step: churnStep + time.Duration(i)*1300*time.Microsecond}
 		d.Nodes = append(d.Nodes, world.Node{
 			Name: name, Role: collective.RoleWorker, Profile: profile, Absent: slices.Contains(c.absent, i),
-			Kind: c.kind(),
+			Site: simtest.Site(i), Kind: c.kind(),
 		})
 		for j := range n {
 			delay := time.Duration(700+310*((3*i+5*j)%11)) * time.Microsecond

@@ -185,9 +185,6 @@ func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 		if a.Algorithm == Auto {
 			return nil, field.Errorf(a, "Algorithm", "chosen before the run, by Choose")
 		}
-		if a.Algorithm == Hierarchical && task.Sites == nil {
-			return nil, a.lacksSites()
-		}
 		return newWorker(env, task, a)
 	}
 }

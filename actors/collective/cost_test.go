@@ -36,7 +36,6 @@ func newTerrain(n, params, sites int) *terrain {
 	for i := range n {
 		g.workers[i] = train.Station{Site: int32(i * sites / n), Step: stepTime, Speed: math.Inf(1)}
 		g.lines[i] = make([]train.Line, n)
-		g.task.Sites[i] = g.workers[i].Site
 	}
 	return g
 }
@@ -102,7 +101,7 @@ func (g *terrain) play(t testing.TB, architecture collective.Architecture, round
 	d := &world.Deployment{Seed: 1, Observer: seen, Bounded: true}
 	n := link.New(1, append(slices.Clone(g.task.Workers), actors.Coordinator))
 	for i, w := range g.workers {
-		d.Nodes = append(d.Nodes, world.Node{Name: g.task.Workers[i], Role: collective.RoleWorker,
+		d.Nodes = append(d.Nodes, world.Node{Name: g.task.Workers[i], Role: collective.RoleWorker, Site: w.Site,
 			Profile: world.Profile{Cores: 1, Speed: w.Speed, Step: stepTime},
 			Kind:    architecture.Kind(g.task, train.Place{Role: collective.RoleWorker})})
 		n.SetUplink(int32(i), rate.Constant(w.Uplink))
@@ -199,7 +198,6 @@ func region(random *rand.Rand) *terrain {
 		if down {
 			w.Downlink = between(1e5, 1e8)
 		}
-		g.task.Sites[i] = w.Site
 	}
 	var far [4][4]time.Duration
 	for i := range far {

@@ -162,8 +162,7 @@ func (w *worker) sites() (sites []int32) {
 		return nil
 	}
 	for _, node := range w.nodes {
-		shard, _ := w.task.Worker(w.env.View(), node) // newBatches has found all of them
-		sites = append(sites, w.task.Sites[shard])
+		sites = append(sites, w.members[node].Site)
 	}
 	return sites
 }

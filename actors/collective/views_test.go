@@ -269,10 +269,11 @@ func TestModelHasTakenInTheStepsThatTheCoordinatorHasHeardOf(t *testing.T) {
 			want = append(want, p.joint)
 		}
 		d := &world.Deployment{Seed: 1}
-		for _, name := range task.Workers {
+		for i, name := range task.Workers {
 			profile := world.Profile{Cores: 1, Speed: 1e6, Step: churnStep} // updates take time
-			d.Nodes = append(d.Nodes, world.Node{Name: name, Role: collective.RoleWorker, Profile: profile,
-				Kind: a.Kind(task, train.Place{Role: collective.RoleWorker})})
+			d.Nodes = append(d.Nodes, world.Node{Name: name, Role: collective.RoleWorker, Site: simtest.Site(i),
+				Profile: profile,
+				Kind:    a.Kind(task, train.Place{Role: collective.RoleWorker})})
 		}
 		answers := 0
 		d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {

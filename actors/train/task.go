@@ -42,9 +42,6 @@ type Task struct {
 	// Threads are those by which each worker makes the steps between two exchanges, in the order of
 	// Workers; they share its Cores. Nil stands for one each.
 	Threads []int
-	// Sites are numbers for where the workers are, in the order of Workers; nil if that is not
-	// known.
-	Sites []int32
 	// Batch is the number of samples of a step.
 	Batch int
 	// Weights are those of the classes in the loss, see [nn.Batch]; nil for none.

@@ -46,6 +46,8 @@ type Node struct {
 	Name string
 	// Role is its part in the architecture.
 	Role string
+	// Site is a number for where it is; 0 for all where that is not known.
+	Site int32
 	// Profile says how fast it computes.
 	Profile Profile
 	// Kind makes its actor, and another one whenever the node joins after it had gone.

@@ -40,7 +40,8 @@ func (v *Views) Of(announced *protos.View) *actors.View {
 	members := make([]actors.Member, len(d.Nodes))
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
-		members[i] = actors.Member{Name: n.Name, Role: n.Role, Present: true, PID: actor.NewPID(n.Name, n.ActorID())}
+		members[i] = actors.Member{Name: n.Name, Role: n.Role, Site: n.Site, Present: true,
+			PID: actor.NewPID(n.Name, n.ActorID())}
 	}
 	for _, i := range announced.Absent {
 		members[i].Present = false

@@ -153,7 +153,6 @@ func recordedChoice(s *catalog.Spec, c *train.Choice) *choosing.Choice {
 func (p *Point) layout() train.Layout {
 	s := p.Spec
 	l := train.Layout{Params: s.Model.Params(), Tensors: s.Model.Tensors(), Sites: s.Sites != nil}
-	sites := p.sites()
 	var nodes []int32
 	for i := range s.Roles {
 		if !s.Roles[i].Trains {
@@ -167,7 +166,7 @@ func (p *Point) layout() train.Layout {
 			w.Uplink, w.Downlink = assumedRate, assumedRate
 		}
 		if l.Sites {
-			w.Site = sites[len(nodes)]
+			w.Site = s.Sites[i]
 		}
 		nodes, l.Workers = append(nodes, int32(i)), append(l.Workers, w)
 	}
@@ -196,14 +195,4 @@ func mean(r rate.Rate) float64 {
 		return 0
 	}
 	return r.Mean()
-}
-
-// sites are those of the workers; nil where the plan has none.
-func (p *Point) sites() (sites []int32) {
-	for i, site := range p.Spec.Sites {
-		if p.Spec.Roles[i].Trains {
-			sites = append(sites, site)
-		}
-	}
-	return sites
 }

@@ -63,7 +63,7 @@ func (p *Point) taskOf(data *shelf.Samples, counts []int, seed uint64,
 	split func(t *train.Task) ([][]int32, error)) (_ *train.Task, err error) {
 	t := &train.Task{
 		Model: p.Spec.Model, Train: data.Train, Sparse: data.Sparse, Test: data.Test,
-		Validation: data.Validation, Batch: p.Spec.Batch, Method: p.Spec.Method, Seed: seed, Sites: p.sites(),
+		Validation: data.Validation, Batch: p.Spec.Batch, Method: p.Spec.Method, Seed: seed,
 	}
 	for i, role := range p.Spec.Roles {
 		if role.Trains {
@@ -343,6 +343,9 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 			Kind: p.Spec.Architecture.Kind(s.given, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
 		s.Deployment.Nodes[i].Profile.Slowdowns = slow[i]
+		if p.Spec.Sites != nil {
+			s.Deployment.Nodes[i].Site = p.Spec.Sites[i]
+		}
 	}
 	if err := p.checkTopologies(s.Deployment); err != nil {
 		return nil, refusal.Input(err)

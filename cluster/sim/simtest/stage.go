@@ -48,10 +48,12 @@ func Task(model nn.Model, shards []int, batch int, method optim.Method) *train.T
 		}
 		task.Shards = append(task.Shards, rows)
 		task.Workers = append(task.Workers, fmt.Sprintf("n%d", node))
-		task.Sites = append(task.Sites, int32(node*node%3)) // site 0 has the first, the fourth, …; site 1 the others
 	}
 	return task
 }
+
+// Site is where a test has a node: in site 0 the first, the fourth, …; in site 1 the others.
+func Site(node int) int32 { return int32(node * node % 3) }
 
 // Perceptron is a network of the given widths; two make a logistic regression.
 func Perceptron(layers ...int) nn.Model {
