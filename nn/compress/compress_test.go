@@ -517,3 +517,37 @@ func BenchmarkEncode(b *testing.B) {
 		})
 	}
 }
+
+// Indices come back as they were written, in ⌈log₂ d⌉ bits each; words that nobody has written so
+// are refused.
+func TestIndicesTravelInAsFewBitsAsTheyNeed(t *testing.T) {
+	for seed := range 300 {
+		r := random(uint64(seed))
+		d := 1 + r.IntN(3000)
+		var indices []int32
+		for i := range d {
+			if r.IntN(1+seed%7) == 0 {
+				indices = append(indices, int32(i))
+			}
+		}
+		n := len(indices)
+		if want := math.Ceil(float64(n) * math.Ceil(math.Log2(float64(d))) / 32); compress.IndexWords(n, d) != int(want) {
+			t.Fatalf("%d of %d indices take %d words, want %v", n, d, compress.IndexWords(n, d), want)
+		}
+		words, got := make([]float32, compress.IndexWords(n, d)), make([]int32, n)
+		compress.PackIndices(words, indices, d)
+		if err := compress.UnpackIndices(got, words, d); err != nil || !slices.Equal(got, indices) {
+			t.Fatalf("%v of %d became %v (%v)", indices, d, got, err)
+		}
+		if compress.UnpackIndices(got, append(words, 0), d) == nil {
+			t.Fatal("a word too many is taken")
+		}
+		if n > 1 {
+			got[0], got[1] = got[1], got[0]
+			compress.PackIndices(words, got, d)
+			if compress.UnpackIndices(got, words, d) == nil {
+				t.Fatal("indices that go back are taken")
+			}
+		}
+	}
+}

@@ -24,21 +24,21 @@ func (TopK) operator()         {}
 func count(share float64, d int) int { return min(max(int(math.Ceil(share*float64(d)-1e-9)), 1), d) }
 
 func (o TopK) reduction(d int, _ []nn.Tensor, _ bool) reduction {
-	return &topK{d: d, k: count(o.Share, d), width: uint(bits.Len(uint(d - 1)))}
+	k := count(o.Share, d)
+	return &topK{d: d, k: k, indices: make([]int32, k)}
 }
 
 type topK struct {
 	d, k    int
-	width   uint // of an index, in bits
+	indices []int32
 	buckets [1 << 11]int32
 }
 
-func (t *topK) sizes() (values, side int) { return t.k, wordsOf(t.k, t.width) }
+func (t *topK) sizes() (values, side int) { return t.k, IndexWords(t.k, t.d) }
 func (t *topK) work() float64             { return 4 * float64(t.d) }
 
 func (t *topK) reduce(values, side, x []float32, _ *rand.Rand) {
 	least, equal := t.threshold(x)
-	w := writer{words: side}
 	n := 0
 	for i, v := range x {
 		size := math.Float32bits(v) &^ (1 << 31)
@@ -48,11 +48,10 @@ func (t *topK) reduce(values, side, x []float32, _ *rand.Rand) {
 		if size == least {
 			equal--
 		}
-		w.put(uint32(i), t.width)
-		values[n] = v
+		t.indices[n], values[n] = int32(i), v
 		n++
 	}
-	w.end()
+	PackIndices(side, t.indices, t.d)
 }
 
 // threshold returns the bits of the k-th largest absolute value, and how many values of that size
@@ -78,15 +77,44 @@ func (t *topK) threshold(x []float32) (least uint32, equal int) {
 }
 
 func (t *topK) expand(x, values, side []float32) error {
+	if err := UnpackIndices(t.indices, side, t.d); err != nil {
+		return err
+	}
 	clear(x)
-	r := reader{words: side}
+	for n, i := range t.indices {
+		x[i] = values[n]
+	}
+	return nil
+}
+
+// IndexWords is how many words n indices of a vector of d values take: ⌈log₂ d⌉ bits each.
+func IndexWords(n, d int) int { return wordsOf(n, indexBits(d)) }
+
+func indexBits(d int) uint { return uint(bits.Len(uint(d - 1))) }
+
+// PackIndices writes indices of a vector of d values, ascending, into IndexWords words.
+func PackIndices(words []float32, indices []int32, d int) {
+	w := writer{words: words}
+	for _, i := range indices {
+		w.put(uint32(i), indexBits(d))
+	}
+	w.end()
+}
+
+// UnpackIndices reads as many indices as it is given room for out of IndexWords words. It returns
+// an error about words that PackIndices has not written.
+func UnpackIndices(indices []int32, words []float32, d int) error {
+	if len(words) != IndexWords(len(indices), d) {
+		return errCode
+	}
+	r := reader{words: words}
 	before := -1
-	for _, v := range values {
-		i := int(r.get(t.width))
-		if i <= before || i >= t.d {
+	for n := range indices {
+		i := int(r.get(indexBits(d)))
+		if i <= before || i >= d {
 			return errCode
 		}
-		x[i], before = v, i
+		indices[n], before = int32(i), i
 	}
 	return nil
 }
