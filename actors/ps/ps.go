@@ -37,16 +37,14 @@ const (
 	RoleWorker = "worker"
 )
 
-// Scale says how much one worker's gradient counts.
-type Scale string
+// Scale says how much one worker's gradient counts; see [train.Scale]. Of a round, the mean is that
+// of the gradients that are in it.
+type Scale = train.Scale
 
 // The scales.
 const (
-	// Sum applies every gradient whole: n workers make n steps in the time of one.
-	Sum Scale = "sum"
-	// Mean divides every gradient by the number of workers, as synchronous averaging does; of a
-	// round it takes the mean of the gradients that are in it.
-	Mean Scale = "mean"
+	Sum  = train.Sum
+	Mean = train.Mean
 )
 
 // StalenessRate says how much a gradient counts by its staleness: the number of updates since the

@@ -318,10 +318,7 @@ func (h *shard) violated(err error) bool {
 // apply takes over a gradient on the parameters of a version.
 func (h *shard) apply(gradient *protos.Tensor, version uint64, node int) {
 	staleness := h.version - version
-	factor := float32(1)
-	if h.arch.Scale == Mean {
-		factor = 1 / float32(max(h.present, 1))
-	}
+	factor := h.arch.Scale.Factor(h.present)
 	if h.arch.StalenessRate == Inverse {
 		factor /= float32(max(staleness, 1))
 	}
@@ -343,11 +340,7 @@ func (h *shard) combine() {
 		h.version++
 		return
 	}
-	factor := float32(1)
-	if h.arch.Scale == Mean {
-		factor = 1 / float32(n)
-	}
-	h.update(sum, factor)
+	h.update(sum, h.arch.Scale.Factor(n))
 	for _, node := range h.round.nodes {
 		h.recordPush(node, h.round.pushes[node], 0)
 	}
