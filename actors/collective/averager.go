@@ -22,7 +22,9 @@ func newAverager(l local, a *Architecture) (*averager, error) {
 	v := &averager{local: l, shared: l.replica.Params.Retain()}
 	method := a.outer()
 	if method == nil {
-		v.mean = v.shared.Retain()
+		if !a.streams() {
+			v.mean = v.shared.Retain()
+		}
 		return v, nil
 	}
 	var err error

@@ -164,7 +164,7 @@ func (r *receiver) Receive(ctx actor.Context) {
 // look takes in a model, if it is one between two rounds: the last of a round's steps is
 // recorded when the round is over, and with Models every step is an update.
 func (c *churn) look(node int, version uint64, params []float32) {
-	every := c.architecture.Every
+	every := c.architecture.Every / max(c.architecture.Fragments, 1)
 	if c.made[node] == 0 || c.made[node]%every != 0 || c.architecture.Reduce == collective.Models &&
 		version != uint64(c.made[node]) {
 		return
@@ -304,7 +304,7 @@ func (p *past) next(l *loop, a collective.Architecture, round, view int, members
 			params = slices.Clone(p.models[node])
 		}
 		samples := 0
-		for i := range a.Every {
+		for i := range a.Every - a.Overlap { // what the others make is replaced
 			samples += l.add(node, round*a.Every+i)
 			optimizer.Step(params, params, l.gradient(params)) // plain descent has no state
 		}

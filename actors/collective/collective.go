@@ -101,6 +101,10 @@ type Architecture struct {
 	// Nesterov it is DiLoCo (A. Douillard et al., arXiv 2311.08105, 2023). All ranks make the same
 	// step, and a rank that joins gets what it remembers; the schedule of its rate counts rounds.
 	Outer optim.Method `key:"outer"`
+	// Fragments, Overlap and Mix make rounds of a part of the model, see [streamer].
+	Fragments int     `plan:"fragments,omitzero" range:"1..1048576" with:"reduce=models" doc:"equal parts of the model, in the order of its parameters, of which one is averaged every so many steps in turn, each once in every steps (Streaming DiLoCo, Douillard et al. 2025); default: the whole model"`
+	Overlap   int     `plan:"overlap,omitzero" range:"0..1048575" with:"reduce=models" doc:"steps that a worker makes while an exchange is under way; default: none"`
+	Mix       float64 `plan:"mix,omitzero" unit:"fraction" range:"0%..100%" with:"reduce=models" doc:"share of its own parameters that a worker keeps when it takes in those that all share"`
 }
 
 var (
@@ -118,6 +122,8 @@ var Presets = map[string]string{
 	"local-sgd": "{reduce: models, every: 8}",
 	"slowmo":    "{reduce: models, every: 12, outer: {kind: momentum, rate: 1, momentum: 0.7}}",
 	"diloco":    "{reduce: models, every: 50, outer: {kind: momentum, rate: 0.7, momentum: 0.9, nesterov: true}}",
+	"streaming-diloco": "{reduce: models, every: 100, fragments: 4, overlap: 5, mix: 50%, " +
+		"outer: {kind: momentum, rate: 0.7, momentum: 0.9, nesterov: true}}",
 }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].
@@ -133,6 +139,9 @@ func (a Architecture) Validate() error {
 		return field.Errorf(a, "Feedback", "ef, ef21 or none")
 	}
 	if err := a.checkOuter(); err != nil {
+		return err
+	}
+	if err := a.checkStream(); err != nil {
 		return err
 	}
 	return field.Within(a, "Compress", a.Compress.Validate())
@@ -162,9 +171,11 @@ func (a Architecture) CheckThreads() error {
 	case a.Reduce != Models:
 		return errors.New("with reduce: gradients the model stays as it is between two reductions, so threads have " +
 			"nothing to share; reduce: models with every: 2 or more has")
-	case a.Every < 2:
+	case a.round() < 2:
 		return errors.New("with every: 1 models are averaged after each step, so threads have nothing to share; " +
-			"every: 2 or more has")
+			"every: 2 or more has, for each of the fragments")
+	case a.Overlap > 0:
+		return errors.New("with overlap an exchange begins after some steps of a round, which threads make all at once")
 	}
 	return nil
 }

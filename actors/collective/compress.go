@@ -24,16 +24,29 @@ type compressor struct {
 	code    *protos.Tensor // of the round under way; nil before
 }
 
-// newCompressor returns nil where vectors travel as they are.
-func newCompressor(env actors.Env, task *train.Task, a *Architecture) *compressor {
+// newCompressors returns one for each part that is exchanged in turn; none where vectors travel as
+// they are.
+func newCompressors(env actors.Env, task *train.Task, a *Architecture) (all []*compressor) {
 	if !a.compresses() {
 		return nil
 	}
-	params, tensors := task.Model.Params(), task.Model.Tensors()
-	return &compressor{env: env, renews: a.Feedback == compress.EF21, params: params,
-		part:    make([]float32, params),
-		encoder: a.Compress.NewEncoder(params, tensors, a.Feedback, env.Rand("compress")),
-		decoder: a.Compress.NewDecoder(params, tensors, a.Feedback)}
+	params := a.values(task.Model.Params())
+	tensors := a.shapes(task.Model.Tensors())
+	for range a.parts() {
+		all = append(all, &compressor{env: env, renews: a.Feedback == compress.EF21, params: params,
+			part:    make([]float32, params),
+			encoder: a.Compress.NewEncoder(params, tensors, a.Feedback, env.Rand("compress")),
+			decoder: a.Compress.NewDecoder(params, tensors, a.Feedback)})
+	}
+	return all
+}
+
+// shapes are the tensors of what a round exchanges; none, for one vector, of a part.
+func (a *Architecture) shapes(model []nn.Tensor) []nn.Tensor {
+	if a.parts() > 1 {
+		return nil
+	}
+	return model
 }
 
 // enter begins a view.

@@ -65,24 +65,25 @@ const (
 // message of b bytes takes b ÷ rate of the uplink, of the link and of the downlink, each of which
 // serves one after the other, and the link's delay (R. Hockney, "The communication challenge for
 // MPP", Parallel Computing 20(3), 1994, with α the delay and β the inverse of the rates; the queues
-// are those of an emulated network). A rank adds and sends in the order of its schedule. Losses,
+// are those of an emulated network). A rank adds and sends in the order of its schedule. Steps that
+// go on during an exchange count as if they had been made before. Losses,
 // outages and changes of the links are not counted, and what is drawn counts as its mean.
 func (a *Architecture) cost(l *train.Layout) time.Duration {
 	n := len(l.Workers)
 	if n == 1 {
 		return 0
 	}
-	c := &costing{layout: l, every: a.Every, work: a.work(l), ranks: make([]costed, n),
+	c := &costing{layout: l, every: a.round(), work: a.work(l), ranks: make([]costed, n),
 		lines: map[int]time.Duration{}}
 	var sites []int32
 	slowest := time.Duration(0)
 	for _, w := range l.Workers {
 		sites = append(sites, w.Site)
-		slowest = max(slowest, after(0, float64(a.Every)*float64(w.Step)))
+		slowest = max(slowest, after(0, float64(a.round())*float64(w.Step)))
 	}
 	for rank := range c.ranks {
 		r := &c.ranks[rank]
-		r.schedule = a.scheduleOf(part{n: n, rank: rank, values: l.Params}, l, sites)
+		r.schedule = a.scheduleOf(part{n: n, rank: rank, values: a.values(l.Params)}, l, sites)
 		r.size = r.schedule.size()
 		r.come = make([]uint64, 2*r.size/64+1)
 	}
@@ -105,20 +106,20 @@ func (a *Architecture) scheduleOf(p part, l *train.Layout, sites []int32) schedu
 	if !a.compresses() {
 		return newSchedule(a, p, sites)
 	}
-	p.values = a.Compress.Size(l.Params, l.Tensors)
+	p.values = a.Compress.Size(p.values, a.shapes(l.Tensors))
 	return &gather{p}
 }
 
 // work is the number of FLOPs that a round takes beside the sums of its schedule: codes, the sum of
 // what they stand for, and the step of an outer optimizer.
 func (a *Architecture) work(l *train.Layout) float64 {
-	work, params := 0.0, float64(l.Params)
+	work, values := 0.0, a.values(l.Params)
 	if a.compresses() {
-		encode, decode := a.Compress.Work(l.Params, l.Tensors, a.Feedback)
-		work = encode + float64(len(l.Workers))*(decode+params)
+		encode, decode := a.Compress.Work(values, a.shapes(l.Tensors), a.Feedback)
+		work = encode + float64(len(l.Workers))*(decode+float64(values))
 	}
 	if outer := a.outer(); outer != nil { // differences, and a step by them
-		work += params + outer.New(0).Work(l.Params)
+		work += float64(values) + outer.New(0).Work(values)
 	}
 	return work
 }

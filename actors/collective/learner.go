@@ -16,10 +16,11 @@ import (
 type learner interface {
 	// step takes in the gradient of a local step, and owns it.
 	step(gradient *protos.Tensor, samples int)
-	// contribution is the vector that is summed over all ranks, to be read. The reference is the
-	// caller's; the same values can be had again until the round is settled.
+	// contribution is the vector that is summed over all ranks, to be read, once so many steps of a
+	// round are done as its exchange begins after. The reference is the caller's; the same values
+	// can be had again until the round is settled.
 	contribution() *protos.Tensor
-	// weight is what the sum over all ranks is to be divided by, if all batches of the round have
+	// weight is what the sum over all ranks is to be divided by, if all batches of these steps have
 	// the given weight together.
 	weight(batches float64) float64
 	// settle ends the round with its mean, which it owns. The mean is nil if the round did
@@ -43,7 +44,11 @@ type learner interface {
 func newLearner(env actors.Env, task *train.Task, a *Architecture) (learner, error) {
 	l := local{env: env, batch: float32(task.Batch), replica: peer.NewReplica(env, task)}
 	if a.Reduce == Models {
-		return newAverager(l, a)
+		v, err := newAverager(l, a)
+		if err != nil || !a.streams() {
+			return v, err
+		}
+		return newStreamer(v, a), nil
 	}
 	return &accumulator{local: l}, nil
 }

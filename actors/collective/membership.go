@@ -109,7 +109,9 @@ func (w *worker) follow(ctx actor.Context) {
 	w.replay(ctx)
 }
 
-// abort drops the reduction under way. What this rank puts in can be had again.
+// abort drops the reduction under way, and the mean of a round that has not ended: it is made
+// again, unless another rank has ended it, whose outcome this one gets. What this rank puts in can
+// be had again.
 func (w *worker) abort() {
 	if w.models != nil {
 		w.models.drop()
@@ -123,6 +125,10 @@ func (w *worker) abort() {
 		w.input.Release()
 		w.mean.Release()
 		w.current, w.input, w.mean = nil, nil, nil
+	}
+	if w.found != nil {
+		w.found.Release()
+		w.found = nil
 	}
 }
 
@@ -140,10 +146,12 @@ func (w *worker) enter() bool {
 		w.env.Fail(err)
 		return false
 	}
-	p, sites := part{n: len(w.nodes), rank: w.rank, values: w.params}, w.sites()
-	if w.compressor != nil {
-		w.compressor.enter()
-		p.values = w.compressor.encoder.Size()
+	p, sites := part{n: len(w.nodes), rank: w.rank, values: w.values}, w.sites()
+	if c := w.compressor(); c != nil {
+		for _, c := range w.compressors {
+			c.enter()
+		}
+		p.values = c.encoder.Size()
 		w.models = scheduled(p, &gather{p})
 	} else {
 		w.models = newReduction(&w.architecture, p, sites)
@@ -290,7 +298,7 @@ func broadcast(ctx actor.Context, m *protos.Message, to []*actor.PID) {
 // updates is how many steps of the optimiser a joint model is made of.
 func (w *worker) updates(rounds uint64) uint64 {
 	if w.architecture.Reduce == Models {
-		return rounds * uint64(w.architecture.Every)
+		return rounds * uint64(w.every)
 	}
 	return rounds
 }
@@ -348,16 +356,16 @@ func (w *worker) outcome(ctx actor.Context, head *protos.Outcome, tensors []*pro
 // catchUp ends the round with the mean that another rank has found.
 func (w *worker) catchUp(tensors []*protos.Tensor) error {
 	switch {
-	case !w.ready():
+	case !w.due():
 		return fmt.Errorf("this rank has not yet put anything into that round")
 	case len(tensors) == 0 && w.votes != nil:
 		w.resume(agreement)
 		w.settle(nil)
-	case actors.IsVector(tensors, w.params):
+	case actors.IsVector(tensors, w.values):
 		w.resume(agreement)
-		w.settle(tensors[0].Retain())
+		w.learned(tensors[0].Retain())
 	default:
-		return fmt.Errorf("it is not one vector of %d values", w.params)
+		return fmt.Errorf("it is not one vector of %d values", w.values)
 	}
 	return nil
 }
@@ -390,8 +398,8 @@ func (w *worker) adopt(head *protos.Outcome, tensors []*protos.Tensor) error {
 		if len(mean.Data) == 0 {
 			mean = tensors[0]
 		}
-		if len(mean.Data) != w.params {
-			return fmt.Errorf("the mean has %d values instead of %d", len(mean.Data), w.params)
+		if len(mean.Data) != w.values {
+			return fmt.Errorf("the mean has %d values instead of %d", len(mean.Data), w.values)
 		}
 	}
 	for i, slot := range outer {
@@ -401,7 +409,7 @@ func (w *worker) adopt(head *protos.Outcome, tensors []*protos.Tensor) error {
 	model.Version = head.Version
 	w.finished, w.skipped = head.Finished, mean == nil
 	w.drift.Mark(tensors[0])
-	w.local.Resume(w.finished * uint64(w.architecture.Every))
+	w.local.Resume(w.finished * uint64(w.every))
 	return nil
 }
 

@@ -10,7 +10,7 @@ var _ train.Messenger = Architecture{}
 
 // Messages counts what one rank sends in a reduction.
 func (a Architecture) Messages(_, workers int) (messages, models float64) {
-	n, every := float64(workers), float64(max(a.Every, 1))
+	n, every := float64(workers), float64(max(a.round(), 1))
 	messages, models = 2*(n-1), 2*(n-1)/n
 	switch a.Algorithm {
 	case AllToAll:
@@ -20,5 +20,5 @@ func (a Architecture) Messages(_, workers int) (messages, models float64) {
 	case Tree, Hierarchical: // of a few sites
 		messages = models
 	}
-	return messages / every, models / every * a.Compress.Ratio()
+	return messages / every, models / every / float64(a.parts()) * a.Compress.Ratio()
 }

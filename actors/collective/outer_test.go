@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors/collective"
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/nn/compress"
 	"github.com/gradwire/gradwire/nn/optim"
@@ -88,6 +89,19 @@ func TestOuterStepsEqualTheirFormulas(t *testing.T) {
 		for _, algorithm := range algorithms {
 			s := trial{task: task, rounds: rounds, strict: true, architecture: outward(algorithm, every, c.outer)}
 			t.Run(c.name, func(t *testing.T) { compare(t, s.run(t), want, 1e-6) })
+		}
+	}
+}
+
+func TestOuterStepsAllocateNothing(t *testing.T) {
+	task := simtest.Task(simtest.Perceptron(20, 15, 4), []int{64, 64, 64, 64, 64}, 16, sgd(0.01))
+	streaming := outward(collective.Ring, 4, nesterov(0.7, 0.9))
+	streaming.Fragments, streaming.Overlap, streaming.Mix = 2, 1, 0.5
+	for _, a := range []collective.Architecture{outward(collective.Ring, 1, nesterov(0.7, 0.9)), streaming} {
+		m := &meter{from: 200, to: 400}
+		s := trial{task: task, rounds: 400, observer: m, edge: link.Constant{}, architecture: a}
+		if s.run(t); m.each() > 1 {
+			t.Errorf("%+v: %.2f allocations a step of 5 ranks, want less than 1", a, m.each())
 		}
 	}
 }

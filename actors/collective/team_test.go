@@ -62,6 +62,8 @@ func TestThreadsNeedStepsBetweenExchangesOfModels(t *testing.T) {
 	for _, a := range []collective.Architecture{
 		{Algorithm: collective.Ring, Every: 1, Reduce: collective.Models},
 		{Algorithm: collective.Ring, Every: 4, Reduce: collective.Gradients},
+		{Algorithm: collective.Ring, Every: 4, Reduce: collective.Models, Fragments: 4},
+		{Algorithm: collective.Ring, Every: 4, Reduce: collective.Models, Overlap: 1},
 	} {
 		if a.CheckThreads() == nil {
 			t.Errorf("%+v has something to share", a)

@@ -23,11 +23,14 @@ type worker struct {
 	drift        peer.Drift
 	task         *train.Task
 	params       int // of the model
+	values       int // of what a round exchanges
+	every        int // steps of a round
+	sends        int // steps of a round after which its exchange begins
 	chunks       *protos.Messages[*protos.Chunk]
-	compressor   *compressor // nil where vectors travel as they are
+	compressors  []*compressor // of the parts that are exchanged in turn; none where vectors travel as they are
 	membership
 
-	finished uint64          // rounds; the steps of round r are r·Every to (r+1)·Every−1
+	finished uint64          // rounds; the steps of round r are r·every to (r+1)·every−1
 	steps    int             // local steps of the round that are done
 	last     *train.Gradient // of the round, once all steps are done; it is recorded with the round
 	skipped  bool            // the last finished round did without an exchange
@@ -38,6 +41,7 @@ type worker struct {
 	current *reduction             // that is under way, and waits for a chunk; nil between rounds
 	input   *protos.Tensor         // what it sums
 	mean    *protos.Tensor         // what that becomes
+	found   *protos.Tensor         // the mean of a round whose steps are not done yet
 	waiting bool                   // idle since that instant
 	since   time.Duration
 }
@@ -61,7 +65,8 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 	w := &worker{
 		env: env, architecture: a, local: local, team: team, learner: learner,
 		drift: peer.NewDrift(a.Moved), task: task, params: task.Model.Params(),
-		membership: membership{causes: map[int]string{}}, compressor: newCompressor(env, task, &a),
+		values: a.values(task.Model.Params()), every: a.round(), sends: a.sends(),
+		membership: membership{causes: map[int]string{}}, compressors: newCompressors(env, task, &a),
 		chunks: protos.NewMessages(func() *protos.Chunk { return &protos.Chunk{} }),
 	}
 	w.drift.Mark(w.learner.joint())
@@ -120,30 +125,30 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 func (w *worker) begin() {
 	params := w.learner.model().Params.Retain()
 	if w.team != nil {
-		w.team.Begin(params, w.architecture.Every)
+		w.team.Begin(params, w.every)
 		return
 	}
 	w.local.Begin(params)
 }
 
-// step takes in the gradient of a local step; after the last one of a round this rank is ready
-// for the exchange.
+// step takes in the gradient of a local step; after some of a round this rank takes part in the
+// exchange, which may go on during the others.
 func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 	w.local.End()
 	w.learner.step(g.Values, g.Samples)
-	if w.steps++; w.steps < w.architecture.Every {
+	if w.steps++; w.steps < w.every {
 		w.local.Record(g)
 		w.begin()
-		return
+	} else {
+		w.last = g
 	}
-	w.last = g
 	w.exchange(ctx)
 }
 
 // round takes in the steps of all threads, after which this rank is ready for the exchange.
 func (w *worker) round(ctx actor.Context, r *train.Round) {
 	w.team.End()
-	if err := w.learner.(*averager).round(w.team, r); err != nil { // others have no team
+	if err := w.learner.(teamed).round(w.team, r); err != nil { // others have no team
 		actors.Fail(w.env, "a round of %d threads: %w", w.team.Threads(), err)
 		return
 	}
@@ -155,16 +160,30 @@ func (w *worker) round(ctx actor.Context, r *train.Round) {
 	w.exchange(ctx)
 }
 
+// teamed is a learner that can take in steps of a team.
+type teamed interface {
+	round(team *train.Team, round *train.Round) error
+}
+
 // ready reports whether the steps of the round are done.
 func (w *worker) ready() bool { return w.last != nil }
 
-// exchange begins the round's exchange as soon as this rank is ready and all ranks are
-// known to be in the same round.
+// due reports whether this rank has what it contributes to the round.
+func (w *worker) due() bool { return w.steps >= w.sends }
+
+// exchange begins the round's exchange as soon as it is due and all ranks are known to be in the
+// same round, and ends a round whose steps and exchange are done.
 func (w *worker) exchange(ctx actor.Context) {
 	switch {
-	case !w.ready() || w.current != nil:
-	case w.stage != going:
-		w.wait()
+	case !w.due():
+	case w.found != nil:
+		if w.ready() {
+			w.settle(w.found)
+		}
+	case w.current != nil || w.stage != going:
+		if w.ready() {
+			w.wait()
+		}
 	case w.votes != nil:
 		far, work := w.drift.Far(w.learner.model().Params.Data)
 		w.env.Charge(work)
@@ -182,8 +201,8 @@ func (w *worker) exchange(ctx actor.Context) {
 // average begins the reduction of what the ranks have learned.
 func (w *worker) average(ctx actor.Context) {
 	vector := w.learner.contribution()
-	if w.compressor != nil {
-		codes := w.compressor.gather(vector, w.rank, len(w.nodes))
+	if c := w.compressor(); c != nil {
+		codes := c.gather(vector, w.rank, len(w.nodes))
 		w.reduce(ctx, w.models, codes, codes.Retain(), 1)
 		return
 	}
@@ -192,8 +211,16 @@ func (w *worker) average(ctx actor.Context) {
 
 // weight is what the sum of what the ranks have learned is divided by.
 func (w *worker) weight() float32 {
-	samples := w.batches.joint(w.finished*uint64(w.architecture.Every), w.architecture.Every)
+	samples := w.batches.joint(w.finished*uint64(w.every), w.sends)
 	return float32(w.learner.weight(float64(samples) / float64(w.batches.batch)))
+}
+
+// compressor is that of what the round under way exchanges; nil where vectors travel as they are.
+func (w *worker) compressor() *compressor {
+	if len(w.compressors) == 0 {
+		return nil
+	}
+	return w.compressors[w.finished%uint64(len(w.compressors))]
 }
 
 // reduce begins a reduction of this rank's vector to the sum divided by a weight, in another
@@ -264,7 +291,9 @@ func (w *worker) advance(ctx actor.Context) {
 	}
 	w.env.Charge(r.spent())
 	if r.blocked() {
-		w.wait()
+		if w.ready() {
+			w.wait()
+		}
 		return
 	}
 	mean := w.mean
@@ -279,18 +308,24 @@ func (w *worker) advance(ctx actor.Context) {
 	w.conclude(mean)
 }
 
-// conclude ends the round with what its reduction has found: a mean, or the codes of all ranks.
+// conclude ends the exchange with what its reduction has found, a mean or the codes of all ranks,
+// and the round if its steps are done.
 func (w *worker) conclude(found *protos.Tensor) {
-	if w.compressor == nil {
-		w.settle(found)
-		return
+	if c := w.compressor(); c != nil {
+		var err error
+		if found, err = c.mean(found, w.weight()); err != nil {
+			actors.Fail(w.env, "round %d: %w", w.finished, err)
+			return
+		}
 	}
-	mean, err := w.compressor.mean(found, w.weight())
-	if err != nil {
-		actors.Fail(w.env, "round %d: %w", w.finished, err)
-		return
+	w.learned(found)
+}
+
+// learned takes over the mean of the round, which ends if its steps are done.
+func (w *worker) learned(mean *protos.Tensor) {
+	if w.found = mean; w.ready() {
+		w.settle(mean)
 	}
-	w.settle(mean)
 }
 
 // send sends a piece of the vector; to itself it takes no message.
@@ -325,9 +360,10 @@ func (w *worker) decide(ctx actor.Context, votes *protos.Tensor) {
 // settle ends the round with its mean, which it owns, and begins the next. The mean is nil
 // if nobody has moved.
 func (w *worker) settle(mean *protos.Tensor) {
-	if w.compressor != nil {
-		w.compressor.end()
+	if c := w.compressor(); c != nil {
+		c.end()
 	}
+	w.found = nil
 	w.learner.settle(mean)
 	if mean != nil {
 		w.drift.Mark(w.learner.joint())

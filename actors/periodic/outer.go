@@ -3,7 +3,8 @@ package periodic
 import "github.com/gradwire/gradwire/nn/optim"
 
 // Outer is the outer optimizer of nodes that all hold the shared model φ, and exchange it as a
-// whole or part by part. What it remembers is that of all parameters; each part makes steps of its own.
+// whole or part by part. What it remembers is that of all parameters; each part makes steps of its
+// own.
 type Outer struct {
 	optim.Adopter
 	slots [][]float32

@@ -12,7 +12,6 @@ import (
 	"github.com/gradwire/gradwire/actors/noloco"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
-	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/nn/compress"
 )
@@ -51,20 +50,16 @@ func addArchitectures(c *Catalog) {
 			return *a, a.Validate()
 		}))
 	type reduction struct {
-		Preset       string                  `plan:"preset,omitzero" words:"local-sgd|slowmo|diloco" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
+		Preset       string                  `plan:"preset,omitzero" words:"local-sgd|slowmo|diloco|streaming-diloco" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
 		Architecture collective.Architecture `plan:",inline"`
 		Outer        *syntax.Node            `plan:"outer" names:"optimizer" doc:"with reduce: models, what makes a step of the joint model, for the mean of what it is above the workers' own as a gradient; default: the joint model is the mean of these, as with sgd of rate 1"`
 		Compress     *syntax.Node            `plan:"compress" names:"compress-up" doc:"what is done to gradients or models before they travel, with algorithm: all-to-all or auto"`
-		Source       *syntax.Node            `plan:",node"`
 	}
-	reductions := func() reduction { return reduction{Architecture: collective.Default()} }
-	a.Add(Define("all-reduce",
+	reduced := Define("all-reduce",
 		"workers without a server average gradients, or models, among all of them every N steps, synchronously; "+
 			"over whatever links its algorithm needs; the network's topology does not restrict them",
-		reductions, func(c *Catalog, s *reduction) (_ train.Architecture, err error) {
-			if err := settings.Preset(s, &s.Preset, s.Source, reductions(), collective.Presets); err != nil {
-				return nil, err
-			}
+		func() reduction { return reduction{Architecture: collective.Default()} },
+		func(c *Catalog, s *reduction) (_ train.Architecture, err error) {
 			a := &s.Architecture
 			if s.Outer != nil {
 				if a.Outer, s.Outer, err = c.Optimizers.readWord(c, s.Outer); err != nil {
@@ -75,7 +70,9 @@ func addArchitectures(c *Catalog) {
 				return nil, err
 			}
 			return *a, a.Validate()
-		}))
+		})
+	reduced.presets = collective.Presets
+	a.Add(reduced)
 	addFederated(c)
 	addPeers(c)
 }
@@ -106,23 +103,21 @@ func addFederated(c *Catalog) {
 		Preset       string                 `plan:"preset,omitzero" words:"fedavg|fedprox|fednova|scaffold|fedavgm|fedadam|fedyogi|fedasync|fedbuff" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
 		Architecture federated.Architecture `plan:",inline"`
 		Outer        *syntax.Node           `plan:"outer" names:"optimizer" doc:"what the server makes a step with in each round, for the weighted mean of the updates as a gradient; the schedule of its rate counts rounds"`
-		Source       *syntax.Node           `plan:",node"`
 	}
-	defaults := func() rounds {
-		return rounds{Architecture: federated.Default(), Outer: flow("{kind: sgd, rate: 1, weight-decay: 0}")}
-	}
-	c.Architectures.Add(Define("federated", "a server draws clients for rounds of local steps, and takes in the "+
+	k := Define("federated", "a server draws clients for rounds of local steps, and takes in the "+
 		"weighted mean of what they have learned, whatever the network's topology",
-		defaults, func(c *Catalog, s *rounds) (_ train.Architecture, err error) {
-			if err := settings.Preset(s, &s.Preset, s.Source, defaults(), federated.Presets); err != nil {
-				return nil, err
-			}
+		func() rounds {
+			return rounds{Architecture: federated.Default(), Outer: flow("{kind: sgd, rate: 1, weight-decay: 0}")}
+		},
+		func(c *Catalog, s *rounds) (_ train.Architecture, err error) {
 			a := &s.Architecture
 			if a.Outer, s.Outer, err = c.Optimizers.readWord(c, s.Outer); err != nil {
 				return nil, err
 			}
 			return *a, a.Validate()
-		}))
+		})
+	k.presets = federated.Presets
+	c.Architectures.Add(k)
 	c.Architectures.Refuse("federated", "compress", "models and updates travel whole")
 }
 

@@ -26,6 +26,7 @@ type Kind[T any] struct {
 	settings func() any
 	build    func(c *Catalog, chosen any) (T, error)
 	refused  map[string]string
+	presets  map[string]string // see [settings.Preset]
 }
 
 // Define makes a kind whose settings are a C: a struct with `plan` tags, see package field; fields
@@ -73,6 +74,9 @@ func (ks *Kinds[T]) Declare(name string, defaults T, doc string) {
 // spelled out. Errors name the keys besides that are accepted where it stands.
 func (k Kind[T]) read(c *Catalog, section *syntax.Node, besides []string) (value T, resolved *syntax.Node, err error) {
 	chosen := k.settings()
+	if section, err = settings.Preset(section, k.presets); err != nil {
+		return value, nil, err
+	}
 	for _, f := range section.Fields {
 		if reason, known := k.refused[f.Key]; known {
 			return value, nil, syntax.KeyErrorf(section, f, "%s", reason)

@@ -94,9 +94,10 @@ func TestPresetsAreSpelledOut(t *testing.T) {
 
 func TestPresetsOfAllReduceAreSpelledOut(t *testing.T) {
 	for preset, want := range map[string][]string{
-		"local-sgd": {"every: 8"},
-		"slowmo":    {"every: 12", "outer: {kind: momentum, rate: 1, momentum: 0.7, nesterov: false, "},
-		"diloco":    {"every: 50", "outer: {kind: momentum, rate: 0.7, momentum: 0.9, nesterov: true, "},
+		"local-sgd":        {"every: 8"},
+		"slowmo":           {"every: 12", "outer: {kind: momentum, rate: 1, momentum: 0.7, nesterov: false, "},
+		"diloco":           {"every: 50", "outer: {kind: momentum, rate: 0.7, momentum: 0.9, nesterov: true, "},
+		"streaming-diloco": {"every: 100", "fragments: 4", "overlap: 5", "mix: 50%", "momentum: 0.9, nesterov: true, "},
 	} {
 		text := shown(t, peers, "architecture={kind: all-reduce, preset: "+preset+", algorithm: tree}")
 		for _, setting := range append(want, "reduce: models", "algorithm: tree") {

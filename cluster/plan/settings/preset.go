@@ -1,25 +1,24 @@
 package settings
 
-import (
-	"errors"
+import "github.com/gradwire/gradwire/cluster/plan/syntax"
 
-	"github.com/gradwire/gradwire/cluster/plan/syntax"
-)
-
-// Preset has the settings that a name stands for, in a plan's flow style, take the place of s,
-// which has been read from n: those of n count instead of the name's, and the name goes. A name
-// that is not known changes nothing.
-func Preset[S any](s *S, name *string, n *syntax.Node, defaults S, known map[string]string) error {
-	text, ok := known[*name]
-	if !ok {
-		return nil
+// Preset returns a section with the settings, in a plan's flow style, that its key preset names in
+// the place of that key; others in the section count instead. Without a name that is known it is
+// the section itself.
+func Preset(section *syntax.Node, known map[string]string) (*syntax.Node, error) {
+	name, _ := section.Get("preset")
+	if name == nil || known[name.Text] == "" {
+		return section, nil
 	}
-	_, preset, err := syntax.ParseAssignment("preset=" + text)
+	_, preset, err := syntax.ParseAssignment("preset=" + known[name.Text])
 	if err != nil {
-		return err
+		return nil, err
 	}
-	*s = defaults
-	err = errors.Join(Decode(preset, s), Decode(n, s))
-	*name = ""
-	return err
+	section = section.Without("preset")
+	for _, f := range preset.Fields {
+		if _, given := section.Get(f.Key); !given {
+			section.Fields = append(section.Fields, f)
+		}
+	}
+	return section, nil
 }

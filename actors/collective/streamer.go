@@ -1,0 +1,115 @@
+package collective
+
+import (
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan/field"
+	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// streamer is an averager whose rounds are of one part of the model each, while steps go on (A.
+// Douillard et al., "Streaming DiLoCo with overlapping communication: Towards a Distributed Free
+// Lunch", arXiv 2501.18512, 2025, algorithm 2). The parts are Fragments of consecutive parameters,
+// each exchanged once in Every steps, in turn. Overlap steps before the end of a round what this
+// rank contributes is fixed and begins to travel. The round ends with its steps, or later if the
+// exchange does: the part of the joint model makes its step, and that of the rank's own becomes a
+// mixture of both, with Mix of its own.
+//
+// The joint model is thus made of parts of several rounds; it has the same bits on all ranks, as
+// their outer optimizers have. A rank that joins starts from it, as models of others may differ. A
+// worker's weight is the number of samples of the steps of the round up to what it has fixed.
+type streamer struct {
+	averager
+	parts int
+	size  int            // of a part; the last ones may be shorter
+	sends int            // steps of a round after which the contribution is fixed
+	mix   float32        // share of the rank's own parameters
+	fixed *protos.Tensor // the contribution; nil before
+}
+
+// streams reports whether rounds are of a part of the model, or not over when its steps are.
+func (a *Architecture) streams() bool { return a.Fragments > 1 || a.Overlap > 0 || a.Mix > 0 }
+
+// checkStream returns an error about parts that do not fit together.
+func (a *Architecture) checkStream() error {
+	switch {
+	case a.Every%a.parts() != 0:
+		return field.Errorf(*a, "Fragments", "a divisor of every, which is %d", a.Every)
+	case a.Overlap >= a.round():
+		return field.Errorf(*a, "Overlap", "below the %d steps between two exchanges", a.round())
+	case a.Moved > 0 && a.streams():
+		return field.Errorf(*a, "Moved", "left out with fragments, overlap and mix, by which models always differ")
+	}
+	return nil
+}
+
+// parts is how many parts of the model are exchanged in turn.
+func (a *Architecture) parts() int { return max(a.Fragments, 1) }
+
+// round is the number of steps of a round.
+func (a *Architecture) round() int { return a.Every / a.parts() }
+
+// sends is the number of steps of a round after which its exchange begins.
+func (a *Architecture) sends() int { return a.round() - a.Overlap }
+
+// values is how many values a round exchanges of a number of parameters.
+func (a *Architecture) values(params int) int { return (params + a.parts() - 1) / a.parts() }
+
+func newStreamer(v *averager, a *Architecture) *streamer {
+	return &streamer{averager: *v, parts: a.parts(), size: a.values(len(v.shared.Data)), sends: a.sends(),
+		mix: float32(a.Mix)}
+}
+
+// part bounds the parameters of the round under way.
+func (s *streamer) part() (low, high int) {
+	n := len(s.shared.Data)
+	low = min(int(s.rounds%uint64(s.parts))*s.size, n)
+	return low, min(low+s.size, n)
+}
+
+func (s *streamer) step(gradient *protos.Tensor, samples int) {
+	if s.averager.step(gradient, samples); s.steps == s.sends {
+		s.fix()
+	}
+}
+
+func (s *streamer) round(team *train.Team, round *train.Round) error {
+	err := s.averager.round(team, round)
+	s.fix()
+	return err
+}
+
+// fix makes the contribution, whose size is the same for all parts.
+func (s *streamer) fix() {
+	low, high := s.part()
+	s.fixed = s.env.Tensors().Get(s.size)
+	clear(s.fixed.Data[high-low:])
+	s.contribute(s.fixed.Data[:high-low], s.shared.Data[low:high], s.replica.Params.Data[low:high], s.share())
+}
+
+func (s *streamer) contribution() *protos.Tensor { return s.fixed.Retain() }
+
+func (s *streamer) weight(batches float64) float64 { return batches / float64(s.sends) }
+
+func (s *streamer) settle(mean *protos.Tensor) {
+	low, high := s.part()
+	s.shared = s.env.Tensors().Writable(s.shared)
+	phi, theta := s.shared.Data[low:high], s.replica.Writable()[low:high]
+	if s.outer == nil {
+		copy(phi, mean.Data)
+	} else {
+		s.outer.Step(phi, phi, mean.Data[:high-low], low, int(s.rounds)/s.parts)
+		s.env.Charge(s.outer.Work(high - low))
+	}
+	if s.mix == 0 {
+		copy(theta, phi)
+	} else {
+		nn.WeightedSum(theta, 1-s.mix, phi, s.mix, theta)
+		s.env.Charge(3 * float64(high-low))
+	}
+	s.fixed.Release()
+	s.fixed = nil
+	s.samples, s.steps = 0, 0
+	s.rounds++
+	s.keep(mean)
+}
