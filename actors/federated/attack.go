@@ -27,8 +27,9 @@ const (
 	// Noise sends values of a normal distribution instead, of a deviation s times the root mean
 	// square of Δ (P. Blanchard et al., NeurIPS 2017, section 5).
 	Noise Poison = "noise"
-	// LabelFlip sends s·Δ, learned from labels c − 1 − y of the c classes (V. Tolpegin et al., "Data
-	// Poisoning Attacks Against Federated Learning Systems", ESORICS 2020, has pairs of classes).
+	// LabelFlip sends s·Δ, learned from labels c − 1 − y of the c classes (V. Tolpegin et al.,
+	// "Data Poisoning Attacks Against Federated Learning Systems", ESORICS 2020, has pairs of
+	// classes).
 	LabelFlip Poison = "label-flip"
 	// Little sends Δ − zσ (G. Baruch, M. Baruch and Y. Goldberg, "A Little Is Enough: Circumventing
 	// Defenses For Distributed Learning", NeurIPS 2019, algorithm 3), see [attacker] for σ.
@@ -89,10 +90,10 @@ func (a *Attack) fit(clients []string) error {
 	return nil
 }
 
-// scale is s for a number of clients, some of whom attack. Of Little it is z, by which an attacker
-// may deviate and still find s = ⌊n/2 + 1⌋ − m honest clients farther from the mean, with whom the m
-// attackers are more than half: the point up to which (n − m − s) ÷ (n − m) of a normal
-// distribution are.
+// scale is s for a number of clients, some of whom attack. Of Little it is z, by which m attackers
+// may deviate and still find k = ⌊n/2 + 1⌋ − m honest clients of n farther from the mean, with whom
+// they are more than half: the point up to which (n − m − k) ÷ (n − m) of a normal distribution
+// are.
 func (a *Attack) scale(clients, attackers int) float64 {
 	switch {
 	case a.Scale > 0:
@@ -107,10 +108,11 @@ func (a *Attack) scale(clients, attackers int) float64 {
 
 // attacker is what makes a client one.
 //
-// A little is enough needs the deviation of updates among clients. Attackers here have no channel to
-// each other, nor see what honest clients send, so that each takes its own update for the mean, and
-// for the deviation that of a sum of its K local steps, each of which is by another batch: K times
-// their variance. With one step in a round nothing is known of it, and the update stays honest.
+// A little is enough needs the deviation of updates among clients. Attackers here have no channel
+// to each other, nor see what honest clients send, so that each takes its own update for the mean,
+// and for the deviation that of a sum of its K local steps, each of which is by another batch: the
+// root of K times their variance. With one step in a round nothing is known of it, and the update
+// stays honest.
 type attacker struct {
 	env     actors.Env
 	kind    Poison

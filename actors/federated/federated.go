@@ -14,6 +14,11 @@
 // steps of the server, clients of earlier rounds stay at work, and another one is drawn as soon as
 // an update has come. Its client is drawn again after the step, so that none counts twice in one.
 //
+// Clients may attack, see [Attack], and the mean may be one that resists them, see package robust.
+// A round with fewer updates than that needs counts, leaves the model, and is recorded. Attackers
+// falsify what they have learned and nothing else: neither their numbers of samples nor their
+// controls.
+//
 // The server is one node. If it goes, the model is lost, and the run ends.
 package federated
 

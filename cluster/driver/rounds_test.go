@@ -48,16 +48,19 @@ func TestRunsAreJudgedAndEndedByRounds(t *testing.T) {
 
 // The models of a cluster are those of virtual time.
 func TestRoundsOfAClusterHaveTheModelsOfVirtualTime(t *testing.T) {
-	set := []string{"architecture.controls=true", "evaluate.every=1 rounds"}
-	known := dataOf(t, run(t, load(t, inRounds, append(set, "stop.rounds=14")...), driver.Options{}).Dir)
 	c, client := gathered(t, "a", "b", "c")
-	_, dir := c.result(client, inRounds, set...)
-	data := dataOf(t, dir)
-	if len(data.Curve) < 5 {
-		t.Errorf("%d evaluations", len(data.Curve))
-	}
-	if err := recordtest.Among(known, data); err != nil {
-		t.Error(err)
+	for _, settings := range []string{"controls: true", "mean: {kind: median}, attack: {kind: noise, share: 40%}"} {
+		set := []string{"architecture={kind: federated, count: 3, local: {steps: 2}, " + settings + "}",
+			"evaluate.every=1 rounds"}
+		known := dataOf(t, run(t, load(t, inRounds, append(set, "stop.rounds=14")...), driver.Options{}).Dir)
+		_, dir := c.result(client, inRounds, set...)
+		data := dataOf(t, dir)
+		if len(data.Curve) < 5 {
+			t.Errorf("%s: %d evaluations", settings, len(data.Curve))
+		}
+		if err := recordtest.Among(known, data); err != nil {
+			t.Errorf("%s: %v", settings, err)
+		}
 	}
 }
 

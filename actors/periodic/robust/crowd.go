@@ -102,8 +102,8 @@ func (c *crowd) share(keep int) []float64 {
 	return shares
 }
 
-// compare compares two vectors by their scores, and those of equal ones by the vectors themselves, so
-// that the order in which they come makes no difference.
+// compare compares two vectors by their scores, and where these are equal by their values, so that
+// the order in which they come makes no difference.
 func (c *crowd) compare(a, b int, scores []float64) int {
 	if order := cmp.Compare(scores[a], scores[b]); order != 0 {
 		return order

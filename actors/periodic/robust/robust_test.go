@@ -196,8 +196,8 @@ func TestMeansDoNotDependOnTheOrder(t *testing.T) {
 var bad = rapid.SampledFrom([]float32{1e3, -1e3, 3e38, -3e38, 0, float32(math.NaN()), float32(math.Inf(1)),
 	float32(math.Inf(-1))})
 
-// Whatever f attackers send, no value of a mean leaves the range of the honest ones; of the geometric
-// median not by much more than these are apart.
+// Whatever f attackers send, no value of a mean leaves the range of the honest ones; of the
+// geometric median not by much more than these are apart.
 func TestAttackersPullNothingBeyondHonestValues(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r, n := rule(t)
@@ -218,7 +218,7 @@ func TestAttackersPullNothingBeyondHonestValues(t *testing.T) {
 		}
 		for k, v := range of(r, rapid.Permutation(vectors).Draw(t, "order")) {
 			if !(v >= low[k]-slack-1e-5 && v <= high[k]+slack+1e-5) {
-				t.Fatalf("%+v of %d vectors: value %d is %v, honest ones are from %v to %v", r, n, k, v, low[k], high[k])
+				t.Fatalf("%+v of %d vectors: value %d is %v, honest ones are %v to %v", r, n, k, v, low[k], high[k])
 			}
 		}
 	})
@@ -345,7 +345,8 @@ func TestInnerLoopsDoNotAllocate(t *testing.T) {
 		vectors[i][i] = 1
 	}
 	for _, kind := range tolerant {
-		if n := testing.AllocsPerRun(3, func() { robust.Rule{Kind: kind, Attackers: 2}.Of(dst, vectors, weights) }); n > 20 {
+		rule := robust.Rule{Kind: kind, Attackers: 2}
+		if n := testing.AllocsPerRun(3, func() { rule.Of(dst, vectors, weights) }); n > 20 {
 			t.Errorf("%s of 11 vectors of 5000 values allocates %v times", kind, n)
 		}
 	}
