@@ -35,6 +35,8 @@ func (a *Architecture) checkAsynchronous() error {
 		return field.Errorf(a, "Spare", alone+"no update of a client at work is dropped")
 	case a.Deadline > 0:
 		return field.Errorf(a, "Deadline", alone+"no client waits for the end of a round")
+	case a.Grace != nil:
+		return field.Errorf(a, "Grace", alone+"no client waits for the end of a round")
 	case a.Controls:
 		return field.Errorf(a, "Controls", alone+"SCAFFOLD's are of rounds that begin with one model")
 	}

@@ -236,6 +236,7 @@ func TestWhatMakesNoSenseBesideABufferIsRefused(t *testing.T) {
 	for key, change := range map[string]func(a *federated.Architecture){
 		"spare":     func(a *federated.Architecture) { a.Spare = 0.5 },
 		"deadline":  func(a *federated.Architecture) { a.Deadline = time.Second },
+		"grace":     func(a *federated.Architecture) { a.Grace = &federated.Grace{Quorum: 0.5} },
 		"controls":  func(a *federated.Architecture) { a.Controls = true },
 		"staleness": func(a *federated.Architecture) { a.Staleness.Kind, a.Buffer = periodic.Hinge, 0 },
 	} {

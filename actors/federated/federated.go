@@ -69,6 +69,8 @@ type Architecture struct {
 	Attack *Attack `plan:"attack" doc:"clients that send false updates, by sign-flip, noise, label-flip or little-is-enough: {kind: sign-flip, share: 20%} or {kind: noise, nodes: [c1, c2], scale: 3}; default: none"`
 	// Deadline ends a round with what is there; 0 is none.
 	Deadline time.Duration `plan:"deadline,omitzero" range:">0s" doc:"after which a round ends with the updates that are in; default: it waits for all it wants"`
+	// Grace ends a round soon after those that came before; nil does not.
+	Grace *Grace `plan:"grace,omitzero" doc:"ends a round by when its updates come: {quorum: 50%, mads: 3} waits for half of those that it wants, and then until median + 3·MAD of their times since it began; default: it waits for all it wants"`
 	// Exchange is PseudoGradient or Parameters.
 	Exchange Exchange `plan:"exchange" words:"pseudo-gradient|parameters" doc:"what a client sends: by how much its model differs from the one that it was sent, or its model, which the server compares with the one that it has by then"`
 	// Buffer is with how many updates the server makes a step, which is a round in all that counts
@@ -111,6 +113,11 @@ var Presets = map[string]string{
 func (a Architecture) Validate() error {
 	if err := errors.Join(field.Check(a), field.Within(a, "Mean", a.Mean.Validate())); err != nil {
 		return err
+	}
+	if a.Grace != nil {
+		if err := a.Grace.Validate(); err != nil {
+			return field.Within(a, "Grace", err)
+		}
 	}
 	plain := a.Mean.Kind == robust.Mean
 	switch {

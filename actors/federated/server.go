@@ -44,6 +44,7 @@ type server struct {
 	wants   int    // updates of it
 	missing int    // updates that may still come
 	here    int    // updates that have come
+	window  window // of their arrivals, with a Grace
 }
 
 // member is what the server knows of a client.
@@ -182,6 +183,7 @@ func (s *server) begin(ctx actor.Context) {
 	updates, atWork := s.arch.wanted(there)
 	s.wants = cmp.Or(s.arch.Buffer, updates)
 	s.draw(ctx, atWork)
+	s.window.open(s.env.Now())
 	if s.arch.Deadline > 0 {
 		s.env.After(s.arch.Deadline, deadline{s.round})
 	}
@@ -231,6 +233,7 @@ func (s *server) take(ctx actor.Context, head *protos.ClientUpdate, m *protos.Me
 		return
 	}
 	s.give(node)
+	s.arrived()
 	c.update = &update{stale: s.round - head.Round,
 		done: periodic.Done{Samples: int(head.Samples), Steps: periodic.EffectiveSteps(
 			s.task.Method, int(head.Round-1), int(head.Steps), s.arch.Proximal)}}

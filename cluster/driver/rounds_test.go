@@ -146,6 +146,7 @@ func TestRoundsAreRefusedWhereThereAreNone(t *testing.T) {
 		federated + "outer: {kind: sdg}}":             `unknown optimizer "sdg"; did you mean sgd?`,
 		federated + "deadline: 0s}":                   `architecture.deadline: 0s is out of range`,
 		federated + "preset: fedprox, spare: 2}":      `architecture.spare: `,
+		federated + "grace: {quorum: 0%}}":            `architecture.grace.quorum: 0% is out of range`,
 		federated + "preset: fedasync, deadline: 1s}": `deadline is 1s: must be left out where buffer is given`,
 		federated + "staleness: {kind: hinge}}":       `staleness goes with buffer`,
 	} {

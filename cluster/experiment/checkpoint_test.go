@@ -128,7 +128,8 @@ var architectures = []string{
 	"{kind: federated, preset: fedasync, count: 2, state: kept, local: {steps: 3}}",
 	"{kind: federated, mean: {kind: median}, attack: {kind: noise, share: 50%}, local: {steps: 3}}",
 	"{kind: federated, attack: {kind: little-is-enough, share: 50%}, local: {steps: 5}}",
-	"{kind: federated, preset: fedyogi, count: 2, spare: 50%, state: kept, deadline: 90ms, local: {steps: 9}}",
+	"{kind: federated, preset: fedyogi, count: 2, spare: 50%, state: kept, deadline: 90ms, grace: {}, " +
+		"local: {steps: 9}}",
 	"{kind: d-psgd}",
 	"{kind: d-psgd, track: true, lead: 1}",
 	"{kind: d-psgd, choco: {compress: [{kind: top-k, share: 10%}], rate: 0.3}}",

@@ -169,7 +169,8 @@ func (d drawer) federated(c *Case) string {
 		})
 		return kind + d.one(", preset: fedasync", ", preset: fedbuff, buffer: 2", ", buffer: 3")
 	}
-	return kind + d.one("", ", deadline: 120ms", ", deadline: 120ms, delivery: as-is")
+	return kind + d.one("", ", deadline: 120ms", ", grace: {mads: 1}", ", deadline: 120ms, grace: {quorum: 30%}",
+		", deadline: 120ms, delivery: as-is")
 }
 
 // links draws what links do to messages.

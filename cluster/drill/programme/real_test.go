@@ -73,7 +73,7 @@ func newPausing(seed uint64) *pausing {
 
 // timed are words in what makes models depend on who comes first, or evaluations on the instant.
 var timed = []string{"asp", "ssp", "bounded", "gossip", "ad-psgd", "backup", "staleness", "servers:",
-	"deadline", "spare", "buffer", "fedasync", "time:"}
+	"deadline", "grace", "spare", "buffer", "fedasync", "time:"}
 
 // timeless reports whether the models depend on no timing.
 func (p *pausing) timeless() bool {
