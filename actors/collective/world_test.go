@@ -53,8 +53,8 @@ func (s *trial) run(t testing.TB) [][]float32 {
 	d := &world.Deployment{Seed: s.task.Seed, Strict: s.strict, Observer: s.observer}
 	profile := world.Profile{Cores: 1, Speed: math.Inf(1), Step: stepTime}
 	for i, name := range s.task.Workers {
-		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: collective.RoleWorker, Site: simtest.Site(i), Profile: profile,
-			Kind: s.architecture.Kind(s.task, train.Place{Role: collective.RoleWorker})})
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: collective.RoleWorker, Site: simtest.Site(i),
+			Profile: profile, Kind: s.architecture.Kind(s.task, train.Place{Role: collective.RoleWorker})})
 	}
 	models := make([][]float32, len(d.Nodes))
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {

@@ -531,7 +531,8 @@ func TestIndicesTravelInAsFewBitsAsTheyNeed(t *testing.T) {
 			}
 		}
 		n := len(indices)
-		if want := math.Ceil(float64(n) * math.Ceil(math.Log2(float64(d))) / 32); compress.IndexWords(n, d) != int(want) {
+		want := math.Ceil(float64(n) * math.Ceil(math.Log2(float64(d))) / 32)
+		if compress.IndexWords(n, d) != int(want) {
 			t.Fatalf("%d of %d indices take %d words, want %v", n, d, compress.IndexWords(n, d), want)
 		}
 		words, got := make([]float32, compress.IndexWords(n, d)), make([]int32, n)
