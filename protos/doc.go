@@ -44,6 +44,7 @@
 //	Arrived       0
 //	ClientWork    1 or 2    P          the server's parameters, and its control
 //	ClientUpdate  1 or 2    P          what they exceed a client's by; its control's change
+//	Mirror        0 to 2    0 or more  updates of parameters, and which ones, as words
 //	RoundDone     0
 //	Start         0
 //	View          0

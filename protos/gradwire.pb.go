@@ -2329,6 +2329,90 @@ func (x *ClientUpdate) GetSteps() uint64 {
 	return 0
 }
 
+// Mirror brings the server of another site up to date.
+// Tensors: none; the updates of some parameters and then the indices of these, as words; or indices alone, of parameters
+// whose updates are to follow.
+type Mirror struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Position of the sender's node in the view.
+	Node int32 `protobuf:"varint,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Rounds that all workers of the sender's site have finished.
+	Clock uint64 `protobuf:"varint,2,opt,name=clock,proto3" json:"clock,omitempty"`
+	// Lists of indices that the sender has sent before their updates, this one included. Updates are of all of them.
+	Lists uint64 `protobuf:"varint,3,opt,name=lists,proto3" json:"lists,omitempty"`
+	// How many indices this list has; 0 if it is none.
+	Listed uint64 `protobuf:"varint,4,opt,name=listed,proto3" json:"listed,omitempty"`
+	// The run ends: these are all updates that were held back, and no more follow.
+	Last          bool `protobuf:"varint,5,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Mirror) Reset() {
+	*x = Mirror{}
+	mi := &file_protos_gradwire_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Mirror) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Mirror) ProtoMessage() {}
+
+func (x *Mirror) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Mirror.ProtoReflect.Descriptor instead.
+func (*Mirror) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Mirror) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Mirror) GetClock() uint64 {
+	if x != nil {
+		return x.Clock
+	}
+	return 0
+}
+
+func (x *Mirror) GetLists() uint64 {
+	if x != nil {
+		return x.Lists
+	}
+	return 0
+}
+
+func (x *Mirror) GetListed() uint64 {
+	if x != nil {
+		return x.Listed
+	}
+	return 0
+}
+
+func (x *Mirror) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
 // RoundDone tells the coordinator that a round is over. Control.
 type RoundDone struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2340,7 +2424,7 @@ type RoundDone struct {
 
 func (x *RoundDone) Reset() {
 	*x = RoundDone{}
-	mi := &file_protos_gradwire_proto_msgTypes[28]
+	mi := &file_protos_gradwire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2352,7 +2436,7 @@ func (x *RoundDone) String() string {
 func (*RoundDone) ProtoMessage() {}
 
 func (x *RoundDone) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[28]
+	mi := &file_protos_gradwire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2365,7 +2449,7 @@ func (x *RoundDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoundDone.ProtoReflect.Descriptor instead.
 func (*RoundDone) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{28}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RoundDone) GetRound() uint64 {
@@ -2388,7 +2472,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_protos_gradwire_proto_msgTypes[29]
+	mi := &file_protos_gradwire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2400,7 +2484,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[29]
+	mi := &file_protos_gradwire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2413,7 +2497,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{29}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Start) GetView() uint64 {
@@ -2447,7 +2531,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_protos_gradwire_proto_msgTypes[30]
+	mi := &file_protos_gradwire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2459,7 +2543,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[30]
+	mi := &file_protos_gradwire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2472,7 +2556,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{30}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -2518,7 +2602,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_protos_gradwire_proto_msgTypes[31]
+	mi := &file_protos_gradwire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2614,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[31]
+	mi := &file_protos_gradwire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2627,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{31}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Progress) GetNode() int32 {
@@ -2571,14 +2655,16 @@ func (x *Progress) GetSamples() uint32 {
 type TakeSnapshot struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names the evaluation that the snapshot is for.
-	Evaluation    uint64 `protobuf:"varint,1,opt,name=evaluation,proto3" json:"evaluation,omitempty"`
+	Evaluation uint64 `protobuf:"varint,1,opt,name=evaluation,proto3" json:"evaluation,omitempty"`
+	// It is the last one of the run: what is held back from other models goes to them first.
+	Last          bool `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *TakeSnapshot) Reset() {
 	*x = TakeSnapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[32]
+	mi := &file_protos_gradwire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2676,7 @@ func (x *TakeSnapshot) String() string {
 func (*TakeSnapshot) ProtoMessage() {}
 
 func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[32]
+	mi := &file_protos_gradwire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2689,7 @@ func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeSnapshot.ProtoReflect.Descriptor instead.
 func (*TakeSnapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{32}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TakeSnapshot) GetEvaluation() uint64 {
@@ -2611,6 +2697,13 @@ func (x *TakeSnapshot) GetEvaluation() uint64 {
 		return x.Evaluation
 	}
 	return 0
+}
+
+func (x *TakeSnapshot) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
 }
 
 // Snapshot answers TakeSnapshot. Control.
@@ -2629,7 +2722,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[33]
+	mi := &file_protos_gradwire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2641,7 +2734,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[33]
+	mi := &file_protos_gradwire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2654,7 +2747,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{33}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Snapshot) GetEvaluation() uint64 {
@@ -2713,7 +2806,7 @@ type Shard_Worker struct {
 
 func (x *Shard_Worker) Reset() {
 	*x = Shard_Worker{}
-	mi := &file_protos_gradwire_proto_msgTypes[34]
+	mi := &file_protos_gradwire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2725,7 +2818,7 @@ func (x *Shard_Worker) String() string {
 func (*Shard_Worker) ProtoMessage() {}
 
 func (x *Shard_Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[34]
+	mi := &file_protos_gradwire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +2961,7 @@ type Holdings_Copy struct {
 
 func (x *Holdings_Copy) Reset() {
 	*x = Holdings_Copy{}
-	mi := &file_protos_gradwire_proto_msgTypes[35]
+	mi := &file_protos_gradwire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2880,7 +2973,7 @@ func (x *Holdings_Copy) String() string {
 func (*Holdings_Copy) ProtoMessage() {}
 
 func (x *Holdings_Copy) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[35]
+	mi := &file_protos_gradwire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2931,7 +3024,7 @@ type TableShard_Client struct {
 
 func (x *TableShard_Client) Reset() {
 	*x = TableShard_Client{}
-	mi := &file_protos_gradwire_proto_msgTypes[36]
+	mi := &file_protos_gradwire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2943,7 +3036,7 @@ func (x *TableShard_Client) String() string {
 func (*TableShard_Client) ProtoMessage() {}
 
 func (x *TableShard_Client) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[36]
+	mi := &file_protos_gradwire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3190,7 +3283,13 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x18\n" +
 	"\asamples\x18\x03 \x01(\x04R\asamples\x12\x14\n" +
-	"\x05steps\x18\x04 \x01(\x04R\x05steps\"!\n" +
+	"\x05steps\x18\x04 \x01(\x04R\x05steps\"t\n" +
+	"\x06Mirror\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
+	"\x05clock\x18\x02 \x01(\x04R\x05clock\x12\x14\n" +
+	"\x05lists\x18\x03 \x01(\x04R\x05lists\x12\x16\n" +
+	"\x06listed\x18\x04 \x01(\x04R\x06listed\x12\x12\n" +
+	"\x04last\x18\x05 \x01(\bR\x04last\"!\n" +
 	"\tRoundDone\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\"1\n" +
 	"\x05Start\x12\x12\n" +
@@ -3204,11 +3303,12 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\bProgress\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\x04R\x04step\x12\x18\n" +
-	"\asamples\x18\x03 \x01(\rR\asamples\".\n" +
+	"\asamples\x18\x03 \x01(\rR\asamples\"B\n" +
 	"\fTakeSnapshot\x12\x1e\n" +
 	"\n" +
 	"evaluation\x18\x01 \x01(\x04R\n" +
-	"evaluation\"X\n" +
+	"evaluation\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\bR\x04last\"X\n" +
 	"\bSnapshot\x12\x1e\n" +
 	"\n" +
 	"evaluation\x18\x01 \x01(\x04R\n" +
@@ -3228,7 +3328,7 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 	return file_protos_gradwire_proto_rawDescData
 }
 
-var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_protos_gradwire_proto_goTypes = []any{
 	(*Push)(nil),              // 0: gradwire.Push
 	(*Pull)(nil),              // 1: gradwire.Pull
@@ -3258,23 +3358,24 @@ var file_protos_gradwire_proto_goTypes = []any{
 	(*Arrived)(nil),           // 25: gradwire.Arrived
 	(*ClientWork)(nil),        // 26: gradwire.ClientWork
 	(*ClientUpdate)(nil),      // 27: gradwire.ClientUpdate
-	(*RoundDone)(nil),         // 28: gradwire.RoundDone
-	(*Start)(nil),             // 29: gradwire.Start
-	(*View)(nil),              // 30: gradwire.View
-	(*Progress)(nil),          // 31: gradwire.Progress
-	(*TakeSnapshot)(nil),      // 32: gradwire.TakeSnapshot
-	(*Snapshot)(nil),          // 33: gradwire.Snapshot
-	(*Shard_Worker)(nil),      // 34: gradwire.Shard.Worker
-	(*Holdings_Copy)(nil),     // 35: gradwire.Holdings.Copy
-	(*TableShard_Client)(nil), // 36: gradwire.TableShard.Client
+	(*Mirror)(nil),            // 28: gradwire.Mirror
+	(*RoundDone)(nil),         // 29: gradwire.RoundDone
+	(*Start)(nil),             // 30: gradwire.Start
+	(*View)(nil),              // 31: gradwire.View
+	(*Progress)(nil),          // 32: gradwire.Progress
+	(*TakeSnapshot)(nil),      // 33: gradwire.TakeSnapshot
+	(*Snapshot)(nil),          // 34: gradwire.Snapshot
+	(*Shard_Worker)(nil),      // 35: gradwire.Shard.Worker
+	(*Holdings_Copy)(nil),     // 36: gradwire.Holdings.Copy
+	(*TableShard_Client)(nil), // 37: gradwire.TableShard.Client
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
-	34, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
-	35, // 1: gradwire.Holdings.copies:type_name -> gradwire.Holdings.Copy
+	35, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
+	36, // 1: gradwire.Holdings.copies:type_name -> gradwire.Holdings.Copy
 	3,  // 2: gradwire.Replicate.shard:type_name -> gradwire.Shard
 	13, // 3: gradwire.Replicate.table:type_name -> gradwire.TableShard
 	11, // 4: gradwire.Replicate.access:type_name -> gradwire.Access
-	36, // 5: gradwire.TableShard.clients:type_name -> gradwire.TableShard.Client
+	37, // 5: gradwire.TableShard.clients:type_name -> gradwire.TableShard.Client
 	6,  // [6:6] is the sub-list for method output_type
 	6,  // [6:6] is the sub-list for method input_type
 	6,  // [6:6] is the sub-list for extension type_name
@@ -3293,7 +3394,7 @@ func file_protos_gradwire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_gradwire_proto_rawDesc), len(file_protos_gradwire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

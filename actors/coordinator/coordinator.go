@@ -66,6 +66,8 @@ type Run struct {
 	// Joint says that the holders have one model among them: the first one that is there is asked
 	// for it.
 	Joint bool
+	// Flush says that the holders are told which look at their models is the last.
+	Flush bool
 	// Survives says that others have what a node hands over that crashes while it leaves.
 	Survives bool
 	// Topologies are the changes of the topology, in the order of time.

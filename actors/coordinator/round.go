@@ -72,7 +72,8 @@ func (c *coordinator) evaluate(ctx actor.Context) {
 	}
 	c.missing += r.asked
 	for _, l := range r.looks {
-		ctx.Send(c.env.View().Members[l.node].PID, protos.NewMessage(&protos.TakeSnapshot{Evaluation: r.number}))
+		ctx.Send(c.env.View().Members[l.node].PID, protos.NewMessage(&protos.TakeSnapshot{Evaluation: r.number,
+			Last: c.ending && c.run.Flush}))
 	}
 	c.env.Record(actors.Event{Kind: actors.SnapshotTaken, Evaluation: r.number, Epoch: r.epoch, Step: c.total})
 }

@@ -135,6 +135,9 @@ type Role struct {
 	// Copied says that others of the role have copies of what a node holds, and go on with them
 	// when it has crashed.
 	Copied bool
+	// Flushes says that those that hold send each other what they have held back, when their models
+	// are looked at for the last time.
+	Flushes bool
 	// Min and Max bound the number of nodes; a Max of 0 is no bound.
 	Min, Max int
 	// ByName says that more nodes than Min have the role only where a plan gives it to them.

@@ -332,11 +332,11 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		return nil, refusal.Input(err)
 	}
 	absent, slow := p.Spec.Plan.Absent(), slowdowns(scheduled)
-	joint, copied := false, false
+	joint, copied, flush := false, false, false
 	for i := range p.Spec.Plan.Nodes {
 		node, role := &p.Spec.Plan.Nodes[i], p.Spec.Roles[i]
 		if copied = copied || role.Copied; role.Holds {
-			s.holders, joint = append(s.holders, i), role.Joint
+			s.holders, joint, flush = append(s.holders, i), role.Joint, role.Flushes
 		}
 		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
 			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task.Model, task.Batch), Absent: absent[i],
@@ -352,7 +352,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	}
 	run := coordinator.Run{
 		Policy: policy(p.Spec.Plan), Samples: p.epochSamples(task.Train.Len()), Holders: s.holders,
-		Joint: joint, Survives: copied, Topologies: p.topologyChanges(), Result: &s.result,
+		Joint: joint, Flush: flush, Survives: copied, Topologies: p.topologyChanges(), Result: &s.result,
 	}
 	run.Evaluate = func([]float32) train.Verdict { return train.Verdict{} }
 	if !p.blind {

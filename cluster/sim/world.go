@@ -221,6 +221,9 @@ func (w *World) control(e actors.Env) world.Control {
 
 func (w *World) halt() {
 	w.halted, w.stats.Halted = true, w.now
+	if w.stats.Stalled == w.now { // they have just come to rest
+		w.stats.Stalled = 0
+	}
 	w.config.Audit.close(&w.tensors)
 }
 
