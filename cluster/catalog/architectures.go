@@ -1,11 +1,14 @@
 package catalog
 
 import (
+	"cmp"
+
 	"github.com/gradwire/gradwire/actors/adpsgd"
 	"github.com/gradwire/gradwire/actors/collective"
 	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/federated"
+	"github.com/gradwire/gradwire/actors/gaia"
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/gossiplearning"
 	"github.com/gradwire/gradwire/actors/local"
@@ -44,10 +47,8 @@ func addArchitectures(c *Catalog) {
 			if a.Consistency, s.Consistency, err = c.Consistencies.readWord(c, s.Consistency); err != nil {
 				return nil, err
 			}
-			if a.Compress, err = c.compression(&s.Compress); err != nil {
-				return nil, err
-			}
-			return *a, a.Validate()
+			a.Compress, err = c.compression(&s.Compress)
+			return *a, cmp.Or(err, a.Validate())
 		}))
 	type reduction struct {
 		Preset       string                  `plan:"preset,omitzero" words:"local-sgd|slowmo|diloco|streaming-diloco" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
@@ -66,14 +67,26 @@ func addArchitectures(c *Catalog) {
 					return nil, err
 				}
 			}
-			if a.Compress, a.Feedback, err = c.upward(&s.Compress); err != nil {
-				return nil, err
-			}
-			return *a, a.Validate()
+			a.Compress, a.Feedback, err = c.upward(&s.Compress)
+			return *a, cmp.Or(err, a.Validate())
 		})
 	reduced.presets = collective.Presets
 	a.Add(reduced)
 	addFederated(c)
+	type mirrors struct {
+		Consistency  *syntax.Node      `plan:"consistency" names:"consistency" doc:"when a worker may go on, by the clocks of its site"`
+		Architecture gaia.Architecture `plan:",inline"`
+	}
+	a.Add(Define("gaia",
+		"sites with a parameter server each, which send each other what is significant of their updates (Hsieh et al. "+
+			"2017)",
+		func() mirrors { return mirrors{named("kind", "bsp"), gaia.Default()} },
+		func(c *Catalog, s *mirrors) (_ train.Architecture, err error) {
+			a := &s.Architecture
+			a.Consistency, s.Consistency, err = c.Consistencies.readWord(c, s.Consistency)
+			return *a, cmp.Or(err, a.Validate())
+		}))
+	a.Refuse("gaia", "compress", "updates between sites are sparse, and others travel whole")
 	addPeers(c)
 }
 
@@ -89,11 +102,8 @@ func wholeModels[A interface {
 	c.Architectures.Add(Define(name, doc, func() peers { return peers{Architecture: defaults} },
 		func(c *Catalog, s *peers) (train.Architecture, error) {
 			chain, err := c.whole(&s.Compress)
-			if err != nil {
-				return nil, err
-			}
 			set(&s.Architecture, chain)
-			return s.Architecture, s.Architecture.Validate()
+			return s.Architecture, cmp.Or(err, s.Architecture.Validate())
 		}))
 }
 
@@ -136,10 +146,8 @@ func addPeers(c *Catalog) {
 		func() averaging { return averaging{Architecture: dpsgd.Default()} },
 		func(c *Catalog, s *averaging) (_ train.Architecture, err error) {
 			a := &s.Architecture
-			if a.Choco, err = c.choco(&s.Choco); err != nil {
-				return nil, err
-			}
-			return *a, a.Validate()
+			a.Choco, err = c.choco(&s.Choco)
+			return *a, cmp.Or(err, a.Validate())
 		}))
 	wholeModels(c, "ad-psgd", "peers without a server average models with one random neighbour at a time and wait "+
 		"for nobody else (Lian et al. 2018)", adpsgd.Default(),

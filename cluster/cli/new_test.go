@@ -54,7 +54,7 @@ func TestANewPlanOfEveryArchitectureAndSyntheticSetIsInOrderAndRuns(t *testing.T
 				if err := validate(t, schema, text); err != nil {
 					t.Error(err)
 				}
-				served := architecture == "parameter-server" || architecture == "federated"
+				served := architecture == "parameter-server" || architecture == "federated" || architecture == "gaia"
 				if server := strings.Contains(string(text), "role: server"); server != served {
 					t.Errorf("a server: %v", server)
 				}

@@ -68,6 +68,8 @@ func TestEveryArchitectureEndsWhateverLinksDo(t *testing.T) {
 		{"{kind: parameter-server, consistency: {kind: bounded-delay, bound: 2}, roles: {server: added}}", false},
 		{"{kind: parameter-server, roles: {server: added}}", false},
 		{"{kind: federated, controls: true, roles: {server: added}}", true},
+		{"{kind: gaia, roles: {server: added}}", true},
+		{"{kind: gaia, consistency: {kind: ssp, bound: 2}, roles: {server: added}}", false},
 		{"{kind: federated, deadline: 60ms, roles: {server: added}}", false},
 		{"{kind: federated, preset: fedbuff, buffer: 2, roles: {server: added}}", false},
 		{"{kind: d-psgd}", false},

@@ -140,7 +140,7 @@ func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 			"flatten, {kind: dense, outputs: 10}]}",
 	}
 	for _, kind := range []string{"parameter-server", "all-reduce", "gossip", "d-psgd", "ad-psgd",
-		"gossip-learning, period: 20ms", "noloco, every: 3", "local", "federated"} {
+		"gossip-learning, period: 20ms", "noloco, every: 3", "local", "federated", "gaia"} {
 		for name, model := range models {
 			for _, of := range []record.Of{record.AverageModel, record.Mean, record.All, record.Any} {
 				t.Run(kind+" "+name+" "+string(of), func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 					if got := float64(summary.Runs[0].FinalAccuracy); math.Abs(got-want) > 1e-4 {
 						t.Errorf("the saved models of %d nodes have %.4f, the record says %.4f", len(saved), want, got)
 					}
-					server := kind == "parameter-server" || kind == "federated"
+					server := kind == "parameter-server" || kind == "federated" || kind == "gaia"
 					if several := !server && of != record.AverageModel; (len(saved) == 4) != several {
 						t.Errorf("%d models are saved", len(saved))
 					}

@@ -130,6 +130,7 @@ var architectures = []string{
 	"{kind: federated, attack: {kind: little-is-enough, share: 50%}, local: {steps: 5}}",
 	"{kind: federated, preset: fedyogi, count: 2, spare: 50%, state: kept, deadline: 90ms, grace: {}, " +
 		"local: {steps: 9}}",
+	"{kind: gaia, consistency: {kind: ssp, bound: 1}}",
 	"{kind: d-psgd}",
 	"{kind: d-psgd, track: true, lead: 1}",
 	"{kind: d-psgd, choco: {compress: [{kind: top-k, share: 10%}], rate: 0.3}}",

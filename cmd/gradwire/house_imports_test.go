@@ -68,6 +68,7 @@ var table = map[string]string{
 	"actors/gossip":          architecture,
 	"actors/gossiplearning":  architecture + " actors/periodic",
 	"actors/federated":       architecture + " actors/periodic/...",
+	"actors/gaia":            architecture + " actors/consistency",
 	"actors/periodic":        "cluster/plan/field nn nn/optim",
 	"actors/periodic/robust": "cluster/plan/field nn",
 	"actors/dpsgd":           architecture,

@@ -16,8 +16,9 @@ type Case struct {
 	Nodes, Servers int
 	// Milliseconds is how long the run lasts.
 	Milliseconds int
-	// Architecture, Optimizer, Topology and Delay are sections in flow style.
-	Architecture, Optimizer, Topology, Delay string
+	// Architecture, Optimizer, Topology and Delay are sections in flow style; Sites are keys of the
+	// network, empty for none.
+	Architecture, Optimizer, Topology, Delay, Sites string
 	// Settings are further keys of the architecture, Links those of the default link, Schedule the
 	// entries of the schedule and Faults the keys of the faults.
 	Settings, Links, Schedule, Faults []string
@@ -28,6 +29,7 @@ type kind struct {
 	sections []string
 	servers  bool // it has some
 	rounds   bool // it is federated: it has one
+	sites    bool // it is gaia: each site has one
 	even     bool // it needs an even number of nodes, in a topology of two parts
 }
 
@@ -58,6 +60,7 @@ var kinds = []kind{
 	{servers: true},
 	{servers: true},
 	{rounds: true},
+	{sites: true},
 }
 
 // New draws the case of a seed.
@@ -77,6 +80,8 @@ func New(seed uint64) Case {
 		c.Architecture = d.server(&c)
 	case k.rounds:
 		c.Architecture = d.federated(&c)
+	case k.sites:
+		c.Architecture = d.gaia(&c)
 	default:
 		c.Architecture = d.one(k.sections...)
 	}
@@ -173,6 +178,24 @@ func (d drawer) federated(c *Case) string {
 		", deadline: 120ms, delivery: as-is")
 }
 
+// gaia draws a site, or two far from each other.
+func (d drawer) gaia(c *Case) string {
+	c.Servers = 1
+	kind := "kind: gaia, roles: {server: [n1]}"
+	if !d.chance(3) {
+		c.Servers, c.Nodes = 2, max(c.Nodes, 4)
+		c.Sites = ", preset: regions-aws-2024, sites: {n1: fra, n2: lhr, n3: fra, \"*\": lhr}"
+		kind = "kind: gaia, roles: {server: [n1, n2]}"
+	}
+	for _, key := range []string{"significance: " + d.one("0%", "10%"), "clock: " + d.one("0", "2"), "scale: mean",
+		"rate: 100 kbit/s"} {
+		if d.chance(2) {
+			c.Settings = append(c.Settings, key)
+		}
+	}
+	return kind + ", consistency: " + d.one("bsp", "asp", "{kind: ssp, bound: 1}")
+}
+
 // links draws what links do to messages.
 func (d drawer) links(c *Case) {
 	if d.chance(3) {
@@ -265,7 +288,7 @@ func (c *Case) YAML() string {
 	for i := range c.Nodes {
 		fmt.Fprintf(&b, "  - {name: n%d, compute: {step: %dms}}\n", i+1, 8+3*i)
 	}
-	fmt.Fprintf(&b, "network: {topology: %s, default: {delay: %s", c.Topology, c.Delay)
+	fmt.Fprintf(&b, "network: {topology: %s%s, default: {delay: %s", c.Topology, c.Sites, c.Delay)
 	for _, key := range c.Links {
 		b.WriteString(", " + key)
 	}
