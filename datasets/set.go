@@ -68,6 +68,15 @@ func (s *Set) Row(i int) []float32 {
 	return s.X[i*s.Inputs : (i+1)*s.Inputs : (i+1)*s.Inputs]
 }
 
+// Rows returns the numbers of all samples.
+func (s *Set) Rows() []int32 {
+	rows := make([]int32, s.Len())
+	for i := range rows {
+		rows[i] = int32(i)
+	}
+	return rows
+}
+
 // Subset returns a new set of the given rows in the given order, which may
 // repeat. Inputs and labels are copied; names, column lists and the shape are shared. A
 // row outside the set panics.

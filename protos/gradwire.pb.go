@@ -2198,7 +2198,9 @@ type ClientWork struct {
 	// Number of the server's view.
 	View uint64 `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
 	// With controls the last round whose change of this client's control is in the server's; 0 for none.
-	Held          uint64 `protobuf:"varint,3,opt,name=held,proto3" json:"held,omitempty"`
+	Held uint64 `protobuf:"varint,3,opt,name=held,proto3" json:"held,omitempty"`
+	// With a population the clients that are drawn and take turns on this node, counted from 0.
+	Clients       []uint32 `protobuf:"varint,4,rep,packed,name=clients,proto3" json:"clients,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2254,6 +2256,13 @@ func (x *ClientWork) GetHeld() uint64 {
 	return 0
 }
 
+func (x *ClientWork) GetClients() []uint32 {
+	if x != nil {
+		return x.Clients
+	}
+	return nil
+}
+
 // ClientUpdate carries what a client has learned in a round.
 // Tensors: the round's parameters less those that the client's steps have led to; with controls, the change of its
 // control.
@@ -2266,7 +2275,9 @@ type ClientUpdate struct {
 	// Number of samples that the client has.
 	Samples uint64 `protobuf:"varint,3,opt,name=samples,proto3" json:"samples,omitempty"`
 	// Steps that it has made in the round.
-	Steps         uint64 `protobuf:"varint,4,opt,name=steps,proto3" json:"steps,omitempty"`
+	Steps uint64 `protobuf:"varint,4,opt,name=steps,proto3" json:"steps,omitempty"`
+	// With a population the client, as in the ClientWork.
+	Client        uint32 `protobuf:"varint,5,opt,name=client,proto3" json:"client,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2325,6 +2336,13 @@ func (x *ClientUpdate) GetSamples() uint64 {
 func (x *ClientUpdate) GetSteps() uint64 {
 	if x != nil {
 		return x.Steps
+	}
+	return 0
+}
+
+func (x *ClientUpdate) GetClient() uint32 {
+	if x != nil {
+		return x.Client
 	}
 	return 0
 }
@@ -3273,17 +3291,19 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x06others\x18\x03 \x01(\fR\x06others\"9\n" +
 	"\aArrived\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x1a\n" +
-	"\bexchange\x18\x02 \x01(\x04R\bexchange\"J\n" +
+	"\bexchange\x18\x02 \x01(\x04R\bexchange\"d\n" +
 	"\n" +
 	"ClientWork\x12\x14\n" +
 	"\x05round\x18\x01 \x01(\x04R\x05round\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\x04R\x04view\x12\x12\n" +
-	"\x04held\x18\x03 \x01(\x04R\x04held\"h\n" +
+	"\x04held\x18\x03 \x01(\x04R\x04held\x12\x18\n" +
+	"\aclients\x18\x04 \x03(\rR\aclients\"\x80\x01\n" +
 	"\fClientUpdate\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x18\n" +
 	"\asamples\x18\x03 \x01(\x04R\asamples\x12\x14\n" +
-	"\x05steps\x18\x04 \x01(\x04R\x05steps\"t\n" +
+	"\x05steps\x18\x04 \x01(\x04R\x05steps\x12\x16\n" +
+	"\x06client\x18\x05 \x01(\rR\x06client\"t\n" +
 	"\x06Mirror\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x14\n" +
 	"\x05clock\x18\x02 \x01(\x04R\x05clock\x12\x14\n" +

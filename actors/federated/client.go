@@ -23,6 +23,7 @@ import (
 type client struct {
 	env   actors.Env
 	arch  Architecture
+	task  *train.Task
 	local *train.Local
 	inner *periodic.Inner
 	idle  peer.Idle
@@ -36,6 +37,7 @@ type client struct {
 	busy  bool   // a step is under way
 
 	now     *work          // nil while idle
+	turn    int            // of the clients of now
 	model   *protos.Tensor // what the steps of this round have made of the server's
 	steps   int            // of this round
 	ends    int            // with how many of them it is over
@@ -47,6 +49,7 @@ type client struct {
 // work is what the server wants in a round.
 type work struct {
 	round, held     uint64
+	clients         []uint32       // whose turn it is one after the other; nil without a population
 	params, control *protos.Tensor // control is nil without controls
 }
 
@@ -57,8 +60,11 @@ func (w *work) release() {
 	}
 }
 
-// timeUp ends the work of a round early.
-type timeUp struct{ round uint64 }
+// timeUp ends the work of a round early, or that of a turn of it.
+type timeUp struct {
+	round uint64
+	turn  int
+}
 
 func newClient(env actors.Env, task *train.Task, a Architecture) (*client, error) {
 	local, err := task.NewLocal(env)
@@ -70,7 +76,7 @@ func newClient(env actors.Env, task *train.Task, a Architecture) (*client, error
 		return nil, err
 	}
 	isServer := func(m actors.Member) bool { return m.Role == RoleServer }
-	c := &client{env: env, arch: a, local: local, inner: inner, idle: peer.NewIdle(env),
+	c := &client{env: env, arch: a, task: task, local: local, inner: inner, idle: peer.NewIdle(env),
 		server:  slices.IndexFunc(env.View().Members, isServer),
 		updates: protos.NewMessages(func() *protos.ClientUpdate { return &protos.ClientUpdate{} })}
 	if a.Controls {
@@ -88,7 +94,7 @@ func (c *client) Receive(ctx actor.Context) {
 	case *train.Gradient:
 		c.step(ctx, m)
 	case timeUp:
-		if c.now != nil && m.round == c.now.round {
+		if c.now != nil && m.round == c.now.round && m.turn == c.turn {
 			c.ends = min(c.ends, c.steps+1)
 		}
 	}
@@ -132,13 +138,18 @@ func (c *client) take(head *protos.ClientWork, m *protos.Message) {
 		actors.Fail(c.env, "work of round %d has %d tensors instead of %d", head.Round, len(m.Tensors), tensors)
 		return
 	}
+	if !c.hosted(head.Clients) {
+		actors.Fail(c.env, "work of round %d is for the clients %v, of a population of %d", head.Round, head.Clients,
+			c.arch.Population)
+		return
+	}
 	if head.View < c.since || head.Round <= c.last {
 		return
 	}
 	if c.next != nil {
 		c.next.release()
 	}
-	c.last, c.next = head.Round, &work{round: head.Round, held: head.Held}
+	c.last, c.next = head.Round, &work{round: head.Round, held: head.Held, clients: slices.Clone(head.Clients)}
 	if c.control != nil {
 		c.next.control = m.Take(1)
 	}
@@ -152,7 +163,19 @@ func (c *client) begin() {
 		return
 	}
 	c.idle.Resume()
-	c.now, c.next = c.next, nil
+	c.now, c.next, c.turn = c.next, nil, 0
+	c.train()
+}
+
+// train begins the steps of a client: of this node, or of the one whose turn it is.
+func (c *client) train() {
+	if c.now.clients != nil {
+		err := c.local.Become(c.task, int(c.now.clients[c.turn]), c.now.round-1, c.arch.Local.Of)
+		if err != nil {
+			c.env.Fail(err)
+			return
+		}
+	}
 	c.model = c.now.params.Retain()
 	c.steps, c.ends = 0, c.arch.Local.Of(c.local.Steps())
 	c.inner.Begin(int(c.now.round - 1))
@@ -160,7 +183,7 @@ func (c *client) begin() {
 		c.control.begin(c.now)
 	}
 	if c.arch.Local.Time > 0 {
-		c.env.After(c.arch.Local.Time, timeUp{c.now.round})
+		c.env.After(c.arch.Local.Time, timeUp{c.now.round, c.turn})
 	}
 	c.compute()
 }
@@ -187,6 +210,11 @@ func (c *client) step(ctx actor.Context, g *train.Gradient) {
 		return
 	}
 	c.send(ctx)
+	if c.turn++; c.turn < len(c.now.clients) {
+		c.model.Release()
+		c.train()
+		return
+	}
 	c.end()
 	c.idle.Wait("a round")
 }
@@ -216,7 +244,10 @@ func (c *client) send(ctx actor.Context) {
 	}
 	m, head := c.updates.Get(tensors...)
 	head.Node, head.Round = int32(c.env.Node()), c.now.round
-	head.Samples, head.Steps = uint64(c.local.Samples()), uint64(c.steps)
+	head.Samples, head.Steps, head.Client = uint64(c.local.Samples()), uint64(c.steps), 0
+	if c.now.clients != nil {
+		head.Client = c.now.clients[c.turn]
+	}
 	ctx.Send(c.serving().PID, m)
 }
 

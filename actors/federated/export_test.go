@@ -2,6 +2,9 @@ package federated
 
 import "github.com/asynkron/protoactor-go/actor"
 
+// Sample draws clients of a population.
+var Sample = sample
+
 // ServerControl is the server's control, and the round of each node's last change in it.
 func ServerControl(a actor.Actor) (control []float32, held []uint64) {
 	s := a.(*server)

@@ -19,10 +19,13 @@
 // falsify what they have learned and nothing else: neither their numbers of samples nor their
 // controls.
 //
+// With a population nodes are hosts of the clients that are drawn, who take turns on them.
+//
 // The server is one node. If it goes, the model is lost, and the run ends.
 package federated
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -49,6 +52,8 @@ type Architecture struct {
 	// Share is of those that are there when the round begins, at least one.
 	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|count" doc:"of the clients that are there, those that a round wants updates of"`
 	Count int     `plan:"count,omitzero" range:"1..16777216" either:"share|count" doc:"clients that a round wants updates of, or all that are there"`
+	// Population is how many clients there are, of whom the nodes are hosts; 0 is the nodes alone.
+	Population int `plan:"population,omitzero" range:"1..2147483647" doc:"registered clients, which are drawn for rounds and take turns on the nodes; default: each node is one client"`
 	// Spare is by which share more clients are drawn: the round ends with the first updates, as
 	// many as it wants (K. Bonawitz et al., "Towards Federated Learning at Scale", MLSys 2019).
 	Spare float64 `plan:"spare,omitzero" unit:"fraction" range:">0%..100%" doc:"by which share more clients are drawn than a round wants updates of; it ends with the first ones; default: none"`
@@ -129,7 +134,7 @@ func (a Architecture) Validate() error {
 	case !plain && a.Staleness.Kind != "":
 		return field.Errorf(a, "Staleness", "left out with mean: %s, which compares updates as they are", a.Mean.Kind)
 	}
-	return a.checkAsynchronous()
+	return errors.Join(a.checkAsynchronous(), a.checkPopulation())
 }
 
 // Fit returns an error about attackers that are no clients, and a mean that no round can have.
@@ -145,7 +150,7 @@ func (a Architecture) Fit(first, _ *actors.View) error {
 			return err
 		}
 	}
-	updates, _ := a.wanted(len(clients))
+	updates, _ := a.wanted(cmp.Or(a.Population, len(clients)))
 	if a.asynchronous() {
 		updates = min(a.Buffer, len(clients))
 	}

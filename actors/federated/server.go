@@ -33,7 +33,7 @@ type server struct {
 	version uint64
 	outer   optim.Optimizer
 	control *protos.Tensor // c of SCAFFOLD; nil without controls
-	members []member       // by node
+	members []member       // by node; with a population, those drawn for this round, by client
 	works   *protos.Messages[*protos.ClientWork]
 
 	missed, unanswered, few int // see Missed, Unanswered and TooFew
@@ -49,6 +49,8 @@ type server struct {
 
 // member is what the server knows of a client.
 type member struct {
+	node    int    // where it is
+	client  uint32 // of the population; 0 without one
 	awaited uint64 // the round of its work whose update may still come; 0 for none
 	update  *update
 	held    uint64 // the last round whose change of its control is in the server's; 0 for none
@@ -78,6 +80,9 @@ func newServer(env actors.Env, task *train.Task, a Architecture) *server {
 	s := &server{env: env, arch: a, task: task, outer: a.Outer.New(task.Model.Params()),
 		params: env.Tensors().Copy(task.Initial()), members: make([]member, len(env.View().Members)),
 		works: protos.NewMessages(func() *protos.ClientWork { return &protos.ClientWork{} })}
+	for node := range s.members {
+		s.members[node].node = node
+	}
 	if a.Controls {
 		s.control = env.Tensors().Get(task.Model.Params())
 		clear(s.control.Data)
@@ -89,9 +94,9 @@ var _ actors.Waiter = (*server)(nil)
 
 // Waiting implements [actors.Waiter].
 func (s *server) Waiting() string {
-	for node := range s.members {
-		if round := s.members[node].awaited; round > 0 {
-			return fmt.Sprintf("the update of round %d by %s", round, s.env.View().Members[node].Name)
+	for i := range s.members {
+		if c := &s.members[i]; c.awaited > 0 {
+			return fmt.Sprintf("the update of round %d by %s", c.awaited, s.env.View().Members[c.node].Name)
 		}
 	}
 	return "a client"
@@ -127,10 +132,10 @@ func (s *server) receive(ctx actor.Context, m *protos.Message) {
 // follow takes in a view: who has gone is not waited for.
 func (s *server) follow(ctx actor.Context) {
 	view := s.env.View()
-	for node := range s.members {
-		if !view.Members[node].Present {
-			s.give(node)
-			if s.members[node].held > 0 {
+	for i := range s.members {
+		if c := &s.members[i]; !view.Members[c.node].Present {
+			s.give(c)
+			if c.held > 0 {
 				s.forget()
 			}
 		}
@@ -150,8 +155,8 @@ func (s *server) follow(ctx actor.Context) {
 func (s *server) forget() {
 	s.control = s.env.Tensors().Writable(s.control)
 	clear(s.control.Data)
-	for node := range s.members {
-		c := &s.members[node]
+	for i := range s.members {
+		c := &s.members[i]
 		c.held, c.void = 0, c.awaited > 0
 		if c.update != nil {
 			c.update.release()
@@ -160,8 +165,8 @@ func (s *server) forget() {
 }
 
 // give gives up what may still come of a client.
-func (s *server) give(node int) {
-	if c := &s.members[node]; c.awaited > 0 {
+func (s *server) give(c *member) {
+	if c.awaited > 0 {
 		c.awaited = 0
 		s.missing--
 	}
@@ -180,9 +185,13 @@ func (s *server) begin(ctx actor.Context) {
 	}
 	s.round++
 	s.open, s.here = true, 0
-	updates, atWork := s.arch.wanted(there)
+	updates, atWork := s.arch.wanted(cmp.Or(s.arch.Population, there))
 	s.wants = cmp.Or(s.arch.Buffer, updates)
-	s.draw(ctx, atWork)
+	if s.arch.Population > 0 {
+		s.deal(ctx, atWork)
+	} else {
+		s.draw(ctx, atWork)
+	}
 	s.window.open(s.env.Now())
 	if s.arch.Deadline > 0 {
 		s.env.After(s.arch.Deadline, deadline{s.round})
@@ -203,19 +212,20 @@ func (s *server) draw(ctx actor.Context, atWork int) {
 	}
 	for _, node := range idle[:more] {
 		s.members[node].awaited, s.members[node].void = s.round, false
-		s.send(ctx, node)
+		m, _ := s.work(s.members[node].held)
+		ctx.Send(s.env.View().Members[node].PID, m)
 	}
 }
 
-// send sends a client the round's model.
-func (s *server) send(ctx actor.Context, node int) {
+// work is a message with the round's model.
+func (s *server) work(held uint64) (*protos.Message, *protos.ClientWork) {
 	tensors := []*protos.Tensor{s.params.Retain()}
 	if s.control != nil {
 		tensors = append(tensors, s.control.Retain())
 	}
 	m, head := s.works.Get(tensors...)
-	head.Round, head.View, head.Held = s.round, s.env.View().Number, s.members[node].held
-	ctx.Send(s.env.View().Members[node].PID, m)
+	head.Round, head.View, head.Held = s.round, s.env.View().Number, held
+	return m, head
 }
 
 // take takes in the update of a client.
@@ -223,16 +233,15 @@ func (s *server) take(ctx actor.Context, head *protos.ClientUpdate, m *protos.Me
 	if !actors.Known(s.env, head.Node) {
 		return
 	}
-	node := int(head.Node)
 	if err := s.check(head, m); err != nil {
-		actors.Fail(s.env, "an update of round %d by %s: %w", head.Round, s.env.View().Members[node].Name, err)
+		actors.Fail(s.env, "an update of round %d by %s: %w", head.Round, s.env.View().Members[head.Node].Name, err)
 		return
 	}
-	c := &s.members[node]
+	c := s.member(head)
 	if head.Round != c.awaited {
 		return
 	}
-	s.give(node)
+	s.give(c)
 	s.arrived()
 	c.update = &update{stale: s.round - head.Round,
 		done: periodic.Done{Samples: int(head.Samples), Steps: periodic.EffectiveSteps(
@@ -277,16 +286,16 @@ func (s *server) end(ctx actor.Context) {
 	s.open = false
 	var updates []*update
 	var nodes []int
-	for node := range s.members {
-		c := &s.members[node]
+	for i := range s.members {
+		c := &s.members[i]
 		if !s.arch.asynchronous() {
-			s.give(node)
+			s.give(c)
 		}
 		if c.update != nil {
-			if !s.env.View().Members[node].Present {
+			if !s.env.View().Members[c.node].Present {
 				c.update.release()
 			}
-			if updates, nodes = append(updates, c.update), append(nodes, node); c.update.control != nil {
+			if updates, nodes = append(updates, c.update), append(nodes, c.node); c.update.control != nil {
 				c.held = s.round
 			}
 			c.update = nil

@@ -32,6 +32,7 @@ type stage struct {
 	time     time.Duration // after which it ends, if no rounds are given
 	threads  int
 	watch    func(name string, a actor.Actor) // is shown all actors, unless it is nil
+	server   func(actors.Env) actor.Actor     // in the place of the architecture's, unless it is nil
 
 	models             [][]float32 // after each round
 	ended              []time.Duration
@@ -142,9 +143,12 @@ func (s *stage) try(tb testing.TB) error {
 	s.missed, s.unanswered, s.told = 0, 0, map[string]map[int]float64{}
 	d := &world.Deployment{Seed: s.task.Seed, Strict: true, Observer: s, Schedule: s.schedule,
 		Detect: time.Millisecond, Lossy: s.link.Loss.Drop, Reliable: s.reliable}
-	names := []string{"hub"}
+	names, hub := []string{"hub"}, s.arch.Kind(s.task, train.Place{Role: federated.RoleServer})
+	if s.server != nil {
+		hub = func(env actors.Env) (actor.Actor, error) { return s.server(env), nil }
+	}
 	d.Nodes = []world.Node{{Name: "hub", Role: federated.RoleServer, Profile: world.Profile{Cores: 1, Speed: 1e12},
-		Kind: watched(s.arch.Kind(s.task, train.Place{Role: federated.RoleServer}), "hub", s.watch)}}
+		Kind: watched(hub, "hub", s.watch)}}
 	for i, name := range s.task.Workers {
 		step := 10 * time.Millisecond
 		if s.steps != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strconv"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/datasets"
@@ -135,6 +136,21 @@ func (l *Local) Steps() int { return l.sampler.Steps() }
 
 // Samples is how many samples the worker's shard has.
 func (l *Local) Samples() int { return l.sampler.Len() }
+
+// Become goes on as a client of the task's population, of which this worker is the host, as if the
+// client had made a number of visits before. Each visit is as many steps as visit makes of those of
+// a pass. It must not be called while a step is under way.
+func (l *Local) Become(t *Task, client int, visits uint64, visit func(pass int) int) error {
+	name := "client" + strconv.Itoa(client+1)
+	sampler, err := datasets.NewSampler(t.Train, t.Clients.Rows(client), t.Batch, t.Seed, name)
+	if err != nil {
+		return err
+	}
+	l.sampler = sampler
+	l.walked = visits * uint64(visit(sampler.Steps()))
+	l.seed = actors.Source(t.Seed, name, "dropout").Uint64() + l.walked - l.step
+	return nil
+}
 
 func (l *Local) position() (pass, step int) {
 	return int(l.walked) / l.sampler.Steps(), int(l.walked) % l.sampler.Steps()

@@ -36,6 +36,9 @@ type Task struct {
 	// Shards are the rows of Train that each worker sees, in the order of Workers. A worker
 	// keeps its shard whatever becomes of its rank.
 	Shards [][]int32
+	// Clients are those of a population that take turns on the workers, each of which sees all
+	// samples then; nil where each worker is a client itself.
+	Clients Clients
 	// Cores are those that each worker computes a step on, in the order of Workers; nil
 	// stands for one each. The result of a step does not depend on them.
 	Cores []int
@@ -50,6 +53,12 @@ type Task struct {
 	Method optim.Method
 	// Seed is the run's.
 	Seed uint64
+}
+
+// Clients says which samples the clients of a population have.
+type Clients interface {
+	// Rows returns the rows of Train that a client has, counted from 0. Nobody may change them.
+	Rows(client int) []int32
 }
 
 // Sent returns what a process has of the task that is sent the samples of its workers, in the same
@@ -184,6 +193,13 @@ type Bounded interface {
 type Rounds interface {
 	// InRounds reports whether it does.
 	InRounds() bool
+}
+
+// Populated is an Architecture for whose clients workers may be hosts.
+type Populated interface {
+	// Registered is how many clients there are, which take turns on the workers; 0 where each
+	// worker is one itself.
+	Registered() int
 }
 
 // Sharded is an Architecture whose model may be in shards, each with versions of its own.

@@ -345,6 +345,8 @@ func addSplits(c *Catalog) {
 		"samples sorted by label, cut into shards that are dealt out (McMahan et al. 2017)")
 	c.Splits.Declare("dirichlet", partition.Dirichlet{Alpha: 1, Min: 1},
 		"shares of each class drawn from Dirichlet(alpha) (Hsu et al. 2019)")
+	c.Splits.Declare("drawn", partition.Drawn{}, "each worker's samples drawn by itself, from classes by shares of "+
+		"Dirichlet(alpha), however many workers there are")
 }
 
 // shares turns the map of a plan into shares in the order of the workers' names.

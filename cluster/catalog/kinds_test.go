@@ -33,6 +33,7 @@ var required = map[string]string{
 	"split classes":             "workers: {a: {x: 20%, y: 0.5}, b: {x: 80%}}",
 	"split column":              "column: site, workers: {a: [fra, 7], b: [lon]}",
 	"split dirichlet":           "alpha: 0.3",
+	"split drawn":               "samples: 20, alpha: 0.5",
 	"rate schedule step":        "first: 0.1, every: 100",
 	"rate schedule exponential": "first: 0.1, decay: 0.99",
 	"rate schedule inverse":     "first: 0.1, half: 1000",

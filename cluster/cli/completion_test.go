@@ -91,7 +91,7 @@ var completed = []struct{ line, want, directive string }{
 	{"run plan.yaml --set data.split.kind=",
 		"data.split.kind=iid data.split.kind=classes data.split.kind=column data.split.kind=file " +
 			"data.split.kind=shards " +
-			"data.split.kind=dirichlet", words},
+			"data.split.kind=dirichlet data.split.kind=drawn", words},
 	{"run plan.yaml --set record=", "record=summary record=models record=events", words},
 	{"run plan.yaml --set st", "stop.", keys},
 	{"run plan.yaml --set model.layers.x.", "", words},

@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/recordtest"
+	"github.com/gradwire/gradwire/cluster/shelf"
 )
 
 // inRounds is a plan that counts in rounds.
@@ -49,7 +50,8 @@ func TestRunsAreJudgedAndEndedByRounds(t *testing.T) {
 // The models of a cluster are those of virtual time.
 func TestRoundsOfAClusterHaveTheModelsOfVirtualTime(t *testing.T) {
 	c, client := gathered(t, "a", "b", "c")
-	for _, settings := range []string{"controls: true", "mean: {kind: median}, attack: {kind: noise, share: 40%}"} {
+	for _, settings := range []string{"controls: true", "mean: {kind: median}, attack: {kind: noise, share: 40%}",
+		"population: 20"} {
 		set := []string{"architecture={kind: federated, count: 3, local: {steps: 2}, " + settings + "}",
 			"evaluate.every=1 rounds"}
 		known := dataOf(t, run(t, load(t, inRounds, append(set, "stop.rounds=14")...), driver.Options{}).Dir)
@@ -149,6 +151,8 @@ func TestRoundsAreRefusedWhereThereAreNone(t *testing.T) {
 		federated + "grace: {quorum: 0%}}":            `architecture.grace.quorum: 0% is out of range`,
 		federated + "preset: fedasync, deadline: 1s}": `deadline is 1s: must be left out where buffer is given`,
 		federated + "staleness: {kind: hinge}}":       `staleness goes with buffer`,
+		federated + "preset: scaffold, population: 9}": `architecture: controls is true: must be false with a ` +
+			`population`,
 	} {
 		var assignments []string
 		for _, one := range strings.Split(set, " evaluate") {
@@ -164,6 +168,14 @@ func TestRoundsAreRefusedWhereThereAreNone(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", set, err, want)
 		}
+	}
+	points, err := load(t, inRounds, "architecture.population=90", "data.delivery=sent").Points(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = points[0].Task(shelf.New("", 1, nil), 1)
+	if want := "data.delivery: a worker trains any client"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
 	}
 	if p := plan.Default(); p.Stop.Rounds != 0 || p.Evaluate.Every.Rounds != 0 {
 		t.Error("rounds are counted without being asked for")

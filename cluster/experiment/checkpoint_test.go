@@ -131,6 +131,7 @@ var architectures = []string{
 	"{kind: federated, preset: fedyogi, count: 2, spare: 50%, state: kept, deadline: 90ms, grace: {}, " +
 		"local: {steps: 9}}",
 	"{kind: gaia, consistency: {kind: ssp, bound: 1}}",
+	"{kind: federated, population: 50, count: 9, deadline: 300ms, local: {epochs: 2, time: 60ms}}",
 	"{kind: d-psgd}",
 	"{kind: d-psgd, track: true, lead: 1}",
 	"{kind: d-psgd, choco: {compress: [{kind: top-k, share: 10%}], rate: 0.3}}",

@@ -28,6 +28,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/topology"
 	"github.com/gradwire/gradwire/cluster/traffic"
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/partition"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -48,8 +49,13 @@ func (p *Point) Task(shelf *shelf.Shelf, seed uint64) (*train.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.taskOf(data, data.Train.Counts(), seed, func(t *train.Task) ([][]int32, error) {
-		shards, err := d.Split.Assign(t.Train, t.Workers, seed)
+	return p.taskOf(data, data.Train.Counts(), seed, func(t *train.Task) (shards [][]int32, err error) {
+		if clients := p.registered(); clients > 0 {
+			t.Clients, err = partition.Over(d.Split, t.Train, clients, seed)
+			shards = slices.Repeat([][]int32{t.Train.Rows()}, len(t.Workers))
+		} else {
+			shards, err = d.Split.Assign(t.Train, t.Workers, seed)
+		}
 		if err != nil {
 			return nil, syntax.Errorf(d.Section.At("split"), "%w", err)
 		}
@@ -57,10 +63,22 @@ func (p *Point) Task(shelf *shelf.Shelf, seed uint64) (*train.Task, error) {
 	})
 }
 
+// registered is how many clients take turns on the workers; 0 where these are the clients.
+func (p *Point) registered() int {
+	if a, ok := p.Spec.Architecture.(train.Populated); ok {
+		return a.Registered()
+	}
+	return 0
+}
+
 // taskOf puts a task together, of samples of which each worker has a shard, given how many there
 // are of each class.
 func (p *Point) taskOf(data *shelf.Samples, counts []int, seed uint64,
 	split func(t *train.Task) ([][]int32, error)) (_ *train.Task, err error) {
+	if p.Spec.Data.Sent && p.registered() > 0 {
+		return nil, syntax.Errorf(p.Spec.Data.Section.At("delivery"), "a worker trains any client of a population, "+
+			"and needs all samples; accepted is local")
+	}
 	t := &train.Task{
 		Model: p.Spec.Model, Train: data.Train, Sparse: data.Sparse, Test: data.Test,
 		Validation: data.Validation, Batch: p.Spec.Batch, Method: p.Spec.Method, Seed: seed,

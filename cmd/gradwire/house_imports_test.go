@@ -147,7 +147,7 @@ var table = map[string]string{
 		"cluster/live cluster/record cluster/record/choosing cluster/record/goodput " +
 		"cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
 		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
-		"actors/coordinator nn nn/kernel datasets " +
+		"actors/coordinator nn nn/kernel datasets datasets/partition " +
 		"protos" + mailbox + xxhash,
 	"cluster/traffic": "cluster/record cluster/link",
 	"cluster/archive": "",

@@ -1,8 +1,9 @@
 // Package partition decides which worker trains on which samples.
 //
 // Every split is a function of the set, the workers' names in order, and the seed. The workers'
-// rows are disjoint, and each worker's rows ascend; a datasets.Sampler shuffles them in each
-// pass. If a worker would have no samples, the split fails with an error that names it.
+// rows are disjoint, but for those of Drawn, and each worker's rows ascend; a datasets.Sampler
+// shuffles them in each pass. If a worker would have no samples, the split fails with an error that
+// names it.
 package partition
 
 import (
@@ -29,6 +30,7 @@ var (
 	_ Split = Dirichlet{}
 	_ Split = Column{}
 	_ Split = File{}
+	_ Split = Drawn{}
 )
 
 // Streams keep the draws of the splits apart where they use the same seed.
@@ -37,6 +39,7 @@ const (
 	classesStream
 	shardsStream
 	dirichletStream
+	drawnStream
 )
 
 // IID deals all samples at random in equal shares; sizes differ by at most one.

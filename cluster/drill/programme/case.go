@@ -166,6 +166,10 @@ func (d drawer) federated(c *Case) string {
 		!strings.Contains(set, "normalised") {
 		c.Settings = append(c.Settings, d.one("mean: {kind: median}", "mean: {kind: geometric-median}"))
 	}
+	if set := strings.Join(c.Settings, " "); d.chance(2) && !strings.Contains(set, "controls") &&
+		!strings.Contains(set, "kept") {
+		c.Settings = append(c.Settings, "population: 12")
+	}
 	kind := "kind: federated, roles: {server: [n1]}, local: " + d.one("{steps: 1}", "{steps: 4}",
 		"{epochs: 1, time: 60ms}")
 	if d.chance(4) {
