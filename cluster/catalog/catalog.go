@@ -144,7 +144,7 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 		return nil, err
 	}
 	for _, next := range []func(*Spec) error{(*Spec).shape, c.training, c.cast, (*Spec).rounds,
-		(*Spec).teams, (*Spec).shares, (*Spec).attendance, c.network, (*Spec).pace, c.topologies} {
+		(*Spec).teams, (*Spec).shares, (*Spec).attendance, c.available, c.network, (*Spec).pace, c.topologies} {
 		if err := next(s); err != nil {
 			return nil, err
 		}

@@ -3,7 +3,16 @@ package catalog
 import (
 	"github.com/gradwire/gradwire/cluster/catalog/sites"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/plan"
 )
+
+// available reads the traces of nodes that come and go.
+func (c *Catalog) available(s *Spec) error {
+	return s.Plan.Traced(func(a *plan.Available) (err error) {
+		a.Devices, err = readBeside(c, a.Source.At("file"), &a.File, "trace", plan.ReadDevices)
+		return err
+	})
+}
 
 // sites gives the network the links that its preset or its matrix says it has, and the nodes their
 // sites.

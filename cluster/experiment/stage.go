@@ -216,8 +216,8 @@ func (p *Point) roles() (roles []string) {
 	return roles
 }
 
-// Scheduled is the plan of a run of the point with a seed, with what its faults come to as a part
-// of its schedule.
+// Scheduled is the plan of a run of the point with a seed, with what its faults, and the times at
+// which nodes are available, come to as a part of its schedule.
 func (p *Point) Scheduled(seed uint64) *plan.Plan {
 	return faults.Schedule(p.Spec.Plan, p.roles(), seed)
 }
@@ -349,7 +349,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	if s.Deployment.Topologies, err = p.graphs(task.Seed, s.Names[:len(p.Spec.Plan.Nodes)]); err != nil {
 		return nil, refusal.Input(err)
 	}
-	absent, slow := p.Spec.Plan.Absent(), slowdowns(scheduled)
+	absent, slow := scheduled.Absent(), slowdowns(scheduled)
 	joint, copied, flush := false, false, false
 	for i := range p.Spec.Plan.Nodes {
 		node, role := &p.Spec.Plan.Nodes[i], p.Spec.Roles[i]

@@ -43,25 +43,30 @@ func Check(p *plan.Plan, roles []string) error {
 	return nil
 }
 
-// Schedule returns a plan, of which Check has been called, with what its faults come to in a run as
-// changes behind those of its schedule, in the order of time, and without the section. A plan
-// without faults is returned as it is.
+// Schedule returns a plan, of which Check has been called, with what the times at which its nodes
+// are available, and then its faults, come to in a run as changes behind those of its schedule,
+// each in the order of time, and without the section of faults. A plan without either is returned
+// as it is.
 //
 // What strikes a node is drawn from streams of the seed, the node's name and the kind of fault
 // alone: adding a node or another kind moves no other fault. A fault that strikes a node while it
 // is away does not happen. Nodes that the schedule has come or go are struck by none.
 func Schedule(p *plan.Plan, roles []string, seed uint64) *plan.Plan {
-	if p.Faults == nil {
+	comings := available(p, seed)
+	if p.Faults == nil && len(comings) == 0 {
 		return p
 	}
+	scheduled := *p
+	scheduled.Faults, scheduled.Schedule = nil, slices.Concat(p.Schedule, comings)
+	if p.Faults == nil {
+		return &scheduled
+	}
 	d := drawer{plan: p, roles: roles, seed: seed, moved: make([]bool, len(p.Nodes)+1)}
-	for _, e := range p.NodeEvents() {
+	for _, e := range scheduled.NodeEvents() {
 		d.moved[e.Node] = d.moved[e.Node] || e.Do != plan.Pause && e.Do != plan.Slow
 	}
 	d.draw()
-	scheduled := *p
-	scheduled.Schedule = slices.Concat(p.Schedule, d.changes())
-	scheduled.Faults = nil
+	scheduled.Schedule = slices.Concat(scheduled.Schedule, d.changes())
 	return &scheduled
 }
 

@@ -18,8 +18,9 @@ func Hurts(p *plan.Plan) bool { return p.Faults != nil || len(listed(p.Schedule,
 
 // Undisturbed returns a plan without faults and without what hurts of its schedule: what happens to
 // nodes, but for the first join of one that is absent at first, cuts, and links that go down and
-// come up. The network stays as the plan describes it: with the losses and outages of its links,
-// and with all later delays, rates, losses and topologies.
+// come up. Nodes are there when they are available, and the network stays as the plan describes it:
+// with the losses and outages of its links, and with all later delays, rates, losses and
+// topologies.
 func Undisturbed(p *plan.Plan) *plan.Plan {
 	calm := *p
 	calm.Faults, calm.Schedule = nil, []plan.Change{}
@@ -76,6 +77,7 @@ func List(scheduled *plan.Plan, n int) []goodput.Fault {
 
 // listed are those of some changes of a plan that hurt, in their order.
 func listed(changes []plan.Change, p *plan.Plan) (all []goodput.Fault) {
+	goes := comingAndGoing(p)
 	for i := range changes {
 		c := &changes[i]
 		f := goodput.Fault{At: seconds(c.At), What: c.Do, Factor: c.Factor}
@@ -86,7 +88,7 @@ func listed(changes []plan.Change, p *plan.Plan) (all []goodput.Fault) {
 			f.Nodes, f.Until = ends(c), again(changes[i:], func(o *plan.Change) bool {
 				return o.OfLinks() && o.Do == plan.Up && slices.Equal(ends(o), ends(c))
 			})
-		case c.Node == "" || c.Do == plan.Join:
+		case c.Node == "" || c.Do == plan.Join || goes[c.Node]:
 			continue
 		default:
 			f.Nodes = []string{c.Node}

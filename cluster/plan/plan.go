@@ -111,6 +111,8 @@ type NodeSpec struct {
 	Downlink Rate `plan:"downlink" doc:"what all that the node receives has to share, likewise"`
 	// Delay is of the node's own line: a duration, or a map that the catalog reads; nil is none.
 	Delay *syntax.Node `plan:"delay,omitzero" names:"delay" doc:"what its own line adds to the delay of each message that the node sends or receives: a duration, or a model with its kind"`
+	// Available is when the node is there; nil is always, but for what the schedule and faults do.
+	Available *Available `plan:"available,omitzero" doc:"when the node is there: {on: 8h, off: 16h} in turns, or {file: trace.csv}; it joins and leaves in order, and each node of a group has its own times; default: always"`
 	// Group is the name that the node's group has in the plan, empty for a node that was named by
 	// itself. Links and the schedule may name it.
 	Group string
@@ -417,7 +419,8 @@ func foldGroup(members []NodeSpec) []NodeSpec {
 			role = "" // the architecture says which member has which
 		}
 		alike := m.Name == memberName(m.Group, i) && m.Uplink.Equal(first.Uplink.Node) &&
-			m.Downlink.Equal(first.Downlink.Node) && m.Compute.equal(first.Compute)
+			m.Downlink.Equal(first.Downlink.Node) && m.Compute.equal(first.Compute) &&
+			m.Available == first.Available
 		if !alike {
 			return slices.Clone(members)
 		}

@@ -37,6 +37,7 @@ func ReadPlan(root *syntax.Node) (*Plan, error) {
 	c.evaluate(p)
 	c.stop()
 	c.schedule(p)
+	c.available(p)
 	c.faults(p)
 	if err := syntax.Join(c.errs); err != nil {
 		return nil, err

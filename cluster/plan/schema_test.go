@@ -93,6 +93,7 @@ func TestGoodPlansAreValidBySchema(t *testing.T) {
 // beyondSchemas are the bad plans that no schema can refuse, each with the reason.
 var beyondSchemas = map[string]string{
 	"group-and-node": twice, "node-twice": twice, "link-to-itself": twice,
+	"available-and-schedule": other, "available-too-late": twice, "available-without-end": sections,
 	"network-none": "what goes with a network that is none stands under other keys",
 	"outage-ratio": twice, "outage-short": "a schema cannot compare durations, which have units",
 	"early-without-target": "the target stands here or in another section",

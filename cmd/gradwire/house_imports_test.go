@@ -105,7 +105,7 @@ var table = map[string]string{
 	"cluster/membership":    "cluster/identity cluster/naming github.com/hashicorp/memberlist",
 	"cluster/identity":      "cluster/naming",
 	"cluster/naming":        "",
-	"cluster/plan":          "cluster/plan/... cluster/link cluster/naming",
+	"cluster/plan":          "cluster/plan/... cluster/link cluster/link/lines cluster/naming",
 	"cluster/plan/syntax":   "go.yaml.in/yaml/v4",
 	"cluster/plan/unit":     "cluster/plan/syntax",
 	"cluster/plan/field":    "",

@@ -17,8 +17,8 @@ type Case struct {
 	// Milliseconds is how long the run lasts.
 	Milliseconds int
 	// Architecture, Optimizer, Topology and Delay are sections in flow style; Sites are keys of the
-	// network, empty for none.
-	Architecture, Optimizer, Topology, Delay, Sites string
+	// network, empty for none; Available is when the last node is there, empty for always.
+	Architecture, Optimizer, Topology, Delay, Sites, Available string
 	// Settings are further keys of the architecture, Links those of the default link, Schedule the
 	// entries of the schedule and Faults the keys of the faults.
 	Settings, Links, Schedule, Faults []string
@@ -96,6 +96,7 @@ func New(seed uint64) Case {
 	d.links(&c)
 	d.schedule(&c)
 	d.faults(&c)
+	d.available(&c)
 	return c
 }
 
@@ -282,6 +283,14 @@ func (d drawer) faults(c *Case) {
 	}
 }
 
+// available draws whether the last node comes and goes where nothing else happens to nodes, unless
+// a round can do without too many then.
+func (d drawer) available(c *Case) {
+	if len(c.Schedule)+len(c.Faults) == 0 && !slices.Contains(c.Settings, "backup: 1") && d.chance(2) {
+		c.Available = d.one("{on: 150ms, off: 100ms}", "{on: 60ms, off: 200ms}", "{on: 100ms, off: 20ms, first: 90ms}")
+	}
+}
+
 // YAML is the plan of a case.
 func (c *Case) YAML() string {
 	var b strings.Builder
@@ -290,7 +299,11 @@ func (c *Case) YAML() string {
 	fmt.Fprintf(&b, "train: {batch: 8, optimizer: %s}\narchitecture: {%s}\nnodes:\n", c.Optimizer,
 		strings.Join(append([]string{c.Architecture}, c.Settings...), ", "))
 	for i := range c.Nodes {
-		fmt.Fprintf(&b, "  - {name: n%d, compute: {step: %dms}}\n", i+1, 8+3*i)
+		available := ""
+		if i == c.Nodes-1 && c.Available != "" {
+			available = ", available: " + c.Available
+		}
+		fmt.Fprintf(&b, "  - {name: n%d, compute: {step: %dms}%s}\n", i+1, 8+3*i, available)
 	}
 	fmt.Fprintf(&b, "network: {topology: %s%s, default: {delay: %s", c.Topology, c.Sites, c.Delay)
 	for _, key := range c.Links {
@@ -351,6 +364,7 @@ func (c *Case) Smaller() (cases []Case) {
 		{func(s *Case) *string { return &s.Delay }, "2ms"},
 		{func(s *Case) *string { return &s.Optimizer }, "{kind: sgd, rate: 0.1}"},
 		{func(s *Case) *string { return &s.Topology }, "complete"},
+		{func(s *Case) *string { return &s.Available }, ""},
 	} {
 		if *plain.of(c) != plain.text {
 			change(func(s *Case) { *plain.of(s) = plain.text })

@@ -78,14 +78,14 @@ var timed = []string{"asp", "ssp", "bounded", "gossip", "ad-psgd", "backup", "st
 // timeless reports whether the models depend on no timing.
 func (p *pausing) timeless() bool {
 	what := strings.Join(append(p.Settings, p.Architecture), " ")
-	return len(p.Schedule)+len(p.Faults) == 0 &&
+	return len(p.Schedule)+len(p.Faults)+len(p.Available) == 0 &&
 		!slices.ContainsFunc(timed, func(word string) bool { return strings.Contains(what, word) })
 }
 
 // calm reports whether nothing disturbs nodes or links, and the machine was not busy: the run ended
 // on time.
 func (p *pausing) calm(late float64) bool {
-	return len(p.Schedule)+len(p.Faults)+len(p.Links) == 0 && late < 0.02
+	return len(p.Schedule)+len(p.Faults)+len(p.Available)+len(p.Links) == 0 && late < 0.02
 }
 
 func (p *pausing) plan(set ...string) (*experiment.Plan, error) {
