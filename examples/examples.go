@@ -6,7 +6,7 @@ import "embed"
 // Files are the plans that any program can run, with the files that they name, by their paths from
 // this folder. Plans of the programs in this folder, which add to the catalog, are not among them.
 //
-//go:embed *.yaml async-ps-unequal-links/*.yaml consistency/*.yaml gossip-learning/*.yaml
-//go:embed intermittent-links/*.yaml links/*.yaml links/*.csv many-gossip-peers/*.yaml
-//go:embed slow-worker/*.yaml federated/*.yaml
+//go:embed *.yaml async-ps-unequal-links/*.yaml between-sites/*.yaml consistency/*.yaml
+//go:embed federated/*.yaml gossip-learning/*.yaml intermittent-links/*.yaml
+//go:embed links/*.yaml links/*.csv many-gossip-peers/*.yaml slow-worker/*.yaml
 var Files embed.FS
