@@ -105,6 +105,8 @@ type Architecture struct {
 	Fragments int     `plan:"fragments,omitzero" range:"1..1048576" with:"reduce=models" doc:"equal parts of the model, in the order of its parameters, of which one is averaged every so many steps in turn, each once in every steps (Streaming DiLoCo, Douillard et al. 2025); default: the whole model"`
 	Overlap   int     `plan:"overlap,omitzero" range:"0..1048575" with:"reduce=models" doc:"steps that a worker makes while an exchange is under way; default: none"`
 	Mix       float64 `plan:"mix,omitzero" unit:"fraction" range:"0%..100%" with:"reduce=models" doc:"share of its own parameters that a worker keeps when it takes in those that all share"`
+	// Sparse, if not 0, makes rounds of a random part instead, which is this share of the model.
+	Sparse float64 `plan:"sparse,omitzero" unit:"fraction" range:"0%..100%" with:"reduce=models" doc:"share of the parameters, others at random each time, that are averaged instead of all (SPARTA, Beton et al. 2025)"`
 }
 
 var (
@@ -124,6 +126,7 @@ var Presets = map[string]string{
 	"diloco":    "{reduce: models, every: 50, outer: {kind: momentum, rate: 0.7, momentum: 0.9, nesterov: true}}",
 	"streaming-diloco": "{reduce: models, every: 100, fragments: 4, overlap: 5, mix: 50%, " +
 		"outer: {kind: momentum, rate: 0.7, momentum: 0.9, nesterov: true}}",
+	"sparta": "{reduce: models, every: 1, sparse: 0.5%}",
 }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].

@@ -48,7 +48,7 @@ func newLearner(env actors.Env, task *train.Task, a *Architecture) (learner, err
 		if err != nil || !a.streams() {
 			return v, err
 		}
-		return newStreamer(v, a), nil
+		return newStreamer(v, a, task.Seed), nil
 	}
 	return &accumulator{local: l}, nil
 }

@@ -20,5 +20,8 @@ func (a Architecture) Messages(_, workers int) (messages, models float64) {
 	case Tree, Hierarchical: // of a few sites
 		messages = models
 	}
+	if a.Sparse > 0 {
+		models *= a.Sparse
+	}
 	return messages / every, models / every / float64(a.parts()) * a.Compress.Ratio()
 }

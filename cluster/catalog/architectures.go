@@ -51,7 +51,7 @@ func addArchitectures(c *Catalog) {
 			return *a, cmp.Or(err, a.Validate())
 		}))
 	type reduction struct {
-		Preset       string                  `plan:"preset,omitzero" words:"local-sgd|slowmo|diloco|streaming-diloco" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
+		Preset       string                  `plan:"preset,omitzero" words:"local-sgd|slowmo|diloco|streaming-diloco|sparta" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
 		Architecture collective.Architecture `plan:",inline"`
 		Outer        *syntax.Node            `plan:"outer" names:"optimizer" doc:"with reduce: models, what makes a step of the joint model, for the mean of what it is above the workers' own as a gradient; default: the joint model is the mean of these, as with sgd of rate 1"`
 		Compress     *syntax.Node            `plan:"compress" names:"compress-up" doc:"what is done to gradients or models before they travel, with algorithm: all-to-all or auto"`

@@ -102,6 +102,7 @@ func TestPresetsOfAllReduceAreSpelledOut(t *testing.T) {
 		"local-sgd":        {"every: 8"},
 		"slowmo":           {"every: 12", "outer: {kind: momentum, rate: 1, momentum: 0.7, nesterov: false, "},
 		"diloco":           {"every: 50", "outer: {kind: momentum, rate: 0.7, momentum: 0.9, nesterov: true, "},
+		"sparta":           {"every: 1", "sparse: 0.5%"},
 		"streaming-diloco": {"every: 100", "fragments: 4", "overlap: 5", "mix: 50%", "momentum: 0.9, nesterov: true, "},
 	} {
 		text := shown(t, peers, "architecture={kind: all-reduce, preset: "+preset+", algorithm: tree}")

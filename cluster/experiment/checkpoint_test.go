@@ -124,6 +124,7 @@ var architectures = []string{
 	"{kind: all-reduce, every: 3, reduce: models, moved: 0.1}",
 	"{kind: all-reduce, preset: diloco, every: 3}",
 	"{kind: all-reduce, preset: streaming-diloco, every: 6, fragments: 2, overlap: 1}",
+	"{kind: all-reduce, preset: sparta, overlap: 1, every: 2}",
 	"{kind: federated, share: 70%, controls: true, proximal: 0.1, local: {steps: 3, time: 1s}}",
 	"{kind: federated, preset: fedasync, count: 2, state: kept, local: {steps: 3}}",
 	"{kind: federated, mean: {kind: median}, attack: {kind: noise, share: 50%}, local: {steps: 3}}",

@@ -44,6 +44,7 @@ var kinds = []kind{
 		"kind: all-reduce, algorithm: all-to-all", "kind: all-reduce, every: 3, reduce: models",
 		"kind: all-reduce, preset: diloco, every: 4",
 		"kind: all-reduce, preset: streaming-diloco, every: 6, fragments: 2, overlap: 1",
+		"kind: all-reduce, preset: sparta",
 		"kind: all-reduce, algorithm: all-to-all, compress: {up: [{kind: top-k, share: 10%}]}"}},
 	{sections: []string{"kind: d-psgd", "kind: d-psgd, track: true", "kind: d-psgd, lead: 1",
 		"kind: d-psgd, choco: {compress: [{kind: top-k, share: 10%}], rate: 0.3}"}},
