@@ -168,10 +168,6 @@ func (d drawer) federated(c *Case) string {
 		!strings.Contains(set, "normalised") {
 		c.Settings = append(c.Settings, d.one("mean: {kind: median}", "mean: {kind: geometric-median}"))
 	}
-	if set := strings.Join(c.Settings, " "); d.chance(2) && !strings.Contains(set, "controls") &&
-		!strings.Contains(set, "kept") {
-		c.Settings = append(c.Settings, "population: 12")
-	}
 	kind := "kind: federated, roles: {server: [n1]}, local: " + d.one("{steps: 1}", "{steps: 4}",
 		"{epochs: 1, time: 60ms}")
 	if d.chance(4) {
@@ -179,6 +175,10 @@ func (d drawer) federated(c *Case) string {
 			return strings.HasPrefix(key, "spare") || strings.HasPrefix(key, "controls")
 		})
 		return kind + d.one(", preset: fedasync", ", preset: fedbuff, buffer: 2", ", buffer: 3")
+	}
+	if set := strings.Join(c.Settings, " "); d.chance(2) && !strings.Contains(set, "controls") &&
+		!strings.Contains(set, "kept") {
+		c.Settings = append(c.Settings, "population: 12")
 	}
 	return kind + d.one("", ", deadline: 120ms", ", grace: {mads: 1}", ", deadline: 120ms, grace: {quorum: 30%}",
 		", deadline: 120ms, delivery: as-is")
