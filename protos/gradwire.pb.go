@@ -1385,8 +1385,92 @@ func (x *Chunk) GetRank() int32 {
 	return 0
 }
 
+// Aggregate is a packet of in-network aggregation: up to a switch what a child adds, down from it what all come to.
+// Tensors: the values, integers of 32 bits as words; none with the packets that agree on something.
+type Aggregate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the view whose members take part.
+	View uint64 `protobuf:"varint,1,opt,name=view,proto3" json:"view,omitempty"`
+	// Position of the sender's node in the view.
+	Node int32 `protobuf:"varint,2,opt,name=node,proto3" json:"node,omitempty"`
+	// Counts the packets of the view, from 0.
+	Number uint64 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	// The greatest of all counts: the exponent of values of a later packet; in packet 0, of a worker with a model, 1 more
+	// than the steps that it has finished, times 2^32, and its position in the view.
+	Peak uint64 `protobuf:"varint,4,opt,name=peak,proto3" json:"peak,omitempty"`
+	// Samples of the step's batch, which are summed.
+	Samples       uint64 `protobuf:"varint,5,opt,name=samples,proto3" json:"samples,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Aggregate) Reset() {
+	*x = Aggregate{}
+	mi := &file_protos_gradwire_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Aggregate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Aggregate) ProtoMessage() {}
+
+func (x *Aggregate) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_gradwire_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Aggregate.ProtoReflect.Descriptor instead.
+func (*Aggregate) Descriptor() ([]byte, []int) {
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Aggregate) GetView() uint64 {
+	if x != nil {
+		return x.View
+	}
+	return 0
+}
+
+func (x *Aggregate) GetNode() int32 {
+	if x != nil {
+		return x.Node
+	}
+	return 0
+}
+
+func (x *Aggregate) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Aggregate) GetPeak() uint64 {
+	if x != nil {
+		return x.Peak
+	}
+	return 0
+}
+
+func (x *Aggregate) GetSamples() uint64 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
 // Report tells the other ranks of a new view how far this one is, so that they agree on
-// the round to go on with.
+// the round to go on with; or the one rank that is to send the sender an Outcome.
 type Report struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Number of the view.
@@ -1403,7 +1487,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1499,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[15]
+	mi := &file_protos_gradwire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1512,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{15}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Report) GetView() uint64 {
@@ -1478,7 +1562,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_protos_gradwire_proto_msgTypes[16]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1490,7 +1574,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[16]
+	mi := &file_protos_gradwire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1503,7 +1587,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{16}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Outcome) GetView() uint64 {
@@ -1568,7 +1652,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_protos_gradwire_proto_msgTypes[17]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +1664,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[17]
+	mi := &file_protos_gradwire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +1677,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{17}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Model) GetNode() int32 {
@@ -1679,7 +1763,7 @@ type PullModel struct {
 
 func (x *PullModel) Reset() {
 	*x = PullModel{}
-	mi := &file_protos_gradwire_proto_msgTypes[18]
+	mi := &file_protos_gradwire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1775,7 @@ func (x *PullModel) String() string {
 func (*PullModel) ProtoMessage() {}
 
 func (x *PullModel) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[18]
+	mi := &file_protos_gradwire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1788,7 @@ func (x *PullModel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullModel.ProtoReflect.Descriptor instead.
 func (*PullModel) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{18}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PullModel) GetNode() int32 {
@@ -1734,7 +1818,7 @@ type Busy struct {
 
 func (x *Busy) Reset() {
 	*x = Busy{}
-	mi := &file_protos_gradwire_proto_msgTypes[19]
+	mi := &file_protos_gradwire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +1830,7 @@ func (x *Busy) String() string {
 func (*Busy) ProtoMessage() {}
 
 func (x *Busy) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[19]
+	mi := &file_protos_gradwire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +1843,7 @@ func (x *Busy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Busy.ProtoReflect.Descriptor instead.
 func (*Busy) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{19}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Busy) GetNode() int32 {
@@ -1789,7 +1873,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_protos_gradwire_proto_msgTypes[20]
+	mi := &file_protos_gradwire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1885,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[20]
+	mi := &file_protos_gradwire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1898,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{20}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Join) GetNode() int32 {
@@ -1844,7 +1928,7 @@ type Unready struct {
 
 func (x *Unready) Reset() {
 	*x = Unready{}
-	mi := &file_protos_gradwire_proto_msgTypes[21]
+	mi := &file_protos_gradwire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +1940,7 @@ func (x *Unready) String() string {
 func (*Unready) ProtoMessage() {}
 
 func (x *Unready) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[21]
+	mi := &file_protos_gradwire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +1953,7 @@ func (x *Unready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unready.ProtoReflect.Descriptor instead.
 func (*Unready) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{21}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Unready) GetNode() int32 {
@@ -1908,7 +1992,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_protos_gradwire_proto_msgTypes[22]
+	mi := &file_protos_gradwire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1920,7 +2004,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[22]
+	mi := &file_protos_gradwire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1933,7 +2017,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{22}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Welcome) GetNode() int32 {
@@ -1999,7 +2083,7 @@ type Meet struct {
 
 func (x *Meet) Reset() {
 	*x = Meet{}
-	mi := &file_protos_gradwire_proto_msgTypes[23]
+	mi := &file_protos_gradwire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2011,7 +2095,7 @@ func (x *Meet) String() string {
 func (*Meet) ProtoMessage() {}
 
 func (x *Meet) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[23]
+	mi := &file_protos_gradwire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2024,7 +2108,7 @@ func (x *Meet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meet.ProtoReflect.Descriptor instead.
 func (*Meet) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{23}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Meet) GetNode() int32 {
@@ -2084,7 +2168,7 @@ type Clock struct {
 
 func (x *Clock) Reset() {
 	*x = Clock{}
-	mi := &file_protos_gradwire_proto_msgTypes[24]
+	mi := &file_protos_gradwire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2096,7 +2180,7 @@ func (x *Clock) String() string {
 func (*Clock) ProtoMessage() {}
 
 func (x *Clock) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[24]
+	mi := &file_protos_gradwire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2109,7 +2193,7 @@ func (x *Clock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clock.ProtoReflect.Descriptor instead.
 func (*Clock) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{24}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Clock) GetNode() int32 {
@@ -2147,7 +2231,7 @@ type Arrived struct {
 
 func (x *Arrived) Reset() {
 	*x = Arrived{}
-	mi := &file_protos_gradwire_proto_msgTypes[25]
+	mi := &file_protos_gradwire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2243,7 @@ func (x *Arrived) String() string {
 func (*Arrived) ProtoMessage() {}
 
 func (x *Arrived) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[25]
+	mi := &file_protos_gradwire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2256,7 @@ func (x *Arrived) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Arrived.ProtoReflect.Descriptor instead.
 func (*Arrived) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{25}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Arrived) GetNode() int32 {
@@ -2207,7 +2291,7 @@ type ClientWork struct {
 
 func (x *ClientWork) Reset() {
 	*x = ClientWork{}
-	mi := &file_protos_gradwire_proto_msgTypes[26]
+	mi := &file_protos_gradwire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2219,7 +2303,7 @@ func (x *ClientWork) String() string {
 func (*ClientWork) ProtoMessage() {}
 
 func (x *ClientWork) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[26]
+	mi := &file_protos_gradwire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2232,7 +2316,7 @@ func (x *ClientWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientWork.ProtoReflect.Descriptor instead.
 func (*ClientWork) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{26}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ClientWork) GetRound() uint64 {
@@ -2284,7 +2368,7 @@ type ClientUpdate struct {
 
 func (x *ClientUpdate) Reset() {
 	*x = ClientUpdate{}
-	mi := &file_protos_gradwire_proto_msgTypes[27]
+	mi := &file_protos_gradwire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2296,7 +2380,7 @@ func (x *ClientUpdate) String() string {
 func (*ClientUpdate) ProtoMessage() {}
 
 func (x *ClientUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[27]
+	mi := &file_protos_gradwire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2309,7 +2393,7 @@ func (x *ClientUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientUpdate.ProtoReflect.Descriptor instead.
 func (*ClientUpdate) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{27}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ClientUpdate) GetNode() int32 {
@@ -2368,7 +2452,7 @@ type Mirror struct {
 
 func (x *Mirror) Reset() {
 	*x = Mirror{}
-	mi := &file_protos_gradwire_proto_msgTypes[28]
+	mi := &file_protos_gradwire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2464,7 @@ func (x *Mirror) String() string {
 func (*Mirror) ProtoMessage() {}
 
 func (x *Mirror) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[28]
+	mi := &file_protos_gradwire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2393,7 +2477,7 @@ func (x *Mirror) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mirror.ProtoReflect.Descriptor instead.
 func (*Mirror) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{28}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Mirror) GetNode() int32 {
@@ -2442,7 +2526,7 @@ type RoundDone struct {
 
 func (x *RoundDone) Reset() {
 	*x = RoundDone{}
-	mi := &file_protos_gradwire_proto_msgTypes[29]
+	mi := &file_protos_gradwire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2454,7 +2538,7 @@ func (x *RoundDone) String() string {
 func (*RoundDone) ProtoMessage() {}
 
 func (x *RoundDone) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[29]
+	mi := &file_protos_gradwire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2467,7 +2551,7 @@ func (x *RoundDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoundDone.ProtoReflect.Descriptor instead.
 func (*RoundDone) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{29}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RoundDone) GetRound() uint64 {
@@ -2490,7 +2574,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_protos_gradwire_proto_msgTypes[30]
+	mi := &file_protos_gradwire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2586,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[30]
+	mi := &file_protos_gradwire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2599,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{30}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Start) GetView() uint64 {
@@ -2549,7 +2633,7 @@ type View struct {
 
 func (x *View) Reset() {
 	*x = View{}
-	mi := &file_protos_gradwire_proto_msgTypes[31]
+	mi := &file_protos_gradwire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2645,7 @@ func (x *View) String() string {
 func (*View) ProtoMessage() {}
 
 func (x *View) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[31]
+	mi := &file_protos_gradwire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2658,7 @@ func (x *View) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use View.ProtoReflect.Descriptor instead.
 func (*View) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{31}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *View) GetNumber() uint64 {
@@ -2620,7 +2704,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_protos_gradwire_proto_msgTypes[32]
+	mi := &file_protos_gradwire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2632,7 +2716,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[32]
+	mi := &file_protos_gradwire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2645,7 +2729,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{32}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Progress) GetNode() int32 {
@@ -2682,7 +2766,7 @@ type TakeSnapshot struct {
 
 func (x *TakeSnapshot) Reset() {
 	*x = TakeSnapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[33]
+	mi := &file_protos_gradwire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2694,7 +2778,7 @@ func (x *TakeSnapshot) String() string {
 func (*TakeSnapshot) ProtoMessage() {}
 
 func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[33]
+	mi := &file_protos_gradwire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2707,7 +2791,7 @@ func (x *TakeSnapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeSnapshot.ProtoReflect.Descriptor instead.
 func (*TakeSnapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{33}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TakeSnapshot) GetEvaluation() uint64 {
@@ -2740,7 +2824,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_protos_gradwire_proto_msgTypes[34]
+	mi := &file_protos_gradwire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2752,7 +2836,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[34]
+	mi := &file_protos_gradwire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2765,7 +2849,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_protos_gradwire_proto_rawDescGZIP(), []int{34}
+	return file_protos_gradwire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Snapshot) GetEvaluation() uint64 {
@@ -2824,7 +2908,7 @@ type Shard_Worker struct {
 
 func (x *Shard_Worker) Reset() {
 	*x = Shard_Worker{}
-	mi := &file_protos_gradwire_proto_msgTypes[35]
+	mi := &file_protos_gradwire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2836,7 +2920,7 @@ func (x *Shard_Worker) String() string {
 func (*Shard_Worker) ProtoMessage() {}
 
 func (x *Shard_Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[35]
+	mi := &file_protos_gradwire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2979,7 +3063,7 @@ type Holdings_Copy struct {
 
 func (x *Holdings_Copy) Reset() {
 	*x = Holdings_Copy{}
-	mi := &file_protos_gradwire_proto_msgTypes[36]
+	mi := &file_protos_gradwire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2991,7 +3075,7 @@ func (x *Holdings_Copy) String() string {
 func (*Holdings_Copy) ProtoMessage() {}
 
 func (x *Holdings_Copy) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[36]
+	mi := &file_protos_gradwire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3042,7 +3126,7 @@ type TableShard_Client struct {
 
 func (x *TableShard_Client) Reset() {
 	*x = TableShard_Client{}
-	mi := &file_protos_gradwire_proto_msgTypes[37]
+	mi := &file_protos_gradwire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3054,7 +3138,7 @@ func (x *TableShard_Client) String() string {
 func (*TableShard_Client) ProtoMessage() {}
 
 func (x *TableShard_Client) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_gradwire_proto_msgTypes[37]
+	mi := &file_protos_gradwire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3236,7 +3320,13 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\rR\x04step\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\rR\x05index\x12\x12\n" +
-	"\x04rank\x18\x05 \x01(\x05R\x04rank\"b\n" +
+	"\x04rank\x18\x05 \x01(\x05R\x04rank\"y\n" +
+	"\tAggregate\x12\x12\n" +
+	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\x05R\x04node\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04peak\x18\x04 \x01(\x04R\x04peak\x12\x18\n" +
+	"\asamples\x18\x05 \x01(\x04R\asamples\"b\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12\x1a\n" +
@@ -3348,7 +3438,7 @@ func file_protos_gradwire_proto_rawDescGZIP() []byte {
 	return file_protos_gradwire_proto_rawDescData
 }
 
-var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_protos_gradwire_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_protos_gradwire_proto_goTypes = []any{
 	(*Push)(nil),              // 0: gradwire.Push
 	(*Pull)(nil),              // 1: gradwire.Pull
@@ -3365,37 +3455,38 @@ var file_protos_gradwire_proto_goTypes = []any{
 	(*Accessed)(nil),          // 12: gradwire.Accessed
 	(*TableShard)(nil),        // 13: gradwire.TableShard
 	(*Chunk)(nil),             // 14: gradwire.Chunk
-	(*Report)(nil),            // 15: gradwire.Report
-	(*Outcome)(nil),           // 16: gradwire.Outcome
-	(*Model)(nil),             // 17: gradwire.Model
-	(*PullModel)(nil),         // 18: gradwire.PullModel
-	(*Busy)(nil),              // 19: gradwire.Busy
-	(*Join)(nil),              // 20: gradwire.Join
-	(*Unready)(nil),           // 21: gradwire.Unready
-	(*Welcome)(nil),           // 22: gradwire.Welcome
-	(*Meet)(nil),              // 23: gradwire.Meet
-	(*Clock)(nil),             // 24: gradwire.Clock
-	(*Arrived)(nil),           // 25: gradwire.Arrived
-	(*ClientWork)(nil),        // 26: gradwire.ClientWork
-	(*ClientUpdate)(nil),      // 27: gradwire.ClientUpdate
-	(*Mirror)(nil),            // 28: gradwire.Mirror
-	(*RoundDone)(nil),         // 29: gradwire.RoundDone
-	(*Start)(nil),             // 30: gradwire.Start
-	(*View)(nil),              // 31: gradwire.View
-	(*Progress)(nil),          // 32: gradwire.Progress
-	(*TakeSnapshot)(nil),      // 33: gradwire.TakeSnapshot
-	(*Snapshot)(nil),          // 34: gradwire.Snapshot
-	(*Shard_Worker)(nil),      // 35: gradwire.Shard.Worker
-	(*Holdings_Copy)(nil),     // 36: gradwire.Holdings.Copy
-	(*TableShard_Client)(nil), // 37: gradwire.TableShard.Client
+	(*Aggregate)(nil),         // 15: gradwire.Aggregate
+	(*Report)(nil),            // 16: gradwire.Report
+	(*Outcome)(nil),           // 17: gradwire.Outcome
+	(*Model)(nil),             // 18: gradwire.Model
+	(*PullModel)(nil),         // 19: gradwire.PullModel
+	(*Busy)(nil),              // 20: gradwire.Busy
+	(*Join)(nil),              // 21: gradwire.Join
+	(*Unready)(nil),           // 22: gradwire.Unready
+	(*Welcome)(nil),           // 23: gradwire.Welcome
+	(*Meet)(nil),              // 24: gradwire.Meet
+	(*Clock)(nil),             // 25: gradwire.Clock
+	(*Arrived)(nil),           // 26: gradwire.Arrived
+	(*ClientWork)(nil),        // 27: gradwire.ClientWork
+	(*ClientUpdate)(nil),      // 28: gradwire.ClientUpdate
+	(*Mirror)(nil),            // 29: gradwire.Mirror
+	(*RoundDone)(nil),         // 30: gradwire.RoundDone
+	(*Start)(nil),             // 31: gradwire.Start
+	(*View)(nil),              // 32: gradwire.View
+	(*Progress)(nil),          // 33: gradwire.Progress
+	(*TakeSnapshot)(nil),      // 34: gradwire.TakeSnapshot
+	(*Snapshot)(nil),          // 35: gradwire.Snapshot
+	(*Shard_Worker)(nil),      // 36: gradwire.Shard.Worker
+	(*Holdings_Copy)(nil),     // 37: gradwire.Holdings.Copy
+	(*TableShard_Client)(nil), // 38: gradwire.TableShard.Client
 }
 var file_protos_gradwire_proto_depIdxs = []int32{
-	35, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
-	36, // 1: gradwire.Holdings.copies:type_name -> gradwire.Holdings.Copy
+	36, // 0: gradwire.Shard.workers:type_name -> gradwire.Shard.Worker
+	37, // 1: gradwire.Holdings.copies:type_name -> gradwire.Holdings.Copy
 	3,  // 2: gradwire.Replicate.shard:type_name -> gradwire.Shard
 	13, // 3: gradwire.Replicate.table:type_name -> gradwire.TableShard
 	11, // 4: gradwire.Replicate.access:type_name -> gradwire.Access
-	37, // 5: gradwire.TableShard.clients:type_name -> gradwire.TableShard.Client
+	38, // 5: gradwire.TableShard.clients:type_name -> gradwire.TableShard.Client
 	6,  // [6:6] is the sub-list for method output_type
 	6,  // [6:6] is the sub-list for method input_type
 	6,  // [6:6] is the sub-list for extension type_name
@@ -3414,7 +3505,7 @@ func file_protos_gradwire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_gradwire_proto_rawDesc), len(file_protos_gradwire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

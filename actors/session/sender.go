@@ -8,7 +8,7 @@ type Sender[T any] struct {
 	first   Number     // of the oldest message kept
 	kept    []entry[T] // from first on
 	begun   int        // how many of these have been sent
-	wait    timeout
+	wait    Timeout
 	late    int           // messages in a row that were acknowledged after their wait
 	idle    time.Duration // the round trip that an idle network took of late
 	settled []T           // scratch of Acknowledge
@@ -23,8 +23,8 @@ type entry[T any] struct {
 	due      time.Duration // when it is to be sent again; Never while a try has not departed
 }
 
-// tooLate is after how many late messages in a row the wait is taken for too short.
-const tooLate = 8
+// TooLate is after how many late messages in a row the wait is taken for too short.
+const TooLate = 8
 
 // probed is after how many tries of the oldest message the others wait for an answer to it.
 const probed = 2
@@ -69,7 +69,7 @@ func (s *Sender[T]) Departed(n Number, at, trip time.Duration) {
 	if i := int(n - s.first); i < s.begun {
 		e := &s.kept[i]
 		s.idle = trip
-		if e.due = Sum(at, s.wait.after(e.tries, trip)); e.tries == 1 {
+		if e.due = Sum(at, s.wait.After(e.tries, trip)); e.tries == 1 {
 			e.departed = at
 		}
 	}
@@ -119,10 +119,10 @@ func (s *Sender[T]) arrive(e *entry[T], now time.Duration) {
 		return
 	}
 	if trip := max(now-e.departed, 0); e.tries == 1 && now <= e.due && e.due != Never {
-		s.wait.measure(trip)
+		s.wait.Measure(trip)
 		s.late = 0
-	} else if s.late++; s.late >= tooLate && e.due != Never {
-		s.wait.extend(min(trip, 2*max(s.wait.smoothed, s.idle)))
+	} else if s.late++; s.late >= TooLate && e.due != Never {
+		s.wait.Extend(trip, s.idle)
 		s.late = 0
 	}
 	s.settled = append(s.settled, e.item)

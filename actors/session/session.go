@@ -91,16 +91,16 @@ func AckDelay(trip time.Duration) time.Duration {
 	return min(max(trip/4, LeastWait/4), MostDelay)
 }
 
-// timeout is how long a sender waits for an acknowledgement. It is estimated as in RFC 6298
+// Timeout is how long a sender waits for an acknowledgement. It is estimated as in RFC 6298
 // ("Computing TCP's retransmission timer", section 2), and is never below what an idle network
 // takes.
-type timeout struct {
+type Timeout struct {
 	smoothed, variation time.Duration
 	measured            bool
 }
 
-// measure takes in the round trip of a message that was sent once.
-func (t *timeout) measure(trip time.Duration) {
+// Measure takes in the round trip of a message that was sent once.
+func (t *Timeout) Measure(trip time.Duration) {
 	if !t.measured {
 		t.smoothed, t.variation, t.measured = trip, trip/2, true
 		return
@@ -109,13 +109,15 @@ func (t *timeout) measure(trip time.Duration) {
 	t.smoothed += (trip - t.smoothed) / 8
 }
 
-// extend makes the wait longer, for a round trip that is not known.
-func (t *timeout) extend(trip time.Duration) {
-	t.smoothed, t.measured = max(t.smoothed, trip), true
+// Extend makes the wait longer, for a round trip that is not known but for that it is this one at
+// most. On an idle network it is idle.
+func (t *Timeout) Extend(trip, idle time.Duration) {
+	t.smoothed, t.measured = max(t.smoothed, min(trip, 2*max(t.smoothed, idle))), true
 }
 
-// after returns the wait for a try, the first being 1: it doubles with each, up to Backoff times.
-func (t *timeout) after(try int, trip time.Duration) time.Duration {
+// After returns the wait for a try, the first being 1: it doubles with each, up to Backoff times. On
+// an idle network the round trip is trip.
+func (t *Timeout) After(try int, trip time.Duration) time.Duration {
 	idle := trip + AckDelay(trip) + LeastWait
 	wait := max(t.smoothed+4*t.variation, idle)
 	if !t.measured {

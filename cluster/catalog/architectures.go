@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/actors/gaia"
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/gossiplearning"
+	"github.com/gradwire/gradwire/actors/innetwork"
 	"github.com/gradwire/gradwire/actors/local"
 	"github.com/gradwire/gradwire/actors/noloco"
 	"github.com/gradwire/gradwire/actors/ps"
@@ -72,6 +73,9 @@ func addArchitectures(c *Catalog) {
 		})
 	reduced.presets = collective.Presets
 	a.Add(reduced)
+	a.Declare("in-network", innetwork.Default(), "workers average gradients after every step, which switches sum on "+
+		"their way: one, or a tree of the network's topology (SwitchML, Sapio et al. 2021)")
+	a.Refuse("in-network", "compress", "a sum of codes is no code; values travel as integers of 32 bits")
 	addFederated(c)
 	type mirrors struct {
 		Consistency  *syntax.Node      `plan:"consistency" names:"consistency" doc:"when a worker may go on, by the clocks of its site"`

@@ -67,6 +67,7 @@ var table = map[string]string{
 	"actors/collective":      architecture + " actors/periodic",
 	"actors/gossip":          architecture,
 	"actors/gossiplearning":  architecture + " actors/periodic",
+	"actors/innetwork":       architecture + " actors/session",
 	"actors/federated":       architecture + " actors/periodic/...",
 	"actors/gaia":            architecture + " actors/consistency",
 	"actors/periodic":        "cluster/plan/field nn nn/optim",
