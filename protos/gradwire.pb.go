@@ -1399,7 +1399,9 @@ type Aggregate struct {
 	// than the steps that it has finished, times 2^32, and its position in the view.
 	Peak uint64 `protobuf:"varint,4,opt,name=peak,proto3" json:"peak,omitempty"`
 	// Samples of the step's batch, which are summed.
-	Samples       uint64 `protobuf:"varint,5,opt,name=samples,proto3" json:"samples,omitempty"`
+	Samples uint64 `protobuf:"varint,5,opt,name=samples,proto3" json:"samples,omitempty"`
+	// The packet was sent before, or is late because one before it was; of a sum: so was one that is in it.
+	Again         bool `protobuf:"varint,6,opt,name=again,proto3" json:"again,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1467,6 +1469,13 @@ func (x *Aggregate) GetSamples() uint64 {
 		return x.Samples
 	}
 	return 0
+}
+
+func (x *Aggregate) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
 }
 
 // Report tells the other ranks of a new view how far this one is, so that they agree on
@@ -3320,13 +3329,14 @@ const file_protos_gradwire_proto_rawDesc = "" +
 	"\x05round\x18\x02 \x01(\x04R\x05round\x12\x12\n" +
 	"\x04step\x18\x03 \x01(\rR\x04step\x12\x14\n" +
 	"\x05index\x18\x04 \x01(\rR\x05index\x12\x12\n" +
-	"\x04rank\x18\x05 \x01(\x05R\x04rank\"y\n" +
+	"\x04rank\x18\x05 \x01(\x05R\x04rank\"\x8f\x01\n" +
 	"\tAggregate\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\x05R\x04node\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04peak\x18\x04 \x01(\x04R\x04peak\x12\x18\n" +
-	"\asamples\x18\x05 \x01(\x04R\asamples\"b\n" +
+	"\asamples\x18\x05 \x01(\x04R\asamples\x12\x14\n" +
+	"\x05again\x18\x06 \x01(\bR\x05again\"b\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04view\x18\x01 \x01(\x04R\x04view\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12\x1a\n" +

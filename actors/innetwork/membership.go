@@ -77,7 +77,7 @@ func (w *worker) enter(ctx actor.Context) {
 	if w.joins || w.last != nil {
 		w.idle.Wait("agreement on the step")
 	}
-	w.grant(ctx, 1)
+	w.grant(ctx, 1, false)
 }
 
 // standing is this worker's peak in packet 0.

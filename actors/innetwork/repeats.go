@@ -19,7 +19,7 @@ import (
 type repeats struct {
 	timeout session.Timeout
 	flights []flight // by slot
-	late    int      // packets in a row that were repeated before their results came
+	early   int      // packets in a row that were repeated too early
 	waits   int      // in vain, since there was a result
 	timer   actors.Timer
 	timers  uint64        // that there were
@@ -29,6 +29,7 @@ type repeats struct {
 
 // flight is how often the packet of a slot was sent, and when first and last.
 type flight struct {
+	late        bool // when it was sent first, because of a repeat
 	tries       int
 	first, last time.Duration
 }
@@ -39,7 +40,10 @@ type overdue struct{ number uint64 }
 // After burst waits in vain a worker repeats the oldest packet only, and after patience none: then
 // it waits until it hears something, so that a run in which no message arrives comes to a
 // standstill, of which the world tells.
-const burst, patience = 8, 100_000
+const burst, patience = 8, 20_000
+
+// steady is after how many tries of a packet the wait for its result grows.
+const steady = 4
 
 // askAgain is added to a round trip before a worker asks for a model again.
 const askAgain = time.Second
@@ -71,10 +75,11 @@ func (w *worker) depart(slot int) (due time.Duration) {
 	return w.due(slot)
 }
 
-// due is when the result of a slot's packet is overdue.
+// due is when the result of a slot's packet is overdue. Since there is a packet a slot at most, the
+// wait need not grow with the first tries.
 func (w *worker) due(slot int) time.Duration {
 	f := &w.flights[slot]
-	return f.last + w.timeout.After(f.tries, w.trip())
+	return f.last + w.timeout.After(max(f.tries-steady, 1), w.trip())
 }
 
 // look has this worker look for overdue results at an instant, if it does not before.
@@ -88,20 +93,21 @@ func (w *worker) look(at time.Duration) {
 	w.timer = w.env.After(at-w.env.Now(), overdue{w.timers})
 }
 
-// heard takes in that a packet's result has come. The round trip of a chunk that was sent once is
-// known; that of another packet has the time in it that workers compute.
-func (w *worker) heard(number uint64) {
+// heard takes in that a packet's result has come. Its round trip is known if it is of a chunk, for
+// other packets wait for workers that compute, and if nothing that anybody had to repeat is in it.
+// If it is not in the result, and this worker has repeated the packet, the wait was too short.
+func (w *worker) heard(p packet) {
 	w.waits = 0
-	f := &w.flights[w.window.slot(number)]
-	if number <= w.opening {
+	f := &w.flights[w.window.slot(p.number)]
+	if p.number <= w.opening || p.late || f.tries == 0 {
 		return
 	}
 	if trip := w.env.Now() - f.first; f.tries == 1 {
 		w.timeout.Measure(trip)
-		w.late = 0
-	} else if w.late++; w.late >= session.TooLate {
+		w.early = 0
+	} else if w.early++; w.early >= session.TooLate {
 		w.timeout.Extend(trip, w.trip())
-		w.late = 0
+		w.early = 0
 	}
 }
 

@@ -26,6 +26,7 @@ type packet struct {
 	peak    uint64    // the result's is the greatest
 	samples uint64    // the result's is the sum
 	words   []float32 // integers of 32 bits, of which the result's are the sums
+	late    bool      // because of a repeat; the result's is true if one in it was
 }
 
 // reaction is what a switch has to do after a packet.
@@ -57,6 +58,7 @@ type pool struct {
 	peak     uint64
 	samples  uint64
 	sum      []int32
+	late     bool // one in it was
 }
 
 // slots are those of one switch.
@@ -102,6 +104,7 @@ func (s *slots) add(child int, p packet) (reaction, error) {
 	q.count++
 	q.peak = max(q.peak, p.peak)
 	q.samples += p.samples
+	q.late = q.late || p.late
 	for i, w := range p.words {
 		q.sum[i] += integer(w)
 	}
@@ -121,7 +124,7 @@ func (q *pool) begin(p packet) {
 	clear(q.seen)
 	q.sum = q.sum[:len(p.words)]
 	clear(q.sum)
-	q.number, q.progress, q.count, q.peak, q.samples = p.number, summing, 0, 0, 0
+	q.number, q.progress, q.count, q.peak, q.samples, q.late = p.number, summing, 0, 0, 0, false
 }
 
 // again is the reaction to a repeat. If all children's have come, the sum may be lost on its way up
@@ -129,6 +132,7 @@ func (q *pool) begin(p packet) {
 func (q *pool) again() reaction {
 	switch q.progress {
 	case summed:
+		q.late = true
 		return forward
 	case answered:
 		return reply
@@ -148,7 +152,7 @@ func (s *slots) result(p packet) (news bool, err error) {
 	for i, w := range p.words {
 		q.sum[i] = integer(w)
 	}
-	q.peak, q.samples, q.progress = p.peak, p.samples, answered
+	q.peak, q.samples, q.late, q.progress = p.peak, p.samples, p.late, answered
 	return true, nil
 }
 

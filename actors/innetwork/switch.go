@@ -113,6 +113,7 @@ func (a *aggregator) take(ctx actor.Context, head *protos.Aggregate, tensors []*
 	}
 	switch next {
 	case reply:
+		a.slots.pool(p.number).late = true
 		a.send(ctx, p.number, int(head.Node))
 	case forward:
 		a.send(ctx, p.number, a.parent)
@@ -135,7 +136,8 @@ func (a *aggregator) send(ctx actor.Context, number uint64, to ...int) {
 		}
 		m, head = a.packets.Get(sum)
 	}
-	head.View, head.Node, head.Number, head.Peak, head.Samples = a.view, int32(a.env.Node()), number, q.peak, q.samples
+	head.View, head.Node, head.Number = a.view, int32(a.env.Node()), number
+	head.Peak, head.Samples, head.Again = q.peak, q.samples, q.late
 	m.Retain(len(to) - 1)
 	for _, node := range to {
 		ctx.Send(a.env.View().Members[node].PID, m)

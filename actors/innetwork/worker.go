@@ -130,23 +130,23 @@ func (w *worker) open(ctx actor.Context) {
 	}
 	w.idle.Wait("the sum")
 	w.opening = w.window.limit
-	w.grant(ctx, 1)
+	w.grant(ctx, 1, false)
 }
 
-// grant gives the window more packets to send.
-func (w *worker) grant(ctx actor.Context, packets int) {
+// grant gives the window more packets to send. They may be late because of a repeat.
+func (w *worker) grant(ctx actor.Context, packets int, late bool) {
 	first := w.window.limit
 	w.window.grant(packets)
 	for number := first; number < first+uint64(min(packets, w.rules.Slots)); number++ {
-		w.push(ctx, number)
+		w.push(ctx, number, late)
 	}
 }
 
 // push sends a packet if its turn has come.
-func (w *worker) push(ctx actor.Context, number uint64) {
+func (w *worker) push(ctx actor.Context, number uint64, late bool) {
 	if w.window.ready(number) {
 		w.window.send(number)
-		w.flights[w.window.slot(number)] = flight{}
+		w.flights[w.window.slot(number)] = flight{late: late}
 		w.send(ctx, number)
 	}
 }
@@ -155,6 +155,8 @@ func (w *worker) push(ctx actor.Context, number uint64) {
 func (w *worker) send(ctx actor.Context, number uint64) {
 	m, head := w.packets.Get()
 	head.View, head.Node, head.Number, head.Peak, head.Samples = w.view, int32(w.env.Node()), number, 0, 0
+	f := &w.flights[w.window.slot(number)]
+	head.Again = f.late || f.tries > 0
 	switch chunk := int(number - w.opening - 1); {
 	case number == 0:
 		head.Peak = w.standing()
@@ -203,7 +205,7 @@ func (w *worker) result(ctx actor.Context, head *protos.Aggregate, tensors []*pr
 			w.env.View().Members[head.Node].Name, head.View, err)
 		return
 	}
-	w.heard(p.number)
+	w.heard(p)
 	switch p.number {
 	case 0:
 		w.agree(ctx, p.peak)
@@ -212,14 +214,14 @@ func (w *worker) result(ctx actor.Context, head *protos.Aggregate, tensors []*pr
 			w.peaks[i] = p.peak
 		}
 		w.samples = float64(p.samples)
-		w.grant(ctx, len(w.own))
+		w.grant(ctx, len(w.own), p.late)
 	default:
 		float(chunk, p.words, w.peaks[number], w.workers, w.samples/float64(w.batch))
 		w.env.Charge(float64(len(chunk)))
 		if next := int(number) + w.rules.Slots; next < len(w.peaks) {
 			w.peaks[next] = p.peak
 		}
-		w.push(ctx, p.number+uint64(w.rules.Slots))
+		w.push(ctx, p.number+uint64(w.rules.Slots), p.late)
 		if w.window.left == 0 {
 			w.finish()
 		}
@@ -244,7 +246,7 @@ func (w *worker) count() {
 
 // read makes a packet of a message.
 func read(head *protos.Aggregate, tensors []*protos.Tensor) (packet, error) {
-	p := packet{number: head.Number, peak: head.Peak, samples: head.Samples}
+	p := packet{number: head.Number, peak: head.Peak, samples: head.Samples, late: head.Again}
 	switch len(tensors) {
 	case 0:
 	case 1:
