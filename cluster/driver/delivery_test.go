@@ -83,6 +83,8 @@ func TestEveryArchitectureEndsWhateverLinksDo(t *testing.T) {
 		{"{kind: gossip-learning, period: 10ms}", false},
 		{"{kind: gossip-learning, period: 10ms, delivery: reliable}", false},
 		{"{kind: noloco, every: 4}", false},
+		{"{kind: in-network, slots: 2, values: 100, roles: {switch: added}}", true},
+		{"{kind: in-network, slots: 2, values: 100, roles: {switch: added}, delivery: reliable}", true},
 		{"{kind: local}", true},
 	} {
 		t.Run(c.architecture, func(t *testing.T) {

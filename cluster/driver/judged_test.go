@@ -140,7 +140,8 @@ func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 			"flatten, {kind: dense, outputs: 10}]}",
 	}
 	for _, kind := range []string{"parameter-server", "all-reduce", "gossip", "d-psgd", "ad-psgd",
-		"gossip-learning, period: 20ms", "noloco, every: 3", "local", "federated", "gaia"} {
+		"gossip-learning, period: 20ms", "noloco, every: 3", "in-network",
+		"local", "federated", "gaia"} {
 		for name, model := range models {
 			for _, of := range []record.Of{record.AverageModel, record.Mean, record.All, record.Any} {
 				t.Run(kind+" "+name+" "+string(of), func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 						t.Errorf("the saved models of %d nodes have %.4f, the record says %.4f", len(saved), want, got)
 					}
 					server := kind == "parameter-server" || kind == "federated" || kind == "gaia"
-					if several := !server && of != record.AverageModel; (len(saved) == 4) != several {
+					if several := !server && of != record.AverageModel; (len(saved) > 1) != several {
 						t.Errorf("%d models are saved", len(saved))
 					}
 				})

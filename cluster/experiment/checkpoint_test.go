@@ -146,6 +146,7 @@ var architectures = []string{
 	"{kind: gossip-learning, period: 20ms, create: um, merge: age, predict: vote, cache: 4, " +
 		"flow: {kind: randomized, capacity: 6, reactivity: 2}}",
 	"{kind: noloco, every: 2}",
+	"{kind: in-network, slots: 2, values: 100}",
 }
 
 // another topology is none for ad-psgd, which needs one in two parts.

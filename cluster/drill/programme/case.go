@@ -30,6 +30,7 @@ type kind struct {
 	servers  bool // it has some
 	rounds   bool // it is federated: it has one
 	sites    bool // it is gaia: each site has one
+	switches int  // how many of its nodes hold no model and train nothing
 	even     bool // it needs an even number of nodes, in a topology of two parts
 }
 
@@ -57,6 +58,8 @@ var kinds = []kind{
 		"kind: gossip-learning, period: 25ms, flow: {kind: randomized, capacity: 8, reactivity: 3}"}},
 	{sections: []string{"kind: noloco, every: 1, outer: {rate: 1, momentum: 0}", "kind: noloco, every: 4",
 		"kind: noloco, every: 3, group: 3"}},
+	{sections: []string{"kind: in-network, slots: 2, values: 60, roles: {switch: [n1]}",
+		"kind: in-network, roles: {switch: [n1]}, delivery: reliable"}, switches: 1},
 	{servers: true},
 	{servers: true},
 	{servers: true},
@@ -73,6 +76,7 @@ func New(seed uint64) Case {
 	c.Delay = d.one("2ms", "0ms", "{kind: uniform, range: 1ms..20ms}", "{kind: exponential, mean: 8ms, max: 100ms}",
 		"{kind: random-walk, first: 1ms..9ms, step: 2ms, min: 1ms}")
 	k := kinds[d.IntN(len(kinds))]
+	c.Servers = k.switches
 	if k.even {
 		c.Nodes, c.Topology = 4, "ring"
 	}

@@ -75,6 +75,8 @@ var plants = []plant{
 		wrong: "float32(1.01-share), b.params.Data"},
 	{name: "a model that the cache forgets is not given back", file: "actors/gossiplearning/peer.go",
 		right: "\t\tp.cache[0].params.Release()\n", wrong: ""},
+	{name: "a packet that comes again is added again", file: "actors/innetwork/slots.go",
+		right: "if q.seen[child] {", wrong: "if q.seen[child] && q.progress != summing {"},
 	{name: "a session hands every copy of a message over", file: "cluster/door/sessions.go",
 		right: "\t\tc.letter.taken, c.letter.Edge = true, p.Edge\n\t}\n",
 		wrong: "\t\tc.letter.taken, c.letter.Edge = true, p.Edge\n" +
