@@ -62,11 +62,11 @@ var completed = []struct{ line, want, directive string }{
 	{"data get mnist ''", "nsl-kdd fashion-mnist spambase a9a", words},
 	{"data check ''", "nsl-kdd mnist fashion-mnist spambase a9a", words},
 	{"list architectures ''",
-		"parameter-server all-reduce in-network federated gaia gossip d-psgd ad-psgd gossip-learning noloco "+
+		"parameter-server all-reduce in-network federated gaia gossip d-psgd ad-psgd gossip-learning noloco " +
 			"local", words},
 	{"list architectures gossip ''", "", words},
 	{"plan new --architecture ''",
-		"parameter-server all-reduce in-network federated gaia gossip d-psgd ad-psgd gossip-learning noloco "+
+		"parameter-server all-reduce in-network federated gaia gossip d-psgd ad-psgd gossip-learning noloco " +
 			"local", words},
 	{"plan schema --out ''", "json", endings},
 	{"status ''", "", words},
