@@ -24,7 +24,7 @@ type between struct {
 	trains  bool                 // it has some
 	lists   uint64               // lists of indices that have gone ahead
 	free    time.Duration        // when the lines are, by their rate
-	waits   bool                 // updates that are listed wait for that
+	armed   bool                 // a timer of that is, for updates that are listed
 	over    bool                 // the last updates have been sent
 	asked   *protos.TakeSnapshot // for the last model, while updates for it are to come; nil otherwise
 	indices []int32              // of a message that has come
@@ -58,24 +58,35 @@ func newBetween(s *server, params int) *between {
 // clock is how many rounds all workers of the site have finished.
 func (b *between) clock() uint64 { return b.clocks.Slowest() + b.skipped }
 
-// name is that of a mirror.
-func (b *between) name(m *mirror) string { return b.env.View().Members[m.node].Name }
+// ahead reports whether this site is too far ahead of another one.
+func (b *between) ahead(m *mirror) bool {
+	return m.trains && b.clock() > m.clock+uint64(b.arch.Clock)
+}
 
-// blocked says which site holds the workers of this one back, or its last model, and is empty if
-// none does.
-func (b *between) blocked() string {
+// blocks is the site that holds the workers of this one back, or its last model; nil for none.
+func (b *between) blocks() *mirror {
 	for i := range b.mirrors {
-		switch m := &b.mirrors[i]; {
-		case m.over:
-		case b.over:
-			return "the last updates of " + b.name(m)
-		case m.listed > m.taken:
-			return "updates that " + b.name(m) + " has listed"
-		case m.trains && b.clock() > m.clock+uint64(b.arch.Clock):
-			return fmt.Sprintf("round %d of the site of %s", b.clock()-uint64(b.arch.Clock), b.name(m))
+		if m := &b.mirrors[i]; !m.over && (b.over || m.listed > m.taken || b.ahead(m)) {
+			return m
 		}
 	}
-	return ""
+	return nil
+}
+
+// waits says for what the site that blocks is waited for.
+func (b *between) waits() string {
+	m := b.blocks()
+	if m == nil {
+		return ""
+	}
+	name := b.env.View().Members[m.node].Name
+	switch {
+	case b.over:
+		return "the last updates of " + name
+	case m.listed > m.taken:
+		return "updates that " + name + " has listed"
+	}
+	return fmt.Sprintf("round %d of the site of %s", b.clock()-uint64(b.arch.Clock), name)
 }
 
 // follow takes in a view: which sites have workers. A clock that nobody has moved goes on with the
@@ -127,11 +138,11 @@ func (b *between) tell(ctx actor.Context) {
 	}
 	b.seen = b.version
 	switch wait := b.free - b.env.Now(); {
-	case len(indices) > 0 && (wait > 0 || b.waits):
-		if !b.waits {
+	case len(indices) > 0 && (wait > 0 || b.armed):
+		if !b.armed {
 			b.env.After(wait, lineFree{})
 		}
-		b.waits = true
+		b.armed = true
 		b.list(ctx, indices)
 	case len(indices) > 0:
 		b.send(ctx, indices)
@@ -142,7 +153,7 @@ func (b *between) tell(ctx actor.Context) {
 
 // proceed sends the updates that have waited for the lines.
 func (b *between) proceed(ctx actor.Context) {
-	if b.waits = false; !b.over {
+	if b.armed = false; !b.over {
 		b.send(ctx, b.filter.changed(false))
 	}
 }
@@ -274,7 +285,7 @@ func (b *between) flush(ctx actor.Context) {
 // answer answers who looks at the last model, when it has the updates of all sites, or some may be
 // lost.
 func (b *between) answer(ctx actor.Context) {
-	if b.asked == nil || b.blocked() != "" && !b.env.Lossy() {
+	if b.asked == nil || b.blocks() != nil && !b.env.Lossy() {
 		return
 	}
 	train.AnswerSnapshot(ctx, b.env, b.asked, b.params, b.version)

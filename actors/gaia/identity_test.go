@@ -243,9 +243,9 @@ func TestSitesAreNotFurtherApartThanClocksAllow(t *testing.T) {
 // clocks let it.
 func TestWorkersWaitForKeysThatAreListed(t *testing.T) {
 	lists, held := 0, 0
-	for seed := range uint64(12) {
+	for seed := range uint64(24) {
 		s := drawn(1000 + seed)
-		s.arch.Clock, s.arch.Rate = 1000, 2000
+		s.arch.Clock, s.arch.Rate, s.speed = 1000, 2000, 1e5
 		s.far = slow(s.arch.Rate)
 		missing := make([]map[[2]int32]bool, s.sites)
 		for i := range missing {

@@ -12,6 +12,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/consistency"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -89,6 +90,52 @@ func TestWhoIsGoneHoldsNobodyBack(t *testing.T) {
 			if most := int(s.time / (80 * time.Millisecond)); s.taken[2] < most {
 				t.Errorf("without %s: a worker has made %d rounds, want %d", name, s.taken[2], most)
 			}
+		}
+	}
+}
+
+// Where nothing is significant sites go on all the same: they hear of each other's clocks.
+func TestSitesHearOfClocksWhereNothingIsSignificant(t *testing.T) {
+	s := far()
+	s.task.Method = sgd(1e-6).Method
+	s.arch.Clock, s.arch.Significance = 1, 1
+	s.run(t)
+	if s.taken[2] < 15 {
+		t.Errorf("a worker has made %d rounds in %v", s.taken[2], s.time)
+	}
+}
+
+// What is on its way of a life that is over, or to it, has no effect on the next one: the worker
+// goes on, and the models have all that was taken in.
+func TestFormerLivesAreForgotten(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		s := far()
+		s.task.Method = sgd(1).Method
+		s.task.Seed = seed
+		s.count(r)
+		s.near.Delay = link.Uniform{Min: 15 * time.Millisecond, Max: 40 * time.Millisecond}
+		for at := 50; at < 700; at += 30 + r.IntN(60) {
+			node := 2 + r.IntN(4)
+			s.schedule = append(s.schedule,
+				world.NodeChange{At: time.Duration(at) * time.Millisecond, Node: node, Do: world.Crash},
+				world.NodeChange{At: time.Duration(at+2+r.IntN(15)) * time.Millisecond, Node: node, Do: world.Join})
+		}
+		var steps []int
+		s.handled = func(site *server, _ *protos.Message) {
+			if steps == nil && site.env.Now() > 760*time.Millisecond {
+				steps = slices.Clone(s.stepped)
+			}
+		}
+		s.run(t)
+		for node := range 4 {
+			if s.stepped[2+node]-steps[2+node] < 2 {
+				t.Errorf("seed %d: worker %d has made %d steps since nobody comes or goes", seed, node,
+					s.stepped[2+node]-steps[2+node])
+			}
+		}
+		if want := s.total(); !slices.Equal(s.models[0], want) || !slices.Equal(s.models[1], want) {
+			t.Errorf("seed %d: the models are not those of what was taken in", seed)
 		}
 	}
 }

@@ -56,7 +56,7 @@ var _ actors.Waiter = (*server)(nil)
 // Waiting implements [actors.Waiter].
 func (s *server) Waiting() string {
 	if s.between.asked != nil || len(s.ready) > 0 {
-		return s.between.blocked()
+		return s.between.waits()
 	}
 	return ""
 }
@@ -165,7 +165,7 @@ func (s *server) advance(ctx actor.Context) {
 // admit lets the workers go on that may by the clocks of the site, unless another site holds them
 // back.
 func (s *server) admit(ctx actor.Context) {
-	if len(s.ready) == 0 || s.between.over || s.between.blocked() != "" {
+	if len(s.ready) == 0 || s.between.over || s.between.blocks() != nil {
 		return
 	}
 	for _, node := range s.ready {
@@ -179,11 +179,14 @@ func (s *server) admit(ctx actor.Context) {
 
 // violated ends the run if clocks are too far apart.
 func (s *server) violated(err error) bool {
+	if err == nil {
+		return false
+	}
 	var v *consistency.Violation
 	if errors.As(err, &v) {
 		actors.Fail(s.env, "%s", v.Text(func(node int) string { return s.env.View().Members[node].Name }))
 	}
-	return err != nil
+	return true
 }
 
 // combine makes one step with the gradients of a round, added in the order of their nodes.

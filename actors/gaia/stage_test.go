@@ -1,6 +1,7 @@
 package gaia
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -29,6 +30,7 @@ type stage struct {
 	of       []int // the site of each worker
 	sites    int
 	steps    []time.Duration // of each worker; nil for 10 ms each
+	speed    float64         // of servers, in FLOP/s; 0 for one at which nothing takes time
 	schedule []world.NodeChange
 	absent   []int
 	near     link.Config // within a site
@@ -170,19 +172,37 @@ func (s *stage) try(tb testing.TB) error {
 	tb.Helper()
 	n := s.sites + len(s.task.Workers)
 	s.models, s.taken, s.stepped, s.apart, s.bytes = make([][]float32, s.sites), make([]int, n), make([]int, n), 0, 0
+	var absent []int32
+	for _, node := range s.absent {
+		absent = append(absent, int32(node))
+	}
+	w := s.world(tb, s, true, func(env actors.Env, control world.Control) (actor.Actor, error) {
+		return &coordinator{stage: s, env: env, control: control, view: protos.View{Number: 1, Absent: absent}}, nil
+	})
+	result, err := w.Run(context.Background())
+	s.digest = result.Digest
+	return err
+}
+
+// world is that of the stage, and is looked at closely, or not at all.
+func (s *stage) world(tb testing.TB, observer world.Observer, closely bool, coordinate simtest.Coordinate) *sim.World {
+	tb.Helper()
 	s.servers = make([]*server, s.sites)
-	d := &world.Deployment{Seed: s.task.Seed, Strict: true, Observer: s, Schedule: s.schedule,
-		Detect: time.Millisecond, Bounded: true, Lossy: s.lossy, Reliable: s.reliable}
+	d := &world.Deployment{Seed: s.task.Seed, Strict: closely, Observer: observer, Schedule: s.schedule,
+		Detect: time.Millisecond, Bounded: true, Lossy: s.lossy, Reliable: s.reliable, Coordinate: coordinate}
 	var names []string
 	for i := range s.sites {
 		name := fmt.Sprintf("s%d", i)
 		names = append(names, name)
 		kind := s.arch.Kind(s.task, train.Place{Node: i, Name: name, Role: RoleServer})
 		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: RoleServer, Site: int32(7 * i),
-			Profile: world.Profile{Cores: 1, Speed: 1e12}, Kind: func(env actors.Env) (actor.Actor, error) {
+			Profile: world.Profile{Cores: 1, Speed: cmp.Or(s.speed, 1e12)}, Kind: func(env actors.Env) (actor.Actor, error) {
 				made, err := kind(env)
 				if err == nil {
 					s.servers[i] = made.(*server)
+				}
+				if !closely {
+					return made, err
 				}
 				return &tap{s.servers[i], s}, err
 			}})
@@ -197,20 +217,11 @@ func (s *stage) try(tb testing.TB) error {
 			Profile: world.Profile{Cores: 1, Speed: 1e12, Step: step}, Absent: slices.Contains(s.absent, s.sites+i),
 			Kind: s.arch.Kind(s.task, train.Place{Node: s.sites + i, Name: name, Role: RoleWorker})})
 	}
-	var absent []int32
-	for _, node := range s.absent {
-		absent = append(absent, int32(node))
-	}
-	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
-		return &coordinator{stage: s, env: env, control: control, view: protos.View{Number: 1, Absent: absent}}, nil
-	}
 	w, err := sim.New(sim.Config{Deployment: d, Network: s.network(names), Threads: s.threads})
 	if err != nil {
-		return err
+		tb.Fatal(err)
 	}
-	result, err := w.Run(context.Background())
-	s.digest = result.Digest
-	return err
+	return w
 }
 
 func (s *stage) network(names []string) *link.Network {
