@@ -2440,7 +2440,7 @@ func (x *ClientUpdate) GetClient() uint32 {
 	return 0
 }
 
-// Mirror brings the server of another site up to date.
+// Mirror brings the server of another site up to date, or tells a worker that the run ends.
 // Tensors: none; the updates of some parameters and then the indices of these, as words; or indices alone, of parameters
 // whose updates are to follow.
 type Mirror struct {

@@ -273,13 +273,22 @@ func (b *between) snapshot(ctx actor.Context, request *protos.TakeSnapshot) {
 	b.answer(ctx)
 }
 
-// flush sends the others all that has accumulated. The site takes in no more gradients.
+// flush sends the others all that has accumulated. The site takes in no more gradients, and tells
+// its workers not to wait.
 func (b *between) flush(ctx actor.Context) {
-	if !b.over && len(b.mirrors) > 0 {
-		b.over = true
-		b.send(ctx, b.filter.changed(true))
+	if b.over {
+		return
 	}
 	b.over = true
+	if len(b.mirrors) == 0 {
+		return
+	}
+	b.send(ctx, b.filter.changed(true))
+	for i := range b.workers {
+		if w := &b.workers[i]; w.pid != nil {
+			ctx.Send(w.pid, protos.NewMessage(&protos.Mirror{Node: int32(b.env.Node()), Last: true}))
+		}
+	}
 }
 
 // answer answers who looks at the last model, when it has the updates of all sites, or some may be

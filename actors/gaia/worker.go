@@ -26,6 +26,7 @@ type worker struct {
 	version uint64         // of the parameters
 	params  *protos.Tensor // for the next step; nil while there are none
 	busy    bool           // a step is under way
+	over    bool           // no more parameters are to come
 }
 
 func newWorker(env actors.Env, task *train.Task) (*worker, error) {
@@ -77,6 +78,9 @@ func (w *worker) receive(m *protos.Message) {
 		}
 	case *protos.Parameters:
 		w.take(head, m)
+	case *protos.Mirror:
+		w.over = true
+		w.idle.Resume()
 	default:
 		actors.Unexpected(w.env, m)
 	}
@@ -132,6 +136,8 @@ func (w *worker) push(ctx actor.Context, g *train.Gradient) {
 	head.Version, head.Life = w.version, w.life
 	ctx.Send(w.server().PID, m)
 	w.busy = false
-	w.idle.Wait("parameters")
+	if !w.over {
+		w.idle.Wait("parameters")
+	}
 	w.begin()
 }
