@@ -268,8 +268,8 @@ func TestStreamsAreBySomeViewAloneWhateverHappens(t *testing.T) {
 	}
 }
 
-// fragments compares the fragment of each round at the nodes that were seen after it, of random ones
-// how many parameters are the same at least.
+// fragments compares the fragment of each round at the nodes that were seen after it, of random
+// ones how many parameters are the same at least.
 func (c *churn) fragments(t *testing.T) (compared int) {
 	parts := max(c.architecture.Fragments, 1)
 	size := (c.task.Model.Params() + parts - 1) / parts
