@@ -176,7 +176,8 @@ func (d drawer) federated(c *Case) string {
 		"{epochs: 1, time: 60ms}")
 	if d.chance(4) {
 		c.Settings = slices.DeleteFunc(c.Settings, func(key string) bool {
-			return strings.HasPrefix(key, "spare") || strings.HasPrefix(key, "controls") || strings.HasPrefix(key, "mean")
+			return strings.HasPrefix(key, "spare") || strings.HasPrefix(key, "controls") ||
+				strings.HasPrefix(key, "mean")
 		})
 		return kind + d.one(", preset: fedasync", ", preset: fedbuff, buffer: 2", ", buffer: 3")
 	}
