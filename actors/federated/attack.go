@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
@@ -73,8 +72,7 @@ func means(name, client string, clients []string) bool {
 	if slices.Contains(clients, name) {
 		return name == client
 	}
-	number, of := strings.CutPrefix(client, name)
-	return of && number != "" && strings.Trim(number, "0123456789") == ""
+	return ofGroup(name, client)
 }
 
 // fit returns an error about a name that is none of a client, or about a list of none.

@@ -200,7 +200,7 @@ func TestMeansAndAttacksThatMakeNoSenseAreRefused(t *testing.T) {
 		"Mean.Attackers is 0: must be 1 or more with kind: krum": func(a *federated.Architecture) {
 			a.Mean.Kind = robust.Krum
 		},
-		"Mean.Attackers is 2: must be fewer, for as many updates as a round wants of all clients: a krum with 2 " +
+		"Mean.Attackers is 2: must be fewer, for as many updates as a round of hub wants: a krum with 2 " +
 			"attackers is of 7 updates at least, and there are 4": func(a *federated.Architecture) {
 			a.Mean = robust.Rule{Kind: robust.Krum, Attackers: 2}
 		},

@@ -75,9 +75,8 @@ func newClient(env actors.Env, task *train.Task, a Architecture) (*client, error
 	if err != nil {
 		return nil, err
 	}
-	isServer := func(m actors.Member) bool { return m.Role == RoleServer }
 	c := &client{env: env, arch: a, task: task, local: local, inner: inner, idle: peer.NewIdle(env),
-		server:  slices.IndexFunc(env.View().Members, isServer),
+		server:  a.parents(env.View().Members)[env.Node()],
 		updates: protos.NewMessages(func() *protos.ClientUpdate { return &protos.ClientUpdate{} })}
 	if a.Controls {
 		c.control = &control{env: env}
@@ -124,11 +123,11 @@ func (c *client) start(head *protos.Start) {
 // serving is the server in the view.
 func (c *client) serving() *actors.Member { return &c.env.View().Members[c.server] }
 
-// follow ends the run if the server has gone.
+// follow ends the run if the server has gone. An aggregator may come back.
 func (c *client) follow() {
 	before := c.served
-	if c.served = c.serving().Present; before && !c.served {
-		actors.Fail(c.env, "%s has gone, and with it the model", c.serving().Name)
+	if c.served = c.serving().Present; before && !c.served && c.serving().Role == RoleServer {
+		actors.Fail(c.env, lost, c.serving().Name)
 	}
 }
 

@@ -21,11 +21,13 @@
 //
 // With a population nodes are hosts of the clients that are drawn, who take turns on them.
 //
+// Edge aggregators may stand between the server and clients, see [Architecture.Under]. While one is
+// away, who is below it takes no part.
+//
 // The server is one node. If it goes, the model is lost, and the run ends.
 package federated
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -42,8 +44,9 @@ import (
 
 // The roles of the architecture.
 const (
-	RoleServer = "server"
-	RoleClient = "client"
+	RoleServer     = "server"
+	RoleAggregator = "aggregator"
+	RoleClient     = "client"
 )
 
 // Architecture is a server and clients that learn in rounds.
@@ -72,6 +75,9 @@ type Architecture struct {
 	Mean robust.Rule `plan:"mean" doc:"of what kind the mean of the updates is: mean, or median, trimmed-mean, krum, multi-krum, bulyan or geometric-median, which resist attackers: {kind: krum, attackers: 2}"`
 	// Attack is nil where all clients are honest.
 	Attack *Attack `plan:"attack" doc:"clients that send false updates, by sign-flip, noise, label-flip or little-is-enough: {kind: sign-flip, share: 20%} or {kind: noise, nodes: [c1, c2], scale: 3}; default: none"`
+	// Under says which nodes are directly below each aggregator, by their names or those of their
+	// groups. All others are below the server.
+	Under map[string][]string `plan:"under,omitzero" doc:"which clients and aggregators report to each node of role aggregator, by name or group: {edge: [client1, client2]}; all others report to the server"`
 	// Deadline ends a round with what is there; 0 is none.
 	Deadline time.Duration `plan:"deadline,omitzero" range:">0s" doc:"after which a round ends with the updates that are in; default: it waits for all it wants"`
 	// Grace ends a round soon after those that came before; nil does not.
@@ -134,10 +140,11 @@ func (a Architecture) Validate() error {
 	case !plain && a.Staleness.Kind != "":
 		return field.Errorf(a, "Staleness", "left out with mean: %s, which compares updates as they are", a.Mean.Kind)
 	}
-	return errors.Join(a.checkAsynchronous(), a.checkPopulation())
+	return errors.Join(a.checkAsynchronous(), a.checkPopulation(), a.checkEdges())
 }
 
-// Fit returns an error about attackers that are no clients, and a mean that no round can have.
+// Fit returns an error about attackers that are no clients, aggregators that are in no tree, and a
+// mean that no round can have.
 func (a Architecture) Fit(first, _ *actors.View) error {
 	var clients []string
 	for _, m := range first.Members {
@@ -150,15 +157,7 @@ func (a Architecture) Fit(first, _ *actors.View) error {
 			return err
 		}
 	}
-	updates, _ := a.wanted(cmp.Or(a.Population, len(clients)))
-	if a.asynchronous() {
-		updates = min(a.Buffer, len(clients))
-	}
-	if err := a.Mean.Check(updates); err != nil {
-		return field.Within(a, "Mean", field.Errorf(a.Mean, "Attackers",
-			"fewer, for as many updates as a round wants of all clients: %v", err))
-	}
-	return nil
+	return a.fitEdges(first.Members)
 }
 
 // wanted is how many updates a round wants of a number of clients that are there, and how many of
@@ -198,6 +197,8 @@ func (Architecture) Roles() []train.Role {
 	return []train.Role{
 		{Name: RoleServer, Doc: "holds the model, and takes in what clients have learned in a round",
 			Holds: true, Min: 1, Max: 1},
+		{Name: RoleAggregator, Doc: "sends a round's model on to those below it, and the mean of their updates up",
+			ByName: true},
 		{Name: RoleClient, Doc: "trains the server's model on its shard in the rounds that it is drawn for",
 			Trains: true, Min: 1},
 	}
@@ -207,6 +208,9 @@ func (Architecture) Roles() []train.Role {
 func (a Architecture) Kind(task *train.Task, place train.Place) actors.Kind {
 	if place.Role == RoleServer {
 		return func(env actors.Env) (actor.Actor, error) { return newServer(env, task, a), nil }
+	}
+	if place.Role == RoleAggregator {
+		return func(env actors.Env) (actor.Actor, error) { return newAggregator(env, task, a), nil }
 	}
 	return func(env actors.Env) (actor.Actor, error) { return newClient(env, task, a) }
 }

@@ -35,6 +35,8 @@ type server struct {
 	control *protos.Tensor // c of SCAFFOLD; nil without controls
 	members []member       // by node; with a population, those drawn for this round, by client
 	works   *protos.Messages[*protos.ClientWork]
+	parents []int // of all nodes, see Architecture.parents
+	edge    *edge // of an aggregator; nil for the server
 
 	missed, unanswered, few int // see Missed, Unanswered and TooFew
 
@@ -87,6 +89,15 @@ func newServer(env actors.Env, task *train.Task, a Architecture) *server {
 		s.control = env.Tensors().Get(task.Model.Params())
 		clear(s.control.Data)
 	}
+	s.parents = a.parents(env.View().Members)
+	return s
+}
+
+// newAggregator makes a server of rounds that one above it begins.
+func newAggregator(env actors.Env, task *train.Task, a Architecture) *server {
+	s := newServer(env, task, a)
+	s.edge = &edge{above: s.parents[env.Node()],
+		updates: protos.NewMessages(func() *protos.ClientUpdate { return &protos.ClientUpdate{} })}
 	return s
 }
 
@@ -117,7 +128,16 @@ func (s *server) Receive(ctx actor.Context) {
 func (s *server) receive(ctx actor.Context, m *protos.Message) {
 	switch head := m.Head.(type) {
 	case *protos.Start:
+		if s.edge != nil {
+			s.edge.since, s.edge.served = max(head.View, 1), s.env.View().Members[s.edge.above].Present
+		}
 		s.begin(ctx)
+	case *protos.ClientWork:
+		if s.edge == nil {
+			actors.Unexpected(s.env, m)
+			return
+		}
+		s.forward(ctx, head, m)
 	case *protos.View:
 		s.follow(ctx)
 	case *protos.ClientUpdate:
@@ -131,6 +151,9 @@ func (s *server) receive(ctx actor.Context, m *protos.Message) {
 
 // follow takes in a view: who has gone is not waited for.
 func (s *server) follow(ctx actor.Context) {
+	if s.edge != nil {
+		s.edge.follow(s.env)
+	}
 	view := s.env.View()
 	for i := range s.members {
 		if c := &s.members[i]; !view.Members[c.node].Present {
@@ -177,12 +200,15 @@ func (s *server) complete() bool {
 	return s.here >= s.wants || s.missing == 0 && (s.here > 0 || !s.arch.asynchronous())
 }
 
-// begin begins the next round if any client is there.
+// begin begins the next round if any client is there. Those of an aggregator begin with work.
 func (s *server) begin(ctx actor.Context) {
-	there := len(s.env.View().Role(RoleClient))
-	if s.open || there == 0 {
-		return
+	if there := len(s.below()); !s.open && there > 0 && s.edge == nil {
+		s.lead(ctx, there)
 	}
+}
+
+// lead begins a round with a number of nodes below that are there.
+func (s *server) lead(ctx actor.Context, there int) {
 	s.round++
 	s.open, s.here = true, 0
 	updates, atWork := s.arch.wanted(cmp.Or(s.arch.Population, there))
@@ -200,7 +226,7 @@ func (s *server) begin(ctx actor.Context) {
 
 // draw draws clients that are idle and have no update in this round, until a number are at work.
 func (s *server) draw(ctx actor.Context, atWork int) {
-	idle := slices.DeleteFunc(slices.Clone(s.env.View().Role(RoleClient)), func(node int) bool {
+	idle := slices.DeleteFunc(slices.Clone(s.below()), func(node int) bool {
 		return s.members[node].awaited > 0 || s.members[node].update != nil
 	})
 	more := max(min(atWork-s.missing, len(idle)), 0)
@@ -242,6 +268,12 @@ func (s *server) take(ctx actor.Context, head *protos.ClientUpdate, m *protos.Me
 		return
 	}
 	s.give(c)
+	if head.Samples == 0 {
+		if s.complete() {
+			s.end(ctx)
+		}
+		return
+	}
 	s.arrived()
 	c.update = &update{stale: s.round - head.Round,
 		done: periodic.Done{Samples: int(head.Samples), Steps: periodic.EffectiveSteps(
@@ -271,7 +303,11 @@ func (s *server) difference(sent *protos.Tensor) *protos.Tensor {
 // check returns an error about an update that no client has made.
 func (s *server) check(head *protos.ClientUpdate, m *protos.Message) error {
 	tensors := s.arch.tensors()
-	fits := len(m.Tensors) == tensors && head.Samples > 0 && head.Steps > 0 && head.Round > 0 && head.Round <= s.round
+	if head.Samples == 0 && s.env.View().Members[head.Node].Role == RoleAggregator {
+		tensors = 0 // it has got no update
+	}
+	fits := len(m.Tensors) == tensors && (head.Samples > 0 || tensors == 0) && head.Steps > 0 && head.Round > 0 &&
+		(head.Round <= s.round || s.edge != nil) // of an aggregator's former life it may be of a later one
 	for _, t := range m.Tensors {
 		fits = fits && len(t.Data) == len(s.params.Data)
 	}
@@ -303,6 +339,7 @@ func (s *server) end(ctx actor.Context) {
 	}
 	s.count(s.drawn-len(updates)-s.missing, &s.missed, Missed)
 	s.drawn = s.missing
+	var learned []*update // that an aggregator sends up
 	switch {
 	case len(updates) == 0:
 		s.count(1, &s.unanswered, Unanswered)
@@ -311,12 +348,18 @@ func (s *server) end(ctx actor.Context) {
 		for _, u := range updates {
 			u.delta.Release() // there are no controls with a mean that may have too few
 		}
+	case s.edge != nil:
+		learned = updates
 	default:
 		s.learn(updates)
 		for i, node := range nodes {
 			s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: updates[i].stale,
 				Origin: node})
 		}
+	}
+	if s.edge != nil {
+		s.report(ctx, learned)
+		return
 	}
 	ctx.Send(actors.CoordinatorPID(), protos.NewMessage(&protos.RoundDone{Round: s.round}))
 	s.begin(ctx)
@@ -330,9 +373,8 @@ func (s *server) count(more int, number *int, name string) {
 	}
 }
 
-// learn makes a step with updates, which it takes over, and moves the server's control by their
-// share of all clients.
-func (s *server) learn(updates []*update) {
+// mean is that of updates, whose own vectors it gives up.
+func (s *server) mean(updates []*update) *protos.Tensor {
 	done, deltas, n := make([]periodic.Done, len(updates)), make([][]float32, len(updates)), len(s.params.Data)
 	for i, u := range updates {
 		done[i], deltas[i] = u.done, u.delta.Data
@@ -346,10 +388,18 @@ func (s *server) learn(updates []*update) {
 	for _, u := range updates {
 		u.delta.Release()
 	}
+	s.env.Charge(s.arch.Mean.Work(len(updates), n))
+	return mean
+}
+
+// learn makes a step with updates, which it takes over, and moves the server's control by their
+// share of all clients.
+func (s *server) learn(updates []*update) {
+	mean, n := s.mean(updates), len(s.params.Data)
 	s.params = train.Update(s.env.Tensors(), s.outer, s.params, mean.Data)
 	mean.Release()
 	s.version++
-	s.env.Charge(s.arch.Mean.Work(len(updates), n) + s.outer.Work(n))
+	s.env.Charge(s.outer.Work(n))
 	if s.control == nil {
 		return
 	}

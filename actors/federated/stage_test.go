@@ -33,6 +33,8 @@ type stage struct {
 	threads  int
 	watch    func(name string, a actor.Actor) // is shown all actors, unless it is nil
 	server   func(actors.Env) actor.Actor     // in the place of the architecture's, unless it is nil
+	edges    []string                         // names of aggregators, behind the clients
+	watched  *steps                           // of a node; nil for none
 
 	models             [][]float32 // after each round
 	ended              []time.Duration
@@ -52,7 +54,10 @@ func newTask(samples ...int) *train.Task {
 }
 
 // Observe implements [world.Observer].
-func (s *stage) Observe(_ time.Duration, node int, e actors.Event) {
+func (s *stage) Observe(at time.Duration, node int, e actors.Event) {
+	if s.watched != nil && e.Kind == actors.StepDone && node == s.watched.node {
+		s.watched.at = append(s.watched.at, at)
+	}
 	if e.Kind == actors.Measured {
 		if s.told[e.Name] == nil {
 			s.told[e.Name] = map[int]float64{}
@@ -139,7 +144,7 @@ func (c *coordinator) change(ctx actor.Context, m world.MemberChange) {
 func (s *stage) try(tb testing.TB) error {
 	tb.Helper()
 	s.models, s.ended, s.updates, s.stale = nil, nil, nil, nil
-	s.stepped = make([]int, 1+len(s.task.Workers))
+	s.stepped = make([]int, 1+len(s.task.Workers)+len(s.edges))
 	s.missed, s.unanswered, s.told = 0, 0, map[string]map[int]float64{}
 	d := &world.Deployment{Seed: s.task.Seed, Strict: true, Observer: s, Schedule: s.schedule,
 		Detect: time.Millisecond, Lossy: s.link.Loss.Drop, Reliable: s.reliable}
@@ -158,6 +163,13 @@ func (s *stage) try(tb testing.TB) error {
 			Profile: world.Profile{Cores: 1, Speed: 1e12, Step: step}, Absent: slices.Contains(s.absent, i+1),
 			Kind: watched(s.arch.Kind(s.task, train.Place{Node: i + 1, Name: name, Role: federated.RoleClient}), name,
 				s.watch)})
+		names = append(names, name)
+	}
+	for i, name := range s.edges {
+		place := train.Place{Node: len(d.Nodes), Name: name, Role: federated.RoleAggregator}
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: place.Role, Profile: world.Profile{Cores: 1, Speed: 1e12},
+			Absent: slices.Contains(s.absent, 1+len(s.task.Workers)+i),
+			Kind:   watched(s.arch.Kind(s.task, place), name, s.watch)})
 		names = append(names, name)
 	}
 	absent := make([]int32, len(s.absent))

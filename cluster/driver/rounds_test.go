@@ -51,7 +51,7 @@ func TestRunsAreJudgedAndEndedByRounds(t *testing.T) {
 func TestRoundsOfAClusterHaveTheModelsOfVirtualTime(t *testing.T) {
 	c, client := gathered(t, "a", "b", "c")
 	for _, settings := range []string{"controls: true", "mean: {kind: median}, attack: {kind: noise, share: 40%}",
-		"population: 20"} {
+		"population: 20", "roles: {aggregator: [c1, c2]}, under: {c1: [c2, c3], c2: [c4, c5]}"} {
 		set := []string{"architecture={kind: federated, count: 3, local: {steps: 2}, " + settings + "}",
 			"evaluate.every=1 rounds"}
 		known := dataOf(t, run(t, load(t, inRounds, append(set, "stop.rounds=14")...), driver.Options{}).Dir)

@@ -128,6 +128,7 @@ var architectures = []string{
 	"{kind: federated, share: 70%, controls: true, proximal: 0.1, local: {steps: 3, time: 1s}}",
 	"{kind: federated, preset: fedasync, count: 2, state: kept, local: {steps: 3}}",
 	"{kind: federated, mean: {kind: median}, attack: {kind: noise, share: 50%}, local: {steps: 3}}",
+	"{kind: federated, roles: {aggregator: n3}, under: {n3: [n2]}, local: {steps: 3}}",
 	"{kind: federated, attack: {kind: little-is-enough, share: 50%}, local: {steps: 5}}",
 	"{kind: federated, preset: fedyogi, count: 2, spare: 50%, state: kept, deadline: 90ms, grace: {}, " +
 		"local: {steps: 9}}",

@@ -172,12 +172,18 @@ func (d drawer) federated(c *Case) string {
 		!strings.Contains(set, "normalised") {
 		c.Settings = append(c.Settings, d.one("mean: {kind: median}", "mean: {kind: geometric-median}"))
 	}
-	kind := "kind: federated, roles: {server: [n1]}, local: " + d.one("{steps: 1}", "{steps: 4}",
-		"{epochs: 1, time: 60ms}")
+	local := ", local: " + d.one("{steps: 1}", "{steps: 4}", "{epochs: 1, time: 60ms}")
+	kind := "kind: federated, roles: {server: [n1]}" + local
+	if c.Nodes > 3 && d.chance(5) {
+		c.Settings = slices.DeleteFunc(c.Settings, func(key string) bool {
+			return strings.HasPrefix(key, "controls") || strings.HasPrefix(key, "weights")
+		})
+		return "kind: federated, roles: {server: [n1], aggregator: [n2]}, under: {n2: [n3]}" + local
+	}
 	if d.chance(4) {
 		c.Settings = slices.DeleteFunc(c.Settings, func(key string) bool {
 			return strings.HasPrefix(key, "spare") || strings.HasPrefix(key, "controls") ||
-				strings.HasPrefix(key, "mean")
+				strings.HasPrefix(key, "mean") // late updates count less, and a median has no weights
 		})
 		return kind + d.one(", preset: fedasync", ", preset: fedbuff, buffer: 2", ", buffer: 3")
 	}

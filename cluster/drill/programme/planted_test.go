@@ -92,6 +92,8 @@ var plants = []plant{
 		wrong: "p.Edge.Discard(p.Size)\n\t\t_ = c.letter"},
 	{name: "a server moves away from its clients", file: "actors/periodic/robust/robust.go",
 		right: "nn.AddScaled(dst, float32(weights[i]), v)", wrong: "nn.AddScaled(dst, float32(-weights[i]), v)"},
+	{name: "an aggregator fails the run by what its former life asked for", file: "actors/federated/server.go",
+		right: "(head.Round <= s.round || s.edge != nil)", wrong: "head.Round <= s.round", by: "progress"},
 	{name: "an update that arrives twice counts twice", file: "actors/federated/server.go",
 		right: "head.Round != c.awaited {", wrong: "head.Round != s.round {"},
 	{name: "a site is a round too far ahead", file: "actors/gaia/between.go",
