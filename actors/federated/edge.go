@@ -29,7 +29,14 @@ type edge struct {
 	above   int    // its position in the view
 	served  bool   // it is there
 	since   uint64 // the view with which this life began; 0 before that is known
+	next    *order // that waits for this life to begin; nil for none
 	updates *protos.Messages[*protos.ClientUpdate]
+}
+
+// order is work for an aggregator.
+type order struct {
+	view, round uint64
+	params      *protos.Tensor
 }
 
 // parents says for each member of a view which one is above it: the server where nothing else is
@@ -69,8 +76,8 @@ func ofGroup(group, node string) bool {
 	return of && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// below are the nodes directly below this one that are there, ascending, if they are clients or have
-// clients below them that they reach.
+// below are the nodes directly below this one that are there, ascending, if they are clients or
+// have clients below them that they reach.
 func (s *server) below() []int {
 	view := s.env.View()
 	clients := view.Role(RoleClient)
@@ -98,13 +105,42 @@ func (e *edge) follow(env actors.Env) {
 	}
 }
 
-// forward begins the round that work from above is of. What is left of an earlier one is given up.
-func (s *server) forward(ctx actor.Context, head *protos.ClientWork, m *protos.Message) {
+// order takes in work from above.
+func (s *server) order(ctx actor.Context, head *protos.ClientWork, m *protos.Message) {
+	if s.edge == nil {
+		actors.Unexpected(s.env, m)
+		return
+	}
 	if len(m.Tensors) != 1 || len(m.Tensors[0].Data) != s.task.Model.Params() {
 		actors.Fail(s.env, "work of round %d has not one tensor of %d values", head.Round, s.task.Model.Params())
 		return
 	}
-	if s.edge.since == 0 || head.View < s.edge.since || head.Round <= s.round {
+	if s.edge.next != nil {
+		s.edge.next.params.Release()
+	}
+	s.edge.next = &order{view: head.View, round: head.Round, params: m.Take(0)}
+	s.forward(ctx)
+}
+
+// start begins this life. Work may have come before.
+func (s *server) start(ctx actor.Context, head *protos.Start) {
+	if s.edge == nil {
+		s.begin(ctx)
+		return
+	}
+	s.edge.since, s.edge.served = max(head.View, 1), s.env.View().Members[s.edge.above].Present
+	s.forward(ctx)
+}
+
+// forward begins the round that work from above is of, if this life has begun and it is not meant
+// for a former one. What is left of an earlier round is given up.
+func (s *server) forward(ctx actor.Context) {
+	next := s.edge.next
+	if s.edge.since == 0 || next == nil {
+		return
+	}
+	if s.edge.next = nil; next.view < s.edge.since || next.round <= s.round {
+		next.params.Release()
 		return
 	}
 	for i := range s.members {
@@ -115,12 +151,12 @@ func (s *server) forward(ctx actor.Context, head *protos.ClientWork, m *protos.M
 		}
 	}
 	s.params.Release()
-	s.params, s.drawn, s.round = m.Take(0), 0, head.Round-1
+	s.params, s.drawn, s.round = next.params, 0, next.round-1
 	if below := s.below(); len(below) > 0 {
 		s.lead(ctx, len(below))
 		return
 	}
-	s.round = head.Round
+	s.round++
 	s.report(ctx, nil)
 }
 
@@ -183,7 +219,8 @@ func (a *Architecture) fitEdges(members []actors.Member) error {
 					continue
 				}
 				if m.Role == RoleServer || above[i] != "" {
-					return field.Errorf(*a, "Under", "a map that has each client and aggregator once; %s is not", m.Name)
+					return field.Errorf(*a, "Under", "a map that has each client and aggregator once; %s is not",
+						m.Name)
 				}
 				found, above[i] = true, name
 			}

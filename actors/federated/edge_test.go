@@ -48,8 +48,8 @@ func TestARoundGoesOnWithoutAnAggregatorThatIsAway(t *testing.T) {
 		s := tree(30)
 		s.schedule = []world.NodeChange{{At: 95 * ms, Node: 8, Do: how}, {At: 400 * ms, Node: 8, Do: world.Join}}
 		s.watchSteps(t, 4)
-		if early, away, late := s.between(0, 90*ms), s.between(200*ms, 400*ms), s.between(450*ms, time.Hour); early == 0 ||
-			away != 0 || late == 0 {
+		early, away, late := s.between(0, 90*ms), s.between(200*ms, 400*ms), s.between(450*ms, time.Hour)
+		if early == 0 || away != 0 || late == 0 {
 			t.Errorf("%v: n3 has made %d steps, %d while its aggregator was away, and %d later", how, early, away, late)
 		}
 	}
@@ -164,5 +164,18 @@ func TestTreesThatMakeNoSenseAreRefused(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v\nwant %s", err, want)
 		}
+	}
+}
+
+// While the aggregator of all is away no round begins, and one does when it is back.
+func TestAnAggregatorOfAllMayComeBack(t *testing.T) {
+	for seed := range uint64(5) {
+		s := tree(20)
+		s.task.Seed = seed
+		s.arch.Under["region"] = append(s.arch.Under["region"], "n0", "n5")
+		s.link = link.Config{Delay: link.Uniform{Min: ms, Max: 40 * ms}, Reorder: true}
+		s.schedule = []world.NodeChange{{At: 100 * ms, Node: 7, Do: world.Crash},
+			{At: 200 * ms, Node: 7, Do: world.Join}}
+		s.run(t)
 	}
 }

@@ -128,16 +128,9 @@ func (s *server) Receive(ctx actor.Context) {
 func (s *server) receive(ctx actor.Context, m *protos.Message) {
 	switch head := m.Head.(type) {
 	case *protos.Start:
-		if s.edge != nil {
-			s.edge.since, s.edge.served = max(head.View, 1), s.env.View().Members[s.edge.above].Present
-		}
-		s.begin(ctx)
+		s.start(ctx, head)
 	case *protos.ClientWork:
-		if s.edge == nil {
-			actors.Unexpected(s.env, m)
-			return
-		}
-		s.forward(ctx, head, m)
+		s.order(ctx, head, m)
 	case *protos.View:
 		s.follow(ctx)
 	case *protos.ClientUpdate:

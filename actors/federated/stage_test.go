@@ -165,11 +165,11 @@ func (s *stage) try(tb testing.TB) error {
 				s.watch)})
 		names = append(names, name)
 	}
-	for i, name := range s.edges {
+	for _, name := range s.edges {
 		place := train.Place{Node: len(d.Nodes), Name: name, Role: federated.RoleAggregator}
-		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: place.Role, Profile: world.Profile{Cores: 1, Speed: 1e12},
-			Absent: slices.Contains(s.absent, 1+len(s.task.Workers)+i),
-			Kind:   watched(s.arch.Kind(s.task, place), name, s.watch)})
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: place.Role,
+			Profile: world.Profile{Cores: 1, Speed: 1e12}, Absent: slices.Contains(s.absent, place.Node),
+			Kind: watched(s.arch.Kind(s.task, place), name, s.watch)})
 		names = append(names, name)
 	}
 	absent := make([]int32, len(s.absent))
