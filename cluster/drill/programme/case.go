@@ -174,7 +174,7 @@ func (d drawer) federated(c *Case) string {
 	}
 	local := ", local: " + d.one("{steps: 1}", "{steps: 4}", "{epochs: 1, time: 60ms}")
 	kind := "kind: federated, roles: {server: [n1]}" + local
-	if c.Nodes > 3 && d.chance(5) {
+	if c.Nodes > 3 && d.chance(3) {
 		c.Settings = slices.DeleteFunc(c.Settings, func(key string) bool {
 			return strings.HasPrefix(key, "controls") || strings.HasPrefix(key, "weights")
 		})
