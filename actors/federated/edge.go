@@ -51,8 +51,8 @@ func (a *Architecture) parents(members []actors.Member) []int {
 	for i := range members {
 		places[members[i].Name] = i
 	}
-	for above, names := range a.Under {
-		for _, name := range names {
+	for _, above := range slices.Sorted(maps.Keys(a.Under)) {
+		for _, name := range a.Under[above] {
 			if i, exact := places[name]; exact {
 				parents[i] = places[above]
 				continue

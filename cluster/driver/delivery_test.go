@@ -70,7 +70,7 @@ func TestEveryArchitectureEndsWhateverLinksDo(t *testing.T) {
 		{"{kind: federated, controls: true, roles: {server: added}}", true},
 		{"{kind: gaia, roles: {server: added}}", true},
 		{"{kind: gaia, consistency: {kind: ssp, bound: 2}, roles: {server: added}}", false},
-		{"{kind: federated, roles: {server: added, aggregator: [peer1]}, under: {peer1: [peer2, peer3]}}", true},
+		{"{kind: federated, roles: {server: added, aggregator: [w1]}, under: {w1: [w2, w3]}}", true},
 		{"{kind: federated, deadline: 60ms, roles: {server: added}}", false},
 		{"{kind: federated, preset: fedbuff, buffer: 2, roles: {server: added}}", false},
 		{"{kind: d-psgd}", false},
