@@ -18,6 +18,7 @@ import (
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/dpsgd"
 	"github.com/gradwire/gradwire/actors/federated"
+	"github.com/gradwire/gradwire/actors/gaia"
 	"github.com/gradwire/gradwire/actors/gossip"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
@@ -136,6 +137,7 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 		{copied, ps.RoleServer, ps.RoleWorker},
 		{federated.Default(), federated.RoleServer, federated.RoleClient},
 		{controlled, federated.RoleServer, federated.RoleClient},
+		{gaia.Default(), gaia.RoleServer, gaia.RoleWorker},
 		{collective.Default(), collective.RoleWorker, collective.RoleWorker},
 		{votes, collective.RoleWorker, collective.RoleWorker},
 		{gossip.Default(), "peer", "peer"}, {pulls, "peer", "peer"},
@@ -146,12 +148,16 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 		if c.first != c.rest { // a server
 			task.Workers, task.Shards = task.Workers[1:], task.Shards[1:]
 		}
-		last := c.rest
+		second, last := c.rest, c.rest
+		if _, is := c.architecture.(gaia.Architecture); is { // one at each of two sites
+			second = gaia.RoleServer
+			task.Workers, task.Shards = task.Workers[1:], task.Shards[1:]
+		}
 		if a, is := c.architecture.(ps.Architecture); is && a.Servers != nil {
 			last = ps.RoleServer
 			task.Workers, task.Shards = task.Workers[:2], task.Shards[:2]
 		}
-		play(t, task, c.architecture, []string{c.first, c.rest, c.rest, last}, func(m *protos.Message) {
+		play(t, task, c.architecture, []string{c.first, second, c.rest, last}, func(m *protos.Message) {
 			seen[checkHead(t, rows, m, task.Model.Params(), 13)] = true
 		})
 	}
@@ -218,7 +224,7 @@ func play(t *testing.T, task *train.Task, a train.Architecture, roles []string, 
 			holders = append(holders, i)
 		}
 		kind := a.Kind(task, train.Place{Node: i, Name: name, Role: role})
-		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: role,
+		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: role, Site: int32(i % 2),
 			Profile: world.Profile{Cores: 1, Speed: 1e9, Step: time.Duration(5+i) * time.Millisecond},
 			Kind: func(env actors.Env) (actor.Actor, error) {
 				made, err := kind(env)

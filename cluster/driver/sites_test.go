@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // apart is Gaia in two sites, over links that lose messages, with a worker that comes and goes.
@@ -23,16 +24,25 @@ nodes:
 network:
   preset: regions-aws-2024
   sites: {hub: fra, near: fra, "*": lhr}
-  default: {loss: {probability: 5%, kind: drop}}
+  default: {rate: 100 kbit/s, loss: {probability: 5%, kind: drop}}
+  links: [{between: [hub, near], rate: 10 Mbit/s}, {between: [far, w], rate: 10 Mbit/s}]
 schedule: [{at: 150ms, node: w2, do: crash}, {at: 300ms, node: w2, do: join}]
 detect: 10ms
 evaluate: {every: 200ms}
 stop: {time: 500ms}
 `
 
-// agree fails the test if the final models of two sites differ by more than rounding.
+// agree fails the test if the final models of two sites differ by more than rounding, or the run is
+// not as it should be.
 func agree(t *testing.T, world, dir string) {
 	t.Helper()
+	summary, err := record.ReadSummary(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := &summary.Runs[0]; r.Outcome != record.Done {
+		t.Errorf("%s: the run is %s: %+v", world, r.Outcome, r.Incidents)
+	}
 	saved := tensorsOf(t, filepath.Join(dir, "runs", "0000", "models.safetensors"))
 	if len(saved) != 2 {
 		t.Fatalf("%s: %d models are saved", world, len(saved))
