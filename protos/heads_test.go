@@ -127,8 +127,6 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 	copied := shards
 	servers := *shards.Servers
 	servers.Replicas, copied.Servers = 1, &servers
-	four := []int{40, 40, 40, 40} // samples of the nodes
-	method := optim.Momentum{Rate: optim.Constant(0.1), Momentum: 0.9}
 	for _, c := range []struct {
 		architecture train.Architecture
 		first, rest  string
@@ -143,21 +141,8 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 		{gossip.Default(), "peer", "peer"}, {pulls, "peer", "peer"},
 		{dpsgd.Default(), "peer", "peer"}, {still, "peer", "peer"}, {pairs, "peer", "peer"},
 	} {
-		task := simtest.Task(simtest.Perceptron(12, 3), four, 8, method)
-		task.Workers = []string{"a", "b", "c", "d"}
-		if c.first != c.rest { // a server
-			task.Workers, task.Shards = task.Workers[1:], task.Shards[1:]
-		}
-		second, last := c.rest, c.rest
-		if _, is := c.architecture.(gaia.Architecture); is { // one at each of two sites
-			second = gaia.RoleServer
-			task.Workers, task.Shards = task.Workers[1:], task.Shards[1:]
-		}
-		if a, is := c.architecture.(ps.Architecture); is && a.Servers != nil {
-			last = ps.RoleServer
-			task.Workers, task.Shards = task.Workers[:2], task.Shards[:2]
-		}
-		play(t, task, c.architecture, []string{c.first, second, c.rest, last}, func(m *protos.Message) {
+		task, roles := cast(c.architecture, c.first, c.rest)
+		play(t, task, c.architecture, roles, func(m *protos.Message) {
 			seen[checkHead(t, rows, m, task.Model.Params(), 13)] = true
 		})
 	}
@@ -170,6 +155,25 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 			t.Errorf("no run had a %s", name)
 		}
 	}
+}
+
+// cast returns what nodes a, b, c and d train, and their roles.
+func cast(architecture train.Architecture, first, rest string) (task *train.Task, roles []string) {
+	task = simtest.Task(simtest.Perceptron(12, 3), []int{40, 40, 40, 40}, 8,
+		optim.Momentum{Rate: optim.Constant(0.1), Momentum: 0.9})
+	task.Workers, roles = []string{"a", "b", "c", "d"}, []string{first, rest, rest, rest}
+	if first != rest { // a server
+		task.Workers, task.Shards = task.Workers[1:], task.Shards[1:]
+	}
+	switch a := architecture.(type) {
+	case gaia.Architecture: // a server at each of two sites
+		roles[1], task.Workers, task.Shards = first, task.Workers[1:], task.Shards[1:]
+	case ps.Architecture:
+		if a.Servers != nil {
+			roles[3], task.Workers, task.Shards = first, task.Workers[:2], task.Shards[:2]
+		}
+	}
+	return task, roles
 }
 
 // checkHead compares a message with its row, and returns the name of its head.

@@ -17,7 +17,8 @@ func cycles(tb testing.TB, watch *simtest.Stopwatch) {
 	simtest.Pace(tb, watch, func(c simtest.Coordinate) *sim.World { return s.world(tb, watch, false, c) })
 }
 
-// BenchmarkCycle is the whole way of one gradient, and what other sites are told. ns/op is per step.
+// BenchmarkCycle is the whole way of one gradient, and what other sites are told. ns/op is per
+// step.
 func BenchmarkCycle(b *testing.B) {
 	simtest.Benchmark(b, warm, func(watch *simtest.Stopwatch) { cycles(b, watch) })
 }

@@ -185,7 +185,8 @@ func (s *stage) try(tb testing.TB) error {
 }
 
 // world is that of the stage, and is looked at closely, or not at all.
-func (s *stage) world(tb testing.TB, observer world.Observer, closely bool, coordinate simtest.Coordinate) *sim.World {
+func (s *stage) world(tb testing.TB, observer world.Observer, closely bool,
+	coordinate simtest.Coordinate) *sim.World {
 	tb.Helper()
 	s.servers = make([]*server, s.sites)
 	d := &world.Deployment{Seed: s.task.Seed, Strict: closely, Observer: observer, Schedule: s.schedule,

@@ -82,8 +82,7 @@ func addArchitectures(c *Catalog) {
 		Architecture gaia.Architecture `plan:",inline"`
 	}
 	a.Add(Define("gaia",
-		"sites with a parameter server each, which send each other what is significant of their updates (Hsieh et al. "+
-			"2017)",
+		"sites with a parameter server each, which send each other significant updates alone (Hsieh et al. 2017)",
 		func() mirrors { return mirrors{named("kind", "bsp"), gaia.Default()} },
 		func(c *Catalog, s *mirrors) (_ train.Architecture, err error) {
 			a := &s.Architecture
