@@ -197,7 +197,8 @@ func (s *stage) world(tb testing.TB, observer world.Observer, closely bool,
 		names = append(names, name)
 		kind := s.arch.Kind(s.task, train.Place{Node: i, Name: name, Role: RoleServer})
 		d.Nodes = append(d.Nodes, world.Node{Name: name, Role: RoleServer, Site: int32(7 * i),
-			Profile: world.Profile{Cores: 1, Speed: cmp.Or(s.speed, 1e12)}, Kind: func(env actors.Env) (actor.Actor, error) {
+			Profile: world.Profile{Cores: 1, Speed: cmp.Or(s.speed, 1e12)},
+			Kind: func(env actors.Env) (actor.Actor, error) {
 				made, err := kind(env)
 				if err == nil {
 					s.servers[i] = made.(*server)
