@@ -7,6 +7,7 @@ import "embed"
 // this folder. Plans of the programs in this folder, which add to the catalog, are not among them.
 //
 //go:embed *.yaml async-ps-unequal-links/*.yaml between-sites/*.yaml consistency/*.yaml
-//go:embed federated/*.yaml gossip-learning/*.yaml intermittent-links/*.yaml
+//go:embed federated/*.yaml gossip-learning/*.yaml in-network/*.yaml in-network/*.csv
+//go:embed intermittent-links/*.yaml
 //go:embed links/*.yaml links/*.csv many-gossip-peers/*.yaml slow-worker/*.yaml
 var Files embed.FS

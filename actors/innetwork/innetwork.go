@@ -65,8 +65,10 @@ func (a Architecture) Validate() error { return field.Check(a) }
 // Roles are the switches, one unless the plan names more, and the workers.
 func (a Architecture) Roles() []train.Role {
 	return []train.Role{
-		{Name: RoleSwitch, Doc: "sums what workers, or switches below it, send, and returns the sum", Min: 1, ByName: true},
-		{Name: RoleWorker, Doc: "computes gradients on its shard and has them summed", Trains: true, Holds: true, Min: 1},
+		{Name: RoleSwitch, Doc: "sums what workers, or switches below it, send, and returns the sum", Min: 1,
+			ByName: true},
+		{Name: RoleWorker, Doc: "computes gradients on its shard and has them summed", Trains: true, Holds: true,
+			Min: 1},
 	}
 }
 

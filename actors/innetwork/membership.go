@@ -144,7 +144,8 @@ func (w *worker) adopt(ctx actor.Context, head *protos.Outcome, tensors []*proto
 		return
 	}
 	if err := w.replace(head, tensors); err != nil {
-		actors.Fail(w.env, "the model of %s after %d steps: %w", w.env.View().Members[w.source].Name, head.Finished, err)
+		actors.Fail(w.env, "the model of %s after %d steps: %w", w.env.View().Members[w.source].Name, head.Finished,
+			err)
 		return
 	}
 	if !w.joins {

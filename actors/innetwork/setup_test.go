@@ -156,7 +156,7 @@ func (c *coordinator) change(ctx actor.Context, m world.MemberChange) {
 	c.view.Number++
 	c.view.Absent = slices.DeleteFunc(c.view.Absent, func(i int32) bool { return i == node })
 	if !m.Present {
-		// Its last step may be one that nobody else has finished, who then make it without this worker.
+		// Its last step may be one that nobody else has finished, and that they make without it.
 		if worker := m.Node - max(c.switches, 1); worker >= 0 {
 			gone := c.models[worker]
 			delete(gone, slices.Max(slices.AppendSeq([]uint64{0}, maps.Keys(gone))))

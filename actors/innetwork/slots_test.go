@@ -193,8 +193,8 @@ func (s *system) each(set uint64, f func(node int, down bool, number uint64) err
 	return nil
 }
 
-// recover loses all that is on its way; from now on nothing is lost, and workers repeat their oldest
-// packet.
+// recover loses all that is on its way; from now on nothing is lost, and workers repeat their
+// oldest packet.
 func (s *system) recover() error {
 	for range 3 * int(s.packets) {
 		for i, w := range s.windows {

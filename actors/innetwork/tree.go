@@ -57,8 +57,8 @@ func (t *tree) join(view *actors.View, switches []int) error {
 				continue
 			}
 			if next == switches[0] || t.parent[next] != nobody {
-				return fmt.Errorf("the switches %s and %s are joined in more than one way: several switches have to form "+
-					"a tree in the topology, such as {kind: tree, branching: 4}, in the order of the plan",
+				return fmt.Errorf("the switches %s and %s are joined in more than one way: several switches have to "+
+					"form a tree in the topology, such as {kind: tree, branching: 4}, in the order of the plan",
 					view.Members[at].Name, view.Members[next].Name)
 			}
 			t.parent[next] = at
@@ -84,8 +84,8 @@ func (t *tree) attach(view *actors.View, switches []int, worker int) error {
 		}
 	}
 	if links != 1 {
-		return fmt.Errorf("worker %s has %d switches among its neighbours in the topology: it needs one of the %d that "+
-			"there are", view.Members[worker].Name, links, len(switches))
+		return fmt.Errorf("worker %s has %d switches among its neighbours in the topology: it needs one of the %d "+
+			"that there are", view.Members[worker].Name, links, len(switches))
 	}
 	return nil
 }

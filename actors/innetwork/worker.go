@@ -157,15 +157,16 @@ func (w *worker) send(ctx actor.Context, number uint64) {
 	head.View, head.Node, head.Number, head.Peak, head.Samples = w.view, int32(w.env.Node()), number, 0, 0
 	f := &w.flights[w.window.slot(number)]
 	head.Again = f.late || f.tries > 0
-	switch chunk := int(number - w.opening - 1); {
-	case number == 0:
+	switch number {
+	case 0:
 		head.Peak = w.standing()
-	case number == w.opening:
+	case w.opening:
 		head.Samples = uint64(w.last.Samples)
 		for _, p := range w.own[:min(len(w.own), w.rules.Slots)] {
 			head.Peak = max(head.Peak, p)
 		}
 	default:
+		chunk := int(number - w.opening - 1)
 		values := w.chunk(w.gradient.Data, chunk)
 		words := w.env.Tensors().Get(len(values))
 		fix(words.Data, values, w.peaks[chunk], w.workers)

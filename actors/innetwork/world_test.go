@@ -70,8 +70,8 @@ func TestStepsAreThoseOfSynchronousSGD(t *testing.T) {
 			want, within := sgd(t, task, i, s.model(uint64(i)), 0.1)
 			for k := range want {
 				if math.Abs(float64(got[k])-want[k]) > within[k] {
-					t.Fatalf("%+v: parameter %d after %d steps is %v, want %v within %v", rules, k, i+1, got[k], want[k],
-						within[k])
+					t.Fatalf("%+v: parameter %d after %d steps is %v, want %v within %v", rules, k, i+1, got[k],
+						want[k], within[k])
 				}
 			}
 		}
@@ -85,6 +85,7 @@ func TestBitsAreThoseOfOneSwitchWhateverTheWay(t *testing.T) {
 	flat := &setup{task: newTask(30, 17, 8, 41, 24), rules: rules, steps: 15}
 	flat.run(t)
 	bad := link.Config{Loss: link.Loss{Probability: 0.1, Drop: true}, Repeat: 0.1, Reorder: true}
+	slow := link.Config{Loss: link.Loss{Probability: 0.01, Drop: true}, Rate: rate.Constant(100e3 / 8)}
 	tree := treeOf([]int{nobody, 0, 0, 2, 1, 1, 0, 2, 3}) // s0 over s1 and s2, s2 over s3
 	for name, s := range map[string]*setup{
 		"a tree":                {switches: 4, graph: tree},
@@ -93,7 +94,7 @@ func TestBitsAreThoseOfOneSwitchWhateverTheWay(t *testing.T) {
 		"bad links, sessions":   {link: bad, reliable: true},
 		"links that reorder":    {link: link.Config{Repeat: 0.3, Reorder: true}},
 		"links that resend":     {link: link.Config{Loss: link.Loss{Probability: 0.1, Timeout: 20 * ms}}},
-		"slow links":            {link: link.Config{Loss: link.Loss{Probability: 0.01, Drop: true}, Rate: rate.Constant(100e3 / 8)}},
+		"slow links":            {link: slow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,8 +105,8 @@ func TestBitsAreThoseOfOneSwitchWhateverTheWay(t *testing.T) {
 	}
 }
 
-// Workers come and go at random, over links that lose, repeat and reorder: whoever is there goes on,
-// and all have the same model after as many steps.
+// Workers come and go at random, over links that lose, repeat and reorder: whoever is there goes
+// on, and all have the same model after as many steps.
 func TestWhoIsThereGoesOnWithTheSameBits(t *testing.T) {
 	const end = 6 * time.Second
 	for seed := range uint64(5) {
@@ -190,8 +191,8 @@ func TestRepeatsEndWhereNothingArrives(t *testing.T) {
 	}
 }
 
-// A newcomer begins with the model and the optimizer of the others, the schedule of its rate and its
-// walk through the samples where theirs are, whatever is lost.
+// A newcomer begins with the model and the optimizer of the others, the schedule of its rate and
+// its walk through the samples where theirs are, whatever is lost.
 func TestNewcomerGoesOnWhereTheOthersAre(t *testing.T) {
 	for _, loss := range []float64{0, 0.4} {
 		for _, method := range []optim.Method{
@@ -218,8 +219,8 @@ func TestNewcomerGoesOnWhereTheOthersAre(t *testing.T) {
 	}
 }
 
-// The exponent of a chunk is that of its greatest value, told with the chunk before in its slot. Only
-// the first of each slot have that of all of them.
+// The exponent of a chunk is that of its greatest value, told with the chunk before in its slot.
+// Only the first of each slot have that of all of them.
 func TestExponentsAreThoseOfTheChunks(t *testing.T) {
 	const slots, values, workers, steps = 3, 7, 4, 6
 	greatest := map[uint64]int32{}
@@ -245,16 +246,16 @@ func TestExponentsAreThoseOfTheChunks(t *testing.T) {
 			first = greatest[number]
 		}
 		if step := (number - 1) / (chunks + 1); step < steps && (first <= most/2-1 || first > most) {
-			t.Errorf("the greatest of chunk %d of step %d is %d, want at most %d and more than half of that", chunk, step,
-				first, most)
+			t.Errorf("the greatest of chunk %d of step %d is %d, want at most %d and more than half of that", chunk,
+				step, first, most)
 		}
 	}
 }
 
 // A switch that hears of the run, or of a view, after its workers is not lost.
 func TestSwitchesThatHearLateAreWaitedFor(t *testing.T) {
-	s := &setup{task: newTask(8, 8, 8, 8), rules: Default(), switches: 3, graph: treeOf([]int{nobody, 0, 0, 1, 1, 2, 2}),
-		tardy: true, steps: 60, schedule: []world.NodeChange{{At: 300 * ms, Node: 4, Do: world.Crash},
+	s := &setup{task: newTask(8, 8, 8, 8), rules: Default(), switches: 3,
+		graph: treeOf([]int{nobody, 0, 0, 1, 1, 2, 2}), tardy: true, steps: 60, schedule: []world.NodeChange{{At: 300 * ms, Node: 4, Do: world.Crash},
 			{At: 600 * ms, Node: 4, Do: world.Join}, {At: 800 * ms, Node: 2, Do: world.Crash},
 			{At: 900 * ms, Node: 2, Do: world.Join}}}
 	s.run(t)
@@ -312,7 +313,7 @@ func TestStrangeMessagesEndTheRun(t *testing.T) {
 		size []int // of the tensors
 		want string
 	}{
-		{0, &protos.Aggregate{View: 1, Node: 1, Number: 1 << 63}, nil, "packet 9223372036854775808 of n0 in view 1: its slot"},
+		{0, &protos.Aggregate{View: 1, Node: 1, Number: 1 << 63}, nil, "n0 in view 1: its slot is not"},
 		{0, &protos.Aggregate{View: 1, Node: 1, Number: 5000}, []int{9}, "its slot is not free for it"},
 		{0, &protos.Aggregate{View: 1, Node: 2, Number: 0}, []int{1, 1}, "it has 2 tensors instead of 1"},
 		{0, &protos.Aggregate{View: 1, Node: 7}, nil, "a message from node 7, of 3 nodes"},
@@ -347,8 +348,8 @@ func TestStrangeMessagesEndTheRun(t *testing.T) {
 
 func TestStepAllocatesNothing(t *testing.T) {
 	simtest.ExpectNoAllocations(t, 1000, 400, func(watch *simtest.Stopwatch) {
-		s := &setup{task: newTask(30, 17, 8, 41), rules: Architecture{Slots: 4, Values: 9}, observer: watch, blind: true,
-			link: link.Config{Delay: link.Constant{Delay: ms}}, time: 10 * time.Second}
+		s := &setup{task: newTask(30, 17, 8, 41), rules: Architecture{Slots: 4, Values: 9}, observer: watch,
+			blind: true, link: link.Config{Delay: link.Constant{Delay: ms}}, time: 10 * time.Second}
 		if err := s.try(t); err != nil {
 			t.Fatal(err)
 		}

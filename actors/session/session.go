@@ -115,8 +115,8 @@ func (t *Timeout) Extend(trip, idle time.Duration) {
 	t.smoothed, t.measured = max(t.smoothed, min(trip, 2*max(t.smoothed, idle))), true
 }
 
-// After returns the wait for a try, the first being 1: it doubles with each, up to Backoff times. The
-// round trip on an idle network is trip.
+// After returns the wait for a try, the first being 1: it doubles with each, up to Backoff times.
+// The round trip on an idle network is trip.
 func (t *Timeout) After(try int, trip time.Duration) time.Duration {
 	idle := trip + AckDelay(trip) + LeastWait
 	wait := max(t.smoothed+4*t.variation, idle)
