@@ -255,9 +255,9 @@ func TestExponentsAreThoseOfTheChunks(t *testing.T) {
 // A switch that hears of the run, or of a view, after its workers is not lost.
 func TestSwitchesThatHearLateAreWaitedFor(t *testing.T) {
 	s := &setup{task: newTask(8, 8, 8, 8), rules: Default(), switches: 3,
-		graph: treeOf([]int{nobody, 0, 0, 1, 1, 2, 2}), tardy: true, steps: 60, schedule: []world.NodeChange{{At: 300 * ms, Node: 4, Do: world.Crash},
-			{At: 600 * ms, Node: 4, Do: world.Join}, {At: 800 * ms, Node: 2, Do: world.Crash},
-			{At: 900 * ms, Node: 2, Do: world.Join}}}
+		graph: treeOf([]int{nobody, 0, 0, 1, 1, 2, 2}), tardy: true, steps: 60,
+		schedule: []world.NodeChange{{At: 300 * ms, Node: 4, Do: world.Crash}, {At: 600 * ms, Node: 4, Do: world.Join},
+			{At: 800 * ms, Node: 2, Do: world.Crash}, {At: 900 * ms, Node: 2, Do: world.Join}}}
 	s.run(t)
 }
 

@@ -73,8 +73,7 @@ func addArchitectures(c *Catalog) {
 		})
 	reduced.presets = collective.Presets
 	a.Add(reduced)
-	a.Declare("in-network", innetwork.Default(), "workers average gradients after every step, which switches sum on "+
-		"their way, one or a tree of them (SwitchML, Sapio et al. 2021)")
+	a.Declare("in-network", innetwork.Default(), "switches sum gradients on their way (SwitchML, Sapio et al. 2021)")
 	a.Refuse("in-network", "compress", "a sum of codes is no code; values travel as integers of 32 bits")
 	addFederated(c)
 	type mirrors struct {
