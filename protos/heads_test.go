@@ -20,6 +20,7 @@ import (
 	"github.com/gradwire/gradwire/actors/federated"
 	"github.com/gradwire/gradwire/actors/gaia"
 	"github.com/gradwire/gradwire/actors/gossip"
+	"github.com/gradwire/gradwire/actors/innetwork"
 	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
@@ -136,6 +137,7 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 		{federated.Default(), federated.RoleServer, federated.RoleClient},
 		{controlled, federated.RoleServer, federated.RoleClient},
 		{gaia.Default(), gaia.RoleServer, gaia.RoleWorker},
+		{innetwork.Default(), innetwork.RoleSwitch, innetwork.RoleWorker},
 		{collective.Default(), collective.RoleWorker, collective.RoleWorker},
 		{votes, collective.RoleWorker, collective.RoleWorker},
 		{gossip.Default(), "peer", "peer"}, {pulls, "peer", "peer"},
