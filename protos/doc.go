@@ -31,7 +31,7 @@
 //	Accessed      0 to 2    0 or more  values of keys of a table; the keys, as words
 //	TableShard    1 or more 0 or more  values of a table's shard, what the update remembers; keys
 //	Chunk         1         0 to P     a piece of a reduction's vector; 1 value for a vote
-//	Aggregate     0 or 1    0 to P     integers of 32 bits as words: a packet of a gradient, or a sum
+//	Aggregate     0 or 1    0 to P     integers of 32 bits as words, of a gradient or a sum
 //	Report        0
 //	Outcome       0 to S+2  0 or P     the round's mean; to join, also model and optimiser
 //	Model         0 to 2    P          a peer's parameters, none if they have not moved; a tracker

@@ -226,7 +226,7 @@ func play(t *testing.T, task *train.Task, a train.Architecture, roles []string, 
 	var holders []int
 	for i, role := range roles {
 		name := string(rune('a' + i))
-		if role == roles[0] {
+		if slices.ContainsFunc(a.Roles(), func(r train.Role) bool { return r.Name == role && r.Holds }) {
 			holders = append(holders, i)
 		}
 		kind := a.Kind(task, train.Place{Node: i, Name: name, Role: role})

@@ -78,7 +78,7 @@ var completed = []struct{ line, want, directive string }{
 	{"run plan.yaml --set nodes.nobody.",
 		"nodes.nobody.name= nodes.nobody.role= nodes.nobody.count= nodes.nobody.compute= nodes.nobody.compute. " +
 			"nodes.nobody.uplink= nodes.nobody.uplink. nodes.nobody.downlink= nodes.nobody.downlink. " +
-			"nodes.nobody.delay= nodes.nobody.delay.", keys},
+			"nodes.nobody.delay= nodes.nobody.delay. nodes.nobody.available.", keys},
 	{"run plan.yaml --set network.links.server-f", "network.links.server-far.", keys},
 	{"run plan.yaml --set architecture.",
 		"architecture.kind= architecture.consistency= architecture.consistency. architecture.scale= " +

@@ -152,7 +152,7 @@ func TestRoundsAreRefusedWhereThereAreNone(t *testing.T) {
 		federated + "grace: {quorum: 0%}}":            `architecture.grace.quorum: 0% is out of range`,
 		federated + "preset: fedasync, deadline: 1s}": `deadline is 1s: must be left out where buffer is given`,
 		federated + "staleness: {kind: hinge}}":       `staleness goes with buffer`,
-		federated + "preset: scaffold, population: 9}": `architecture: controls is true: must be false with a ` +
+		federated + "preset: scaffold, population: 9}": `architecture.preset: controls is true: must be false with a ` +
 			`population`,
 	} {
 		var assignments []string

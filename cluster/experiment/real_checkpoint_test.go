@@ -87,7 +87,7 @@ func cutAgainAndAgain(t *testing.T, interruptions, times int, set ...string) (*S
 
 // timed are words in what makes models depend on who comes first, as they do with servers unless
 // there are rounds.
-var timed = []string{inThreads, "ssp", "gossip", "ad-psgd", "backup", "staleness", "servers:", "deadline"}
+var timed = []string{inThreads, "ssp", "gossip", "ad-psgd", "backup", "staleness", "servers:", "deadline", "fedasync"}
 
 func timeless(architecture string) bool {
 	return !slices.ContainsFunc(timed, func(word string) bool { return strings.Contains(architecture, word) }) &&

@@ -191,6 +191,26 @@ func (n *Node) Clone() *Node {
 	return &c
 }
 
+// Placed returns a deep copy of n in the place of another node, which stands for it in a file:
+// errors about any part of n point there.
+func (n *Node) Placed(at *Node) *Node {
+	c := n.Clone()
+	c.place(at)
+	c.parent, c.key, c.index = at.parent, at.key, at.index
+	return c
+}
+
+func (n *Node) place(at *Node) {
+	n.Pos, n.source = at.Pos, at.source
+	for _, item := range n.Items {
+		item.place(at)
+	}
+	for i := range n.Fields {
+		n.Fields[i].Pos = at.Pos
+		n.Fields[i].Value.place(at)
+	}
+}
+
 // Equal reports whether n and m mean the same: kinds, texts, keys and their order, but not
 // positions, and not quotes around a text that could be nothing else.
 func (n *Node) Equal(m *Node) bool {
