@@ -216,7 +216,11 @@ func region(random *rand.Rand) *terrain {
 }
 
 func TestAutoTakesTheFastestOrOneThatIsNearlyAsFast(t *testing.T) {
-	const networks, rounds = 60, 30
+	const rounds = 30
+	networks := 60
+	if testing.Short() {
+		networks = 12
+	}
 	random := rand.New(rand.NewPCG(20, 33))
 	fastest, worst := 0, 1.0
 	chosen := map[collective.Algorithm]int{}
