@@ -228,6 +228,23 @@ func TestAWaitThatTheEndOfARunCutsShortCountsAsOne(t *testing.T) {
 	}
 }
 
+// An update is recorded when its work is done, after the model that has it may have been judged. By
+// how much later is not known where the undisturbed run is too short for a step.
+func TestAnUpdateAtTheEndOfAShortRunMayBeInAModel(t *testing.T) {
+	w, _ := watch(t, ranks)
+	until(w.Calm, 0)
+	last := slices.IndexFunc(w.Run.Events, func(e world.Recorded) bool {
+		return e.Kind == actors.UpdateApplied && e.At > w.Run.Judged/2
+	})
+	w.Run.Judged = w.Run.Events[last].At - 1
+	w.Run.Models[0].Params = slices.Clone(w.Run.Models[0].Params)
+	w.Run.Models[0].Params[7]++
+	w.Run.Models[0].Node = w.Run.Events[last].Node
+	if _, broken := RanksEqual.Check(w); broken != "" {
+		t.Errorf("a model with an update that is recorded after it was judged: %s", broken)
+	}
+}
+
 func TestAnInvariantThatCannotBeCheckedIsBroken(t *testing.T) {
 	var none []int
 	blind := Invariant{"blind", "", func(*Watch) (bool, string) { return none[len(none)+3] == 0, "" }}

@@ -1,6 +1,7 @@
 package drill
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -356,7 +357,8 @@ func longestStep(t *experiment.Trial) (longest time.Duration) {
 }
 
 // longestCharge bounds the time that a handler of a run spends on its work: a step of the
-// undisturbed run, or that many times as long as a node is slow.
+// undisturbed run, or all of it if it is too short for one, or that many times as long as a node is
+// slow.
 func longestCharge(w *Watch) time.Duration {
 	factor := 1.0
 	for i := range w.Run.Stage.Deployment.Nodes {
@@ -364,7 +366,7 @@ func longestCharge(w *Watch) time.Duration {
 			factor = max(factor, s.Factor)
 		}
 	}
-	return time.Duration(factor * float64(longestStep(w.Calm)))
+	return time.Duration(factor * float64(cmp.Or(longestStep(w.Calm), w.Calm.End)))
 }
 
 // longestWait is the longest time from one step of a worker to its next, or to the end of the run:
