@@ -149,6 +149,7 @@ func (w *worker) adopt(ctx actor.Context, head *protos.Outcome, tensors []*proto
 		return
 	}
 	if !w.joins {
+		w.replica.Record()
 		w.count()
 	}
 	w.local.Resume(w.finished)

@@ -137,14 +137,23 @@ func TestWhoIsThereGoesOnWithTheSameBits(t *testing.T) {
 				s.schedule = append(s.schedule, world.NodeChange{At: at, Node: first + worker, Do: do})
 			}
 			s.run(t)
-			steps, lives := make([]uint64, first+5), 0
+			steps, lives, updates := make([]uint64, first+5), 0, make([]int, first+5)
 			for i, e := range events.Events {
+				switch e.Kind {
+				case actors.UpdateApplied:
+					updates[events.Nodes[i]]++
+				case actors.StepDone:
+					updates[events.Nodes[i]]--
+				}
 				if last := &steps[events.Nodes[i]]; e.Kind == actors.StepDone {
 					if e.Step != *last+1 {
 						lives++
 					}
 					*last = e.Step
 				}
+			}
+			if slices.ContainsFunc(updates, func(n int) bool { return n != 0 }) {
+				t.Errorf("nodes have recorded %v more updates than steps", updates)
 			}
 			if lives > len(s.schedule)/2 {
 				t.Errorf("%d times a step does not follow the one before, with %d newcomers", lives, len(s.schedule)/2)

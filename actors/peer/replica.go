@@ -41,6 +41,12 @@ func (r *Replica) Update(gradient []float32) {
 	r.Params = train.Update(r.env.Tensors(), r.Optimizer, r.Params, gradient)
 	r.Version++
 	r.env.Charge(r.Optimizer.Work(len(gradient)))
+	r.Record()
+}
+
+// Record records the update that has led to Params: one of its own, or another peer's whose model
+// has taken the place of this one's.
+func (r *Replica) Record() {
 	r.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: r.Version, Origin: r.env.Node()})
 }
 
