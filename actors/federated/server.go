@@ -151,6 +151,9 @@ func (s *server) follow(ctx actor.Context) {
 	for i := range s.members {
 		if c := &s.members[i]; !view.Members[c.node].Present {
 			s.give(c)
+			if c.update != nil {
+				c.update.release() // should it come back within the round, it does so without its control
+			}
 			if c.held > 0 {
 				s.forget()
 			}
@@ -321,9 +324,6 @@ func (s *server) end(ctx actor.Context) {
 			s.give(c)
 		}
 		if c.update != nil {
-			if !s.env.View().Members[c.node].Present {
-				c.update.release()
-			}
 			if updates, nodes = append(updates, c.update), append(nodes, c.node); c.update.control != nil {
 				c.held = s.round
 			}
