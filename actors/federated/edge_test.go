@@ -40,6 +40,11 @@ func TestAggregatorsMakeNoDifferenceToTheModel(t *testing.T) {
 			t.Errorf("round %d: the server has the updates of %v, want 1, 6 and the region", r+1, s.updates[r])
 		}
 	}
+	for node, want := range map[int][]int{7: {2, 3, 8}, 8: {4, 5}} {
+		if got := s.passed[node]; !slices.Equal(got, slices.Repeat(want, 6)) {
+			t.Errorf("node %d has recorded updates of %v, want those of %v in each of 6 rounds", node, got, want)
+		}
+	}
 }
 
 // While an aggregator is away, who is below it takes no part, and does so again when it is back.

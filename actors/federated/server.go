@@ -343,12 +343,10 @@ func (s *server) end(ctx actor.Context) {
 		}
 	case s.edge != nil:
 		learned = updates
+		s.taken(s.round, updates, nodes)
 	default:
 		s.learn(updates)
-		for i, node := range nodes {
-			s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: s.version, Staleness: updates[i].stale,
-				Origin: node})
-		}
+		s.taken(s.version, updates, nodes)
 	}
 	if s.edge != nil {
 		s.report(ctx, learned)
@@ -356,6 +354,15 @@ func (s *server) end(ctx actor.Context) {
 	}
 	ctx.Send(actors.CoordinatorPID(), protos.NewMessage(&protos.RoundDone{Round: s.round}))
 	s.begin(ctx)
+}
+
+// taken records updates by nodes, of which a version of the model or an aggregator's
+// round is made.
+func (s *server) taken(version uint64, updates []*update, nodes []int) {
+	for i, node := range nodes {
+		s.env.Record(actors.Event{Kind: actors.UpdateApplied, Version: version, Staleness: updates[i].stale,
+			Origin: node})
+	}
 }
 
 // count adds to a number of the record.

@@ -38,8 +38,9 @@ type stage struct {
 
 	models             [][]float32 // after each round
 	ended              []time.Duration
-	updates            [][]int    // whose updates each version has taken in
-	stale              [][]uint64 // how old these were
+	updates            [][]int       // whose updates each version has taken in
+	stale              [][]uint64    // how old these were
+	passed             map[int][]int // whose updates each aggregator has taken in
 	missed, unanswered float64
 	told               map[string]map[int]float64 // the latest measurements by their names and nodes
 	stepped            []int                      // by node
@@ -65,6 +66,8 @@ func (s *stage) Observe(at time.Duration, node int, e actors.Event) {
 		s.told[e.Name][node] = e.Value
 	}
 	switch {
+	case e.Kind == actors.UpdateApplied && node > 0:
+		s.passed[node] = append(s.passed[node], e.Origin)
 	case e.Kind == actors.UpdateApplied:
 		for int(e.Version) > len(s.updates) {
 			s.updates, s.stale = append(s.updates, nil), append(s.stale, nil)
@@ -145,7 +148,7 @@ func (s *stage) try(tb testing.TB) error {
 	tb.Helper()
 	s.models, s.ended, s.updates, s.stale = nil, nil, nil, nil
 	s.stepped = make([]int, 1+len(s.task.Workers)+len(s.edges))
-	s.missed, s.unanswered, s.told = 0, 0, map[string]map[int]float64{}
+	s.missed, s.unanswered, s.told, s.passed = 0, 0, map[string]map[int]float64{}, map[int][]int{}
 	d := &world.Deployment{Seed: s.task.Seed, Strict: true, Observer: s, Schedule: s.schedule,
 		Detect: time.Millisecond, Lossy: s.link.Loss.Drop, Reliable: s.reliable}
 	names, hub := []string{"hub"}, s.arch.Kind(s.task, train.Place{Role: federated.RoleServer})
