@@ -133,8 +133,10 @@ func (c *client) follow() {
 
 // take takes in the work of a round.
 func (c *client) take(head *protos.ClientWork, m *protos.Message) {
-	if tensors := c.arch.tensors(); len(m.Tensors) != tensors {
-		actors.Fail(c.env, "work of round %d has %d tensors instead of %d", head.Round, len(m.Tensors), tensors)
+	tensors, n := c.arch.tensors(), c.task.Model.Params()
+	strange := func(t *protos.Tensor) bool { return len(t.Data) != n }
+	if len(m.Tensors) != tensors || slices.ContainsFunc(m.Tensors, strange) {
+		actors.Fail(c.env, "work of round %d has not %d tensors of %d values", head.Round, tensors, n)
 		return
 	}
 	if !c.hosted(head.Clients) {

@@ -248,25 +248,27 @@ func TestPopulationsThatKeepSomethingAreRefused(t *testing.T) {
 
 // stranger sends a host work that no server sends.
 type stranger struct {
-	env  actors.Env
-	work *protos.ClientWork
+	env    actors.Env
+	work   *protos.ClientWork
+	values int // of its tensor
 }
 
 func (s *stranger) Receive(ctx actor.Context) {
 	if m, ok := ctx.Message().(*protos.Message); ok {
 		if _, starts := m.Head.(*protos.Start); starts {
-			ctx.Send(s.env.View().Members[1].PID, protos.NewMessage(s.work, s.env.Tensors().Get(1)))
+			ctx.Send(s.env.View().Members[1].PID, protos.NewMessage(s.work, s.env.Tensors().Get(s.values)))
 		}
 		m.Release()
 	}
 }
 
-func TestWorkForClientsThatDoNotExistIsAnError(t *testing.T) {
+func TestWorkThatNoServerSendsIsAnError(t *testing.T) {
 	for _, c := range []struct {
 		clients    []uint32
 		population int
 		want       string
 	}{
+		{nil, 0, "work of round 1 has not 1 tensors of 83 values"},
 		{nil, 2, "work of round 1 is for the clients [], of a population of 2"},
 		{[]uint32{1, 2}, 2, "work of round 1 is for the clients [1 2], of a population of 2"},
 		{[]uint32{0}, 0, "work of round 1 is for the clients [0], of a population of 0"},
@@ -274,7 +276,11 @@ func TestWorkForClientsThatDoNotExistIsAnError(t *testing.T) {
 		s := clients(24, 24).hosted(1)
 		s.arch.Population, s.rounds, s.time = c.population, 0, time.Second
 		s.server = func(env actors.Env) actor.Actor {
-			return &stranger{env, &protos.ClientWork{Round: 1, View: 1, Clients: c.clients}}
+			values := s.task.Model.Params()
+			if c.clients == nil && c.population == 0 {
+				values--
+			}
+			return &stranger{env, &protos.ClientWork{Round: 1, View: 1, Clients: c.clients}, values}
 		}
 		if err := s.try(t); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
