@@ -52,7 +52,7 @@ type Attack struct {
 func (a *Attack) who(seed uint64, clients []string) (names []string) {
 	if a.Nodes == nil {
 		order := rand.New(actors.Source(seed, actors.Coordinator, "attackers")).Perm(len(clients))
-		order = order[:int(math.Round(a.Share*float64(len(clients))))]
+		order = order[:a.drawn(len(clients))]
 		slices.Sort(order)
 		for _, i := range order {
 			names = append(names, clients[i])
@@ -75,9 +75,15 @@ func means(name, client string, clients []string) bool {
 	return ofGroup(name, client)
 }
 
-// fit returns an error about a name that is none of a client, or about a list of none.
+// drawn is how many of a number of clients a share is.
+func (a *Attack) drawn(clients int) int { return int(math.Round(a.Share * float64(clients))) }
+
+// fit returns an error about a name that is none of a client, or about a list or a share of none.
 func (a *Attack) fit(clients []string) error {
-	if a.Nodes != nil && len(a.Nodes) == 0 {
+	switch {
+	case a.Nodes == nil && a.drawn(len(clients)) == 0:
+		return field.Errorf(*a, "Share", "more; of %d clients it is none", len(clients))
+	case a.Nodes != nil && len(a.Nodes) == 0:
 		return field.Errorf(*a, "Nodes", "one name at least")
 	}
 	for _, name := range a.Nodes {

@@ -207,6 +207,9 @@ func TestMeansAndAttacksThatMakeNoSenseAreRefused(t *testing.T) {
 		"Attack.Share is 0: must be given where nodes is not": func(a *federated.Architecture) {
 			a.Attack = &federated.Attack{Kind: federated.Noise}
 		},
+		"Attack.Share is 0.1: must be more; of 4 clients it is none": func(a *federated.Architecture) {
+			a.Attack = &federated.Attack{Kind: federated.Noise, Share: 0.1}
+		},
 		"Attack.Nodes is []: must be one name at least": func(a *federated.Architecture) {
 			a.Attack = &federated.Attack{Kind: federated.Noise, Nodes: []string{}}
 		},
