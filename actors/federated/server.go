@@ -296,6 +296,9 @@ func (s *server) difference(sent *protos.Tensor) *protos.Tensor {
 	return sent
 }
 
+// mostDone bounds the samples and the steps of an update: more are a mistake.
+const mostDone = 1 << 31
+
 // check returns an error about an update that no client has made.
 func (s *server) check(head *protos.ClientUpdate, m *protos.Message) error {
 	tensors := s.arch.tensors()
@@ -303,7 +306,8 @@ func (s *server) check(head *protos.ClientUpdate, m *protos.Message) error {
 		tensors = 0 // it has got no update
 	}
 	fits := len(m.Tensors) == tensors && (head.Samples > 0 || tensors == 0) && head.Steps > 0 && head.Round > 0 &&
-		(head.Round <= s.round || s.edge != nil) // of an aggregator's former life it may be of a later one
+		(head.Round <= s.round || s.edge != nil) && // of an aggregator's former life it may be of a later one
+		head.Samples <= mostDone && head.Steps <= mostDone
 	for _, t := range m.Tensors {
 		fits = fits && len(t.Data) == len(s.params.Data)
 	}
