@@ -273,7 +273,7 @@ func (p *peer) model(ctx actor.Context, head *protos.Model, tensors []*protos.Te
 	case !actors.IsVector(tensors, size):
 		actors.Fail(p.env, "a model of node %d that is not one vector of %d values", head.Node, size)
 		return
-	case head.Answer && head.Exchange > p.exchange:
+	case head.Answer && p.started() && head.Exchange > p.exchange:
 		actors.Fail(p.env, "node %d answers exchange %d, the last one was %d", head.Node, head.Exchange, p.exchange)
 		return
 	case !head.Answer && (p.rules.Exchange == Pull || head.Wanted != (p.rules.Exchange == PushPull)):
