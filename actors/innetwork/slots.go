@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // This file is the protocol of SwitchML without actors, clocks or messages: the slots of a switch,
@@ -69,11 +70,12 @@ type slots struct {
 	pools    []pool
 }
 
-// newSlots returns vacant slots, two pools each.
+// newSlots returns vacant slots, two pools each. Memory for sums comes with the packets that need
+// it, since a plan may have far more slots and values than a model has chunks.
 func newSlots(n, values, children int, root bool) *slots {
 	s := &slots{children: children, values: values, root: root, pools: make([]pool, 2*n)}
 	for i := range s.pools {
-		s.pools[i].seen, s.pools[i].sum = make([]bool, children), make([]int32, 0, values)
+		s.pools[i].seen = make([]bool, children)
 	}
 	return s
 }
@@ -122,7 +124,7 @@ func (s *slots) add(child int, p packet) (reaction, error) {
 // begin lets a pool sum another packet.
 func (q *pool) begin(p packet) {
 	clear(q.seen)
-	q.sum = q.sum[:len(p.words)]
+	q.sum = slices.Grow(q.sum[:0], len(p.words))[:len(p.words)]
 	clear(q.sum)
 	q.number, q.progress, q.count, q.peak, q.samples, q.late = p.number, summing, 0, 0, 0, false
 }

@@ -276,3 +276,16 @@ func TestEveryOrderOfLossesAndRepeatsHasTheExactSum(t *testing.T) {
 		})
 	}
 }
+
+// Slots that no packet has gone through have no memory for sums, and others as much as they need.
+func TestMemoryForSumsComesWithPackets(t *testing.T) {
+	s := newSlots(4, 1<<20, 2, true)
+	if _, err := s.add(0, packet{number: 5, words: make([]float32, 10)}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.pools {
+		if has := cap(s.pools[i].sum); has > 16 || has > 0 && i != 5 {
+			t.Errorf("pool %d has memory for %d values", i, has)
+		}
+	}
+}
