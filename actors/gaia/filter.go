@@ -37,12 +37,12 @@ func (f *filter) significant(params []float32, t uint64) []int32 {
 
 func magnitude(v float32) float32 { return math.Float32frombits(math.Float32bits(v) &^ (1 << 31)) }
 
-// changed chooses the parameters that other sites do not know as they are, or those of them that
-// are listed.
+// changed chooses the parameters that other sites do not know as they are, or those that are
+// listed, of which others wait for an update even if nothing is left of it.
 func (f *filter) changed(all bool) []int32 {
 	f.chosen = f.chosen[:0]
 	for i, held := range f.held {
-		if held != 0 && (all || f.listed[i]) {
+		if f.listed[i] || all && held != 0 {
 			f.chosen = append(f.chosen, int32(i))
 		}
 	}

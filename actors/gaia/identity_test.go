@@ -117,10 +117,11 @@ func drawn(seed uint64) *stage {
 	return s
 }
 
-// shake has workers come and go, at most one change at a time.
+// shake has workers come and go, at most one change at a time, also while the last updates travel.
 func (s *stage) shake(r *rand.Rand) {
 	away := map[int]bool{}
-	for at := 20 * time.Millisecond; at < s.time; at += time.Duration(10+r.IntN(80)) * time.Millisecond {
+	end := s.time + 100*time.Millisecond
+	for at := 20 * time.Millisecond; at < end; at += time.Duration(10+r.IntN(80)) * time.Millisecond {
 		node := s.sites + r.IntN(len(s.task.Workers))
 		do := []world.NodeEvent{world.Crash, world.Leave}[r.IntN(2)]
 		if away[node] {
