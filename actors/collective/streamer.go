@@ -26,8 +26,10 @@ import (
 // parameter averaging", 2025, draws each parameter by itself, so that their number varies).
 //
 // The joint model is thus made of parts of several rounds; it has the same bits on all ranks, as
-// their outer optimizers have. A rank that joins starts from it, as models of others may differ. A
-// worker's weight is the number of samples of the steps of the round up to what it has fixed.
+// their outer optimizers have. A rank that joins starts from it, as models of others may differ.
+// Random parts leave it with many parameters of the initial model for long, so there a rank that
+// joins starts from the model of another as it is then. A worker's weight is the number of samples
+// of the steps of the round up to what it has fixed.
 type streamer struct {
 	averager
 	parts int
@@ -139,7 +141,6 @@ func (s *streamer) contribution() *protos.Tensor { return s.fixed.Retain() }
 func (s *streamer) weight(batches float64) float64 { return batches / float64(s.sends) }
 
 func (s *streamer) settle(mean *protos.Tensor) {
-	s.shared = s.env.Tensors().Writable(s.shared)
 	if s.indices != nil {
 		s.scatter(mean.Data)
 	} else {
@@ -156,7 +157,6 @@ func (s *streamer) settle(mean *protos.Tensor) {
 func (s *streamer) scatter(mean []float32) {
 	theta := s.replica.Writable()
 	for i, k := range s.indices {
-		s.shared.Data[k] = mean[i]
 		if s.mix == 0 {
 			theta[k] = mean[i]
 		} else {
@@ -165,8 +165,17 @@ func (s *streamer) scatter(mean []float32) {
 	}
 }
 
+// joint implements [learner].
+func (s *streamer) joint() *protos.Tensor {
+	if s.indices != nil {
+		return s.replica.Params
+	}
+	return s.shared
+}
+
 // take takes in the mean of a fragment, or of its Δ.
 func (s *streamer) take(mean []float32) {
+	s.shared = s.env.Tensors().Writable(s.shared)
 	low, high := s.part()
 	phi, theta := s.shared.Data[low:high], s.replica.Writable()[low:high]
 	if s.outer == nil {

@@ -2,6 +2,7 @@ package collective_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors/collective"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 	"github.com/gradwire/gradwire/nn"
@@ -421,5 +423,28 @@ func TestParametersAtRandomAreAveragedAndOthersStay(t *testing.T) {
 		if times < 15 || times > 75 {
 			t.Errorf("parameter %d was averaged %d times in %d steps", i, times, steps)
 		}
+	}
+}
+
+// Random parts are of one parameter here, so all but a few have never been averaged when a rank
+// joins. It starts from what another has learned all the same.
+func TestWhoJoinsStartsFromALearnedModelWherePartsAreRandom(t *testing.T) {
+	a := outward(collective.Ring, 2, nil)
+	a.Sparse = 1e-6
+	c := churn{task: churnTask(2, sgd(0.2)), absent: []int{1}, end: 700 * time.Millisecond, architecture: a,
+		schedule: []world.NodeChange{{At: 400 * time.Millisecond, Node: 1, Do: world.Join}}}
+	c.run(t)
+	if len(c.seen[1]) == 0 {
+		t.Fatal("nobody has joined")
+	}
+	first := slices.Min(slices.Collect(maps.Keys(c.seen[1])))
+	moved := func(from []float32) (sum float64) {
+		for i, v := range c.seen[1][first] {
+			sum += math.Abs(float64(v) - float64(from[i]))
+		}
+		return sum
+	}
+	if initial, other := moved(c.task.Initial()), moved(c.seen[0][first]); other > initial/2 {
+		t.Errorf("in round %d it is %v from the other rank and %v from the initial model", first, other, initial)
 	}
 }
