@@ -107,3 +107,19 @@ func benchmarkCheck(b *testing.B, text []byte) {
 		check(b, text)
 	}
 }
+
+// What an architecture says of nodes and topologies before a run is said by Check, of every point.
+func TestCheckSaysWhichPointItsArchitectureDoesNotFit(t *testing.T) {
+	const text = "data: {set: synthetic-traffic}\nmodel: {kind: mlp, layers: [93, 5]}\nstop: {epochs: 1}\n" +
+		"architecture: {kind: all-reduce}\nnodes: [{name: n, count: 4}]\n" +
+		"sweep: {architecture: [{kind: gossip}, {kind: gaia, roles: {server: [n1, n3]}}]}\n"
+	p, err := Parse("plan.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "n1 and n3 are servers at one site"
+	if err := p.Check(nil); err == nil || !strings.Contains(err.Error(), "plan.yaml:6:") ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

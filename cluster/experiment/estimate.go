@@ -7,6 +7,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/nn"
 )
 
@@ -32,6 +33,9 @@ func (p *Plan) Estimate(c *catalog.Catalog) (largest Estimate, err error) {
 		return largest, err
 	}
 	for i := range points {
+		if err := points[i].fit(); err != nil {
+			return largest, refusal.Input(points[i].about(err))
+		}
 		e := points[i].Estimate()
 		largest.Memory, largest.Second = max(largest.Memory, e.Memory), max(largest.Second, e.Second)
 	}

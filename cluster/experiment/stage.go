@@ -419,6 +419,22 @@ func (s *Stage) observe(c record.Config) {
 	s.Deployment.Observer, s.recorders = s.once, []any{s.Collector, s.once}
 }
 
+// fit checks that the architecture can run with the nodes and topologies that the plan's seed gives.
+func (p *Point) fit() (err error) {
+	d := &world.Deployment{}
+	if d.Topologies, err = p.graphs(p.Spec.Plan.Seed, p.names()); err != nil {
+		return err
+	}
+	absent := p.Scheduled(p.Spec.Plan.Seed).Absent()
+	for i, n := range p.Spec.Plan.Nodes {
+		d.Nodes = append(d.Nodes, world.Node{Name: n.Name, Role: p.Spec.Roles[i].Name, Absent: absent[i]})
+		if p.Spec.Sites != nil {
+			d.Nodes[i].Site = p.Spec.Sites[i]
+		}
+	}
+	return p.checkTopologies(d)
+}
+
 // checkTopologies checks that the architecture can run with every topology of the deployment.
 func (p *Point) checkTopologies(d *world.Deployment) error {
 	f, picky := p.Spec.Architecture.(train.Fitter)
