@@ -118,7 +118,7 @@ var (
 func Default() Architecture { return Architecture{Algorithm: Ring, Every: 1, Reduce: Gradients} }
 
 // Presets are the names that the field has for some settings: those that differ from Default, in a
-// plan's flow style. DiLoCo's steps are the fewest that its paper tries. Those of SlowMo, its β, and
+// plan's flow style. DiLoCo's steps are the fewest that its paper tries. Those of SlowMo, its β and
 // the constants of Streaming DiLoCo are from memory of their papers.
 var Presets = map[string]string{
 	"local-sgd": "{reduce: models, every: 8}",

@@ -148,8 +148,8 @@ func (s *server) push(ctx actor.Context, head *protos.Push, m *protos.Message) {
 	s.advance(ctx)
 }
 
-// advance ends the rounds that are complete, tells other sites, and lets workers go on that may. What
-// a round that ends after the last updates would change, nobody else would hear.
+// advance ends the rounds that are complete, tells other sites, and lets workers go on that may.
+// What a round that ends after the last updates would change, nobody else would hear.
 func (s *server) advance(ctx actor.Context) {
 	if s.between.over {
 		return

@@ -419,7 +419,7 @@ func (s *Stage) observe(c record.Config) {
 	s.Deployment.Observer, s.recorders = s.once, []any{s.Collector, s.once}
 }
 
-// fit checks that the architecture can run with the nodes and topologies that the plan's seed gives.
+// fit checks that the architecture can run with the nodes and topologies of the plan's own seed.
 func (p *Point) fit() (err error) {
 	d := &world.Deployment{}
 	if d.Topologies, err = p.graphs(p.Spec.Plan.Seed, p.names()); err != nil {
