@@ -2,6 +2,7 @@ package gaia
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -258,7 +259,7 @@ func (b *between) reads(head *protos.Mirror, tensors []*protos.Tensor) bool {
 	if n == 0 || n > uint64(len(b.params.Data)) || len(tensors) != 1 {
 		return head.Listed == 0 && len(tensors) == 0
 	}
-	b.indices = append(b.indices, make([]int32, n)...)
+	b.indices = slices.Grow(b.indices, int(n))[:n]
 	return compress.UnpackIndices(b.indices, tensors[0].Data, len(b.params.Data)) == nil
 }
 
