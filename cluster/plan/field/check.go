@@ -40,7 +40,7 @@ func Errorf(v any, name, format string, args ...any) *Error {
 	switch value.Kind() {
 	case reflect.String:
 		e.Value = strconv.Quote(value.String())
-	case reflect.Struct: // its fields would say nothing to people
+	case reflect.Struct, reflect.Interface, reflect.Pointer: // its fields would say nothing to people
 		e.Value = "not accepted as it is"
 	}
 	key, _, _ := strings.Cut(f.Tag.Get("plan"), ",")
