@@ -105,6 +105,22 @@ func TestBitsAreThoseOfOneSwitchWhateverTheWay(t *testing.T) {
 	}
 }
 
+// On links that lose nothing each worker sends every value of its gradient up once in a step. A
+// switch below another sends as many on, and gets as many back.
+func TestAStepBringsEachValueToASwitchOnce(t *testing.T) {
+	tree := treeOf([]int{nobody, 0, 0, 2, 1, 1, 0, 2, 3})
+	for _, s := range []*setup{{}, {switches: 4, graph: tree}} {
+		s.task, s.rules, s.steps = newTask(30, 17, 8, 41, 24), Architecture{Slots: 4, Values: 9}, 15
+		got := 0
+		s.packet = func(_ *protos.Aggregate, words []float32) { got += len(words) }
+		s.run(t)
+		step := (len(s.task.Workers) + 2*max(s.switches-1, 0)) * s.task.Model.Params()
+		if want := int(s.steps) * step; max(got-want, want-got) > step { // the last ones may be under way
+			t.Errorf("%d switches: %d values have come in %d steps, want %d", s.switches, got, s.steps, want)
+		}
+	}
+}
+
 // Workers come and go at random, over links that lose, repeat and reorder: whoever is there goes
 // on, and all have the same model after as many steps.
 func TestWhoIsThereGoesOnWithTheSameBits(t *testing.T) {
