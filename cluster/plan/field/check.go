@@ -37,10 +37,14 @@ func Errorf(v any, name, format string, args ...any) *Error {
 	}
 	value := s.FieldByIndex(f.Index)
 	e := &Error{Field: name, Value: text(value), Accepted: fmt.Sprintf(format, args...)}
-	switch value.Kind() {
+	held := value
+	if held.Kind() == reflect.Interface || held.Kind() == reflect.Pointer {
+		held = held.Elem()
+	}
+	switch held.Kind() {
 	case reflect.String:
-		e.Value = strconv.Quote(value.String())
-	case reflect.Struct, reflect.Interface, reflect.Pointer: // its fields would say nothing to people
+		e.Value = strconv.Quote(held.String())
+	case reflect.Struct: // its fields would say nothing to people
 		e.Value = "not accepted as it is"
 	}
 	key, _, _ := strings.Cut(f.Tag.Get("plan"), ",")
