@@ -2,18 +2,21 @@ package driver_test
 
 import (
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// cut breaks every connection of this process, and so all of a test's cluster, and tells how many
-// there were. Nobody else has any.
-func cut(t *testing.T) (broken int) {
+// ends are those of all connections of this process, and so of a test's cluster. Nobody else has
+// any.
+func ends(t *testing.T) (all []int) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -29,6 +32,15 @@ func cut(t *testing.T) (broken int) {
 		} else if _, tcp := peer.(*syscall.SockaddrInet4); !tcp {
 			continue
 		}
+		all = append(all, fd)
+	}
+	return all
+}
+
+// cut breaks every connection, and tells how many ends there were.
+func cut(t *testing.T) (broken int) {
+	t.Helper()
+	for _, fd := range ends(t) {
 		if syscall.Shutdown(fd, syscall.SHUT_RDWR) == nil {
 			broken++
 		}
@@ -50,12 +62,18 @@ func TestBrokenConnectionsLoseNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		broken := 0
-		for range 8 {
-			time.Sleep(150 * time.Millisecond) // rarer than it takes to connect, also on a busy machine
+		for range 5 {
+			for begin := time.Now(); len(ends(t)) < 5 && time.Since(begin) < time.Second; {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(300 * time.Millisecond) // rarer than it takes to connect, also on a busy machine
 			broken += cut(t)
 		}
 		summary, dir := c.ends(c.client(identity.Operator), id, driver.Done)
-		if got := summary.Runs[0]; got.Clock != "cluster" || got.Epochs < 5 || len(got.Incidents) > 0 {
+		// On a busy machine a process may be silent for a while, and be waited for.
+		gone := func(i record.Incident) bool { return !strings.Contains(i.What, "was silent") }
+		got := summary.Runs[0]
+		if got.Clock != "cluster" || got.Epochs < 5 || slices.ContainsFunc(got.Incidents, gone) {
 			t.Errorf("%s: %+v", architecture, got)
 		}
 		equal(t, "models of "+architecture, bits(t, want), bits(t, &driver.Report{Dir: dir}))
