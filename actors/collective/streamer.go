@@ -27,9 +27,9 @@ import (
 //
 // The joint model is thus made of parts of several rounds; it has the same bits on all ranks, as
 // their outer optimizers have. A rank that joins starts from it, as models of others may differ.
-// Random parts leave it with many parameters of the initial model for long, so there a rank that
-// joins starts from the model of another as it is then. A worker's weight is the number of samples
-// of the steps of the round up to what it has fixed.
+// Random parts leave it with many parameters of the initial model for long, so there a rank's joint
+// model is its own at the end of the last round, and a rank that joins starts from another's. A
+// worker's weight is the number of samples of the steps of the round up to what it has fixed.
 type streamer struct {
 	averager
 	parts int
@@ -163,14 +163,8 @@ func (s *streamer) scatter(mean []float32) {
 			theta[k] = float32((1-s.mix)*mean[i]) + float32(s.mix*theta[k])
 		}
 	}
-}
-
-// joint implements [learner].
-func (s *streamer) joint() *protos.Tensor {
-	if s.indices != nil {
-		return s.replica.Params
-	}
-	return s.shared
+	s.shared.Release()
+	s.shared = s.replica.Params.Retain()
 }
 
 // take takes in the mean of a fragment, or of its Δ.

@@ -448,3 +448,29 @@ func TestWhoJoinsStartsFromALearnedModelWherePartsAreRandom(t *testing.T) {
 		t.Errorf("in round %d it is %v from the other rank and %v from the initial model", first, other, initial)
 	}
 }
+
+// Each step of any rank takes 2 from every parameter, so a model says how many steps it is made of.
+// That of a rank that joins in the midst of a round has those of finished rounds alone.
+func TestWhoJoinsHasNoStepTwiceWherePartsAreRandom(t *testing.T) {
+	for at := range 12 {
+		var seen []*[][]float32
+		a := outward(collective.Ring, 3, nil)
+		a.Sparse = 0.1
+		c := churn{task: churnTask(2, sgd(1)), absent: []int{1}, end: 700 * time.Millisecond, architecture: a,
+			schedule: []world.NodeChange{{At: time.Duration(400+3*at) * time.Millisecond, Node: 1, Do: world.Join}}}
+		c.task.Model = descending{c.task.Model, &seen}
+		c.run(t)
+		for node := range 2 {
+			for round, params := range c.seen[node] {
+				for i, v := range params {
+					if want := float64(1 - 2*3*round); math.Abs(float64(v)-want) > 1e-3 {
+						t.Fatalf("node %d has parameter %d of %v after %d rounds, want %v", node, i, v, round, want)
+					}
+				}
+			}
+		}
+		if len(c.seen[1]) == 0 {
+			t.Fatal("nobody has joined")
+		}
+	}
+}
