@@ -84,6 +84,7 @@ type forger struct {
 	noloco.Architecture
 	head   func() *protos.Model
 	values int
+	times  int // that it is sent for each message
 }
 
 func (f forger) Kind(task *train.Task, place train.Place) actors.Kind {
@@ -92,7 +93,10 @@ func (f forger) Kind(task *train.Task, place train.Place) actors.Kind {
 	}
 	return func(env actors.Env) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
-			if _, ok := ctx.Message().(*protos.Message); ok {
+			if _, ok := ctx.Message().(*protos.Message); !ok {
+				return
+			}
+			for range f.times {
 				ctx.Send(env.View().Members[0].PID, protos.NewMessage(f.head(), env.Tensors().Get(f.values)))
 			}
 		}), nil
@@ -101,17 +105,18 @@ func (f forger) Kind(task *train.Task, place train.Place) actors.Kind {
 
 func TestModelsThatDoNotFitEndTheRun(t *testing.T) {
 	for _, c := range []struct {
-		head   *protos.Model
-		values int
-		want   string
+		head          *protos.Model
+		values, times int
+		want          string
 	}{
-		{&protos.Model{Node: 1, Step: every}, 3, "a model of node 1 that is not one vector of 43 values"},
-		{&protos.Model{Node: 1, Step: every + 1}, 43, "a model of node 1 after step 4, and rounds have 3"},
-		{&protos.Model{Node: 1}, 43, "a model of node 1 after step 0, and rounds have 3"},
-		{&protos.Model{Node: 7, Step: every}, 43, "a message from node 7, of 2 nodes"},
+		{&protos.Model{Node: 1, Step: every}, 3, 1, "a model of node 1 that is not one vector of 43 values"},
+		{&protos.Model{Node: 1, Step: every + 1}, 43, 1, "a model of node 1 after step 4, and rounds have 3"},
+		{&protos.Model{Node: 1}, 43, 1, "a model of node 1 after step 0, and rounds have 3"},
+		{&protos.Model{Node: 7, Step: every}, 43, 1, "a message from node 7, of 2 nodes"},
+		{&protos.Model{Node: 1, Step: 1000 * every}, 43, 100, "more than 64 models of node 1 are ahead"},
 	} {
 		s := simtest.Stage{Task: newTask(2), Looks: []time.Duration{time.Second},
-			Kind: forger{arch(2), func() *protos.Model { return c.head }, c.values}}
+			Kind: forger{arch(2), func() *protos.Model { return c.head }, c.values, c.times}}
 		if _, err := s.Try(t); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}

@@ -256,6 +256,20 @@ func (p *peer) refused(head *protos.Busy) {
 	p.group = slices.DeleteFunc(p.group, func(node int32) bool { return node == head.Node })
 }
 
+// mostAhead bounds the models of one peer that wait for their rounds. A peer waits for its group in
+// each round, so that few of them do, and several only if it has taken this one for gone meanwhile.
+const mostAhead = 64
+
+// waiting is how many models of a node wait for their rounds.
+func (p *peer) waiting(node int32) (n int) {
+	for i := range p.arrived {
+		if p.arrived[i].node == node {
+			n++
+		}
+	}
+	return n
+}
+
 // model takes in the model of another peer.
 func (p *peer) model(head *protos.Model, m *protos.Message) {
 	switch n := len(p.own.Params.Data); {
@@ -264,6 +278,8 @@ func (p *peer) model(head *protos.Model, m *protos.Message) {
 		actors.Fail(p.env, "a model of node %d that is not one vector of %d values", head.Node, n)
 	case head.Step == 0 || head.Step%uint64(p.arch.Every) != 0:
 		actors.Fail(p.env, "a model of node %d after step %d, and rounds have %d", head.Node, head.Step, p.arch.Every)
+	case p.waiting(head.Node) == mostAhead:
+		actors.Fail(p.env, "more than %d models of node %d are ahead of this one's round", mostAhead, head.Node)
 	default:
 		p.arrived = append(p.arrived, arrival{node: head.Node, steps: head.Step, age: head.Age, life: head.Exchange,
 			params: m.Tensors[0].Retain()})
