@@ -117,6 +117,7 @@ func (n *Node) meet(s *socket, ready func() bool) bool {
 
 // accept makes the socket the connection with its caller, or says why not.
 func (p *peer) accept(s *socket, in *bufio.Reader, about Peer, hello *greeting, ready func() bool) (refusal byte) {
+	p.follow()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.accepting++

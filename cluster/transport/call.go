@@ -38,6 +38,7 @@ const firstWait = 10 * time.Millisecond
 
 // dial calls until there is a connection or the peer is down.
 func (p *peer) dial(broken bool) {
+	p.follow()
 	for wait := firstWait; ; wait = min(2*wait, p.node.config.Limits.Backoff) {
 		if p.call(broken) {
 			return

@@ -164,8 +164,9 @@ type Node struct {
 	work     sync.WaitGroup
 	news     news
 
-	mu    sync.RWMutex
-	peers map[string]*peer
+	mu      sync.RWMutex
+	peers   map[string]*peer
+	removed map[string]<-chan struct{} // peers of whose connection the end has not come yet: when it does
 
 	// Callers that did not become peers: strangers did not prove that they belong to the cluster,
 	// or spoke another protocol; malformed proved that, but not who they are, or did not say so as
@@ -179,7 +180,8 @@ func Listen(config Config) (*Node, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
-	n := &Node{config: config, began: time.Now(), peers: map[string]*peer{}}
+	n := &Node{config: config, began: time.Now(), peers: map[string]*peer{},
+		removed: map[string]<-chan struct{}{}}
 	n.identity.Store(config.Identity)
 	if err := n.listen(); err != nil {
 		return nil, err
@@ -266,7 +268,7 @@ func (n *Node) enter(name string) *peer {
 	defer n.mu.Unlock()
 	p := n.peers[name]
 	if p == nil && len(n.peers) < maxPeers {
-		p = &peer{node: n, name: name, about: Peer{Name: name}, heard: time.Now()}
+		p = &peer{node: n, name: name, about: Peer{Name: name}, heard: time.Now(), before: n.removed[name]}
 		n.peers[name] = p
 	}
 	return p
@@ -365,19 +367,34 @@ func (n *Node) send(name string, packet *wire.Packet, patient bool) error {
 }
 
 // Remove gives a peer up, as when membership says that it is gone: it is down,
-// what waits for it is lost, and its counters are forgotten. If it calls, it is a peer again.
+// what waits for it is lost, and its counters are forgotten. If it calls, it is a peer again, once
+// Receive has returned of what has arrived of it.
 func (n *Node) Remove(name string) {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	p := n.peers[name]
-	delete(n.peers, name)
-	n.mu.Unlock()
 	if p == nil {
 		return
 	}
+	delete(n.peers, name)
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.removed = true
 	p.down(ErrRemoved)
-	p.mu.Unlock()
+	if c := p.conn; c != nil {
+		n.removed[name] = c.done
+		n.work.Go(func() { n.forget(name, c.done) })
+	}
+}
+
+// forget waits for the end of a removed peer's connection.
+func (n *Node) forget(name string, end <-chan struct{}) {
+	<-end
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.removed[name] == end {
+		delete(n.removed, name)
+	}
 }
 
 // Open makes a connection as [Open] does, with the node's identity.

@@ -57,6 +57,9 @@ type peer struct {
 	node *Node
 	name string
 	bad  atomic.Uint64
+	// before is closed when a peer of this name that was removed has no connection any longer; nil
+	// if there was none.
+	before <-chan struct{}
 
 	mu      sync.Mutex
 	address string
@@ -89,6 +92,13 @@ type peer struct {
 	sent, delivered, lost uint64
 	received, connections uint64
 	trip                  time.Duration
+}
+
+// follow waits until what has arrived of a removed peer of this name is handled.
+func (p *peer) follow() {
+	if p.before != nil {
+		<-p.before
+	}
 }
 
 // waiting is how many frames wait in the queues.

@@ -194,6 +194,44 @@ func TestPeersThatForgetEachOtherRepeatNothing(t *testing.T) {
 	}
 }
 
+// A peer that was removed and calls again is not heard while something of before is being handled:
+// frames of one peer are handled one at a time, and in their order.
+func TestWhatARemovedPeerSaidBeforeIsHandledFirst(t *testing.T) {
+	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
+		begun, later, called := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		b := start(t, "b", 1, alone(second, func(n *node, c *transport.Config) {
+			c.Receive = func(p transport.Peer, f *wire.Frame) {
+				switch f.Head.(*protos.Chunk).Index {
+				case 0:
+					close(begun)
+					<-called
+					select { // long enough for the one of later, if it does not wait
+					case <-later:
+						t.Error("a later frame is handled meanwhile")
+					case <-time.After(100 * time.Millisecond):
+					}
+				case 1:
+					close(later)
+				}
+				n.receive(p, f)
+			}
+		}))
+		a := start(t, "a", 1, alone(first))
+		a.connect(t, "b", b)
+		a.send(t, "b", 0)
+		<-begun
+		b.Remove("a")
+		a.Remove("b")
+		a.connect(t, "b", b)
+		a.send(t, "b", 1)
+		close(called)
+		until(t, "both are handled", func() bool { return len(b.got()) == 2 })
+		if got := b.got(); !slices.Equal(got, []uint64{0, 1}) {
+			t.Errorf("handled %v", got)
+		}
+	})
+}
+
 // What has been taken is released soon, though nothing goes the other way but for heartbeats.
 func TestKeptTensorsAreReleasedBeforeTheNextHeartbeat(t *testing.T) {
 	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
