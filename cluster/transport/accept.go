@@ -6,15 +6,18 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/transport/lane"
+	"github.com/gradwire/gradwire/cluster/transport/lobby"
 )
 
 // serve takes calls until the node closes.
 func (n *Node) serve() {
-	waiting := &lobby{most: maxHandshakes}
+	waiting := lobby.New(maxHandshakes)
 	for {
 		raw, err := n.listener.AcceptTCP()
 		switch {
@@ -25,19 +28,28 @@ func (n *Node) serve() {
 			n.pause(firstWait)
 			continue
 		}
-		g := newGuest(newSocket(raw))
-		if out := waiting.enter(g); out != nil {
+		s := newSocket(raw)
+		g := s.guest()
+		if out := waiting.Enter(g); out != nil {
 			n.refused.crowd.Add(1)
-			out.socket.tcp.Close() //nolint:errcheck // nothing was agreed on it
+			out.Drop()
 			if out == g {
 				continue
 			}
 		}
 		n.work.Go(func() {
-			defer waiting.leave(g)
-			n.greet(g.socket, func() bool { return waiting.leave(g) })
+			defer waiting.Leave(g)
+			n.greet(s, func() bool { return waiting.Leave(g) })
 		})
 	}
+}
+
+// guest is the caller at the other end of a socket.
+func (s *socket) guest() *lobby.Guest {
+	at, _ := netip.ParseAddrPort(s.tcp.RemoteAddr().String())
+	return &lobby.Guest{From: at.Addr(), Since: time.Now(),
+		Silent: func() bool { return s.counted.bytes.Load() == 0 },
+		Drop:   func() { s.tcp.Close() }} //nolint:errcheck // nothing was agreed on it
 }
 
 // greet finds out what a caller wants, and closes the connection unless somebody takes it, for

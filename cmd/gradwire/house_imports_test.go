@@ -96,12 +96,13 @@ var table = map[string]string{
 		mailbox + message,
 	"cluster/live": "actors actors/session actors/world cluster/live/rt cluster/checkpoint/image cluster/door " +
 		"cluster/link cluster/queue cluster/wire" + mailbox + message,
-	"cluster/live/rt":        "cluster/queue golang.org/x/sys/unix",
-	"cluster/mesh":           "actors/world cluster/live cluster/transport cluster/wire" + message,
-	"cluster/refusal":        "",
-	"cluster/request":        "cluster/refusal cluster/identity cluster/plan/... cluster/wire" + message,
-	"cluster/transport/lane": "cluster/queue cluster/wire",
-	"cluster/transport": "cluster/queue cluster/transport/lane cluster/wire cluster/identity cluster/naming " +
+	"cluster/live/rt":         "cluster/queue golang.org/x/sys/unix",
+	"cluster/mesh":            "actors/world cluster/live cluster/transport cluster/wire" + message,
+	"cluster/refusal":         "",
+	"cluster/request":         "cluster/refusal cluster/identity cluster/plan/... cluster/wire" + message,
+	"cluster/transport/lane":  "cluster/queue cluster/wire",
+	"cluster/transport/lobby": "",
+	"cluster/transport": "cluster/queue cluster/transport/... cluster/wire cluster/identity cluster/naming " +
 		"golang.org/x/sys/unix" + message,
 	"cluster/membership":    "cluster/identity cluster/naming github.com/hashicorp/memberlist",
 	"cluster/identity":      "cluster/naming",
