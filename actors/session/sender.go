@@ -20,11 +20,17 @@ type entry[T any] struct {
 	tries    int
 	arrived  bool          // as the receiver says
 	departed time.Duration // when the first try did
+	again    time.Duration // when the last one did
 	due      time.Duration // when it is to be sent again; Never while a try has not departed
 }
 
 // TooLate is after how many late messages in a row the wait is taken for too short.
 const TooLate = 8
+
+// unexplained is how much more a late message counts that the loss of its first try does not
+// explain: the answer to the last try cannot have come so soon, or should have come sooner. Where
+// many send to one at a time, messages wait for each other, and repeats make them wait for longer.
+const unexplained = TooLate / 2
 
 // probed is after how many tries of the oldest message the others wait for an answer to it.
 const probed = 2
@@ -68,7 +74,7 @@ func (s *Sender[T]) repeatable() int {
 func (s *Sender[T]) Departed(n Number, at, trip time.Duration) {
 	if i := int(n - s.first); i < s.begun {
 		e := &s.kept[i]
-		s.idle = trip
+		s.idle, e.again = trip, at
 		if e.due = Sum(at, s.wait.After(e.tries, trip)); e.tries == 1 {
 			e.departed = at
 		}
@@ -121,9 +127,15 @@ func (s *Sender[T]) arrive(e *entry[T], now time.Duration) {
 	if trip := max(now-e.departed, 0); e.tries == 1 && now <= e.due && e.due != Never {
 		s.wait.Measure(trip)
 		s.late = 0
-	} else if s.late++; s.late >= TooLate && e.due != Never {
-		s.wait.Extend(trip, s.idle)
-		s.late = 0
+	} else {
+		s.late++
+		if since := now - e.again; since < s.idle || since > s.wait.After(1, s.idle) {
+			s.late += unexplained
+		}
+		if s.late >= TooLate && e.due != Never {
+			s.wait.Extend(trip, s.idle)
+			s.late = 0
+		}
 	}
 	s.settled = append(s.settled, e.item)
 	*e = entry[T]{arrived: true}

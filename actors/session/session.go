@@ -97,10 +97,12 @@ func AckDelay(trip time.Duration) time.Duration {
 type Timeout struct {
 	smoothed, variation time.Duration
 	measured            bool
+	patience            time.Duration // until a round trip is measured again; 0 for none
 }
 
 // Measure takes in the round trip of a message that was sent once.
 func (t *Timeout) Measure(trip time.Duration) {
+	t.patience = 0
 	if !t.measured {
 		t.smoothed, t.variation, t.measured = trip, trip/2, true
 		return
@@ -109,10 +111,10 @@ func (t *Timeout) Measure(trip time.Duration) {
 	t.smoothed += (trip - t.smoothed) / 8
 }
 
-// Extend makes the wait longer, for a round trip that is not known but for that it is this one at
-// most. On an idle network it is idle.
+// Extend makes the wait longer until a round trip is measured. It is not known but for that it is
+// this one at most. On an idle network it is idle.
 func (t *Timeout) Extend(trip, idle time.Duration) {
-	t.smoothed, t.measured = max(t.smoothed, min(trip, 2*max(t.smoothed, idle))), true
+	t.patience = max(t.patience, min(trip, 2*t.After(1, idle)))
 }
 
 // After returns the wait for a try, the first being 1: it doubles with each, up to Backoff times.
@@ -123,6 +125,7 @@ func (t *Timeout) After(try int, trip time.Duration) time.Duration {
 	if !t.measured {
 		wait = idle + trip/2
 	}
+	wait = max(wait, t.patience)
 	if wait > Never/Backoff {
 		return Never
 	}

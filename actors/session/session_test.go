@@ -344,6 +344,57 @@ func TestTheWaitFollowsTheRoundTrip(t *testing.T) {
 	}
 }
 
+// Ten senders have a message each on its way to one receiver, who takes one in 8 ms: it comes after
+// 80 ms, of which an idle network's delay of 0.2 ms says nothing. Repeats do not take the line from
+// messages.
+func TestSendersThatWaitForEachOtherHardlyRepeat(t *testing.T) {
+	const senders, each, late = 10, 300, 100
+	var s [senders]session.Sender[int]
+	var r [senders]session.Receiver[int]
+	type copied struct {
+		from int
+		n    session.Number
+	}
+	var line []copied
+	pushed, copies := [senders]int{}, 0
+	for now := time.Duration(0); ; now += ms {
+		done := 0
+		for i := range s {
+			if s[i].Outstanding() == 0 && pushed[i] < each {
+				s[i].Push(pushed[i])
+				pushed[i]++
+			}
+			for n, message, ok := s[i].Next(now); ok; n, message, ok = s[i].Next(now) {
+				s[i].Departed(n, now, ms/5)
+				if message >= each-late {
+					copies++
+				}
+				line = append(line, copied{i, n})
+			}
+			if pushed[i] == each && s[i].Outstanding() == 0 {
+				done++
+			}
+		}
+		if done == senders {
+			break
+		}
+		if now > 10*each*senders*8*ms {
+			t.Fatalf("%v messages after %v, in which a line without repeats has had ten times as many", pushed, now)
+		}
+		if now%(8*ms) == 0 && len(line) > 0 {
+			c := line[0]
+			line = line[1:]
+			if r[c.from].Receive(c.n, 0, true) {
+				r[c.from].Next()
+			}
+			s[c.from].Acknowledge(now, r[c.from].Ack())
+		}
+	}
+	if copies > senders*late*5/4 {
+		t.Errorf("%d copies of the last %d messages", copies, senders*late)
+	}
+}
+
 // An acknowledgement that comes with a later one, because it was lost itself, is no round trip.
 func TestLostAnswersDoNotStretchTheWait(t *testing.T) {
 	b := &bench{}
