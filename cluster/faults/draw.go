@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/link/portable"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -93,37 +95,53 @@ const forever = unit.Duration(1<<63 - 1)
 func (d *drawer) draw() {
 	f := d.plan.Faults
 	if k := f.Crash; k != nil {
-		d.nodes("crash", &k.Struck, func(c *plan.Change) (unit.Duration, bool) {
-			if c.Do = plan.Crash; k.Back > 0 {
-				c.Do, c.For = plan.Restart, k.Back
+		d.nodes("crash", &k.Struck, span{k.Back, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
+			if c.Do = plan.Crash; c.For > 0 {
+				c.Do = plan.Restart
 			}
-			return lasting(c.At, 0, k.Back), true
+			return lasting(c.At, 0, c.For), true
 		})
 	}
 	if k := f.Preempt; k != nil {
-		d.nodes("preempt", &k.Struck, func(c *plan.Change) (unit.Duration, bool) {
-			c.Do, c.Notice, c.For = plan.Preempt, k.Notice, k.Back
-			return lasting(c.At, k.Notice, k.Back), true
+		d.nodes("preempt", &k.Struck, span{k.Back, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
+			c.Do, c.Notice = plan.Preempt, k.Notice
+			return lasting(c.At, k.Notice, c.For), true
 		})
 	}
 	if k := f.Pause; k != nil {
-		d.nodes("pause", &k.Struck, func(c *plan.Change) (unit.Duration, bool) {
-			c.Do, c.For = plan.Pause, k.For
-			return lasting(c.At, 0, k.For), false
+		d.nodes("pause", &k.Struck, span{k.For, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
+			c.Do = plan.Pause
+			return lasting(c.At, 0, c.For), false
 		})
 	}
 	if k := f.Slow; k != nil {
-		d.nodes("slow", &k.Struck, func(c *plan.Change) (unit.Duration, bool) {
-			c.Do, c.Factor, c.For = plan.Slow, k.Factor, k.For
-			return lasting(c.At, 0, k.For), false
+		d.nodes("slow", &k.Struck, span{k.For, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
+			c.Do, c.Factor = plan.Slow, k.Factor
+			return lasting(c.At, 0, c.For), false
 		})
 	}
 	if k := f.Cut; k != nil {
-		d.together("cut", &k.Struck, k.For, d.cut)
+		d.together("cut", &k.Struck, span{k.For, k.Sigma}, d.cut)
 	}
 	if k := f.Swizzle; k != nil {
-		d.together("swizzle", &k.Struck, k.For, d.swizzle)
+		d.together("swizzle", &k.Struck, span{k.For, k.Sigma}, d.swizzle)
 	}
+}
+
+// span is how long faults last: always this long, of which 0 stands for ever, or log-normally with
+// that mean.
+type span struct {
+	mean  unit.Duration
+	sigma float64 // 0 for always
+}
+
+func (s span) draw(r *rand.Rand) unit.Duration {
+	if s.sigma == 0 {
+		return s.mean
+	}
+	median := float64(s.mean) * portable.Exp(-s.sigma*s.sigma/2)
+	drawn := link.LogNormal{Median: time.Duration(median), Sigma: s.sigma}.Start(r, nil).Next(0)
+	return max(unit.Duration(drawn), 1)
 }
 
 // lasting is when what began at an instant is over after some notice and some time more, of which 0
@@ -154,7 +172,8 @@ func (d *drawer) instants(r *rand.Rand, mtbf unit.Duration, strike func(at unit.
 
 // nodes draws faults of single nodes. fill completes a change, and says when it is over and whether
 // the node is away until then.
-func (d *drawer) nodes(kind string, s *plan.Struck, fill func(*plan.Change) (until unit.Duration, away bool)) {
+func (d *drawer) nodes(kind string, s *plan.Struck, lasts span,
+	fill func(*plan.Change) (until unit.Duration, away bool)) {
 	nodes, _ := d.plan.Whom(s.Nodes, d.roles)
 	for _, node := range nodes {
 		if d.moved[node] {
@@ -163,7 +182,7 @@ func (d *drawer) nodes(kind string, s *plan.Struck, fill func(*plan.Change) (unt
 		name := d.plan.Nodes[node].Name
 		r := rand.New(actors.Source(d.seed, name, "faults: "+kind))
 		d.instants(r, s.MTBF, func(at unit.Duration) unit.Duration {
-			one := strike{node: node, Change: plan.Change{At: at, Node: name}}
+			one := strike{node: node, Change: plan.Change{At: at, Node: name, For: lasts.draw(r)}}
 			one.until, one.away = fill(&one.Change)
 			d.strikes = append(d.strikes, one)
 			return one.until
@@ -172,19 +191,20 @@ func (d *drawer) nodes(kind string, s *plan.Struck, fill func(*plan.Change) (unt
 }
 
 // together draws faults of several nodes at once, which come from one process.
-func (d *drawer) together(kind string, s *plan.Struck, length unit.Duration,
-	strike func(r *rand.Rand, nodes []int, at unit.Duration)) {
+func (d *drawer) together(kind string, s *plan.Struck, lasts span,
+	strike func(r *rand.Rand, nodes []int, at, lasts unit.Duration)) {
 	nodes, _ := d.plan.Whom(s.Nodes, d.roles)
 	r := rand.New(actors.Source(d.seed, plan.Everyone, "faults: "+kind))
 	d.instants(r, s.MTBF, func(at unit.Duration) unit.Duration {
-		strike(r, nodes, at)
-		return lasting(at, 0, length)
+		drawn := lasts.draw(r)
+		strike(r, nodes, at, drawn)
+		return lasting(at, 0, drawn)
 	})
 }
 
 // cut puts nodes, or sites with their nodes, on two sides, neither of them empty, all ways to do so
 // equally likely. Nodes at one site alone are cut into no two sides.
-func (d *drawer) cut(r *rand.Rand, nodes []int, at unit.Duration) {
+func (d *drawer) cut(r *rand.Rand, nodes []int, at, lasts unit.Duration) {
 	unit := func(node int) string { return d.plan.Nodes[node].Name }
 	if d.plan.Faults.Cut.Sites {
 		places := d.plan.Places()
@@ -214,13 +234,12 @@ func (d *drawer) cut(r *rand.Rand, nodes []int, at unit.Duration) {
 		to := side[of[unit(node)]]
 		sides[to] = append(sides[to], d.plan.Nodes[node].Name)
 	}
-	d.strikes = append(d.strikes, strike{node: -1, Change: plan.Change{At: at, Cut: sides, For: d.plan.Faults.Cut.For}})
+	d.strikes = append(d.strikes, strike{node: -1, Change: plan.Change{At: at, Cut: sides, For: lasts}})
 }
 
 // swizzle takes a random subset of the nodes, at least one, away in one order and back in another.
-func (d *drawer) swizzle(r *rand.Rand, nodes []int, at unit.Duration) {
-	k := d.plan.Faults.Swizzle
-	half := float64(k.For) / 2
+func (d *drawer) swizzle(r *rand.Rand, nodes []int, at, lasts unit.Duration) {
+	half := float64(lasts) / 2
 	order := r.Perm(len(nodes))
 	for _, i := range order[:1+r.IntN(len(nodes))] {
 		node := nodes[i]
@@ -228,7 +247,7 @@ func (d *drawer) swizzle(r *rand.Rand, nodes []int, at unit.Duration) {
 		to := at + unit.Duration(half+half*r.Float64())
 		one := strike{node: -1, Change: plan.Change{At: from, For: max(to-from, 1)}}
 		switch name := d.plan.Nodes[node].Name; {
-		case !k.Pause:
+		case !d.plan.Faults.Swizzle.Pause:
 			one.Cut = plan.Cut{{name}}
 		case d.moved[node]:
 			continue

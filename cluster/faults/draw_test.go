@@ -86,6 +86,38 @@ func TestTimesBetweenFaultsAreExponential(t *testing.T) {
 	}
 }
 
+// The mean of what is drawn is for or back, and its logarithm has the deviation that is asked for.
+func TestFaultsOfSigmaLastLogNormally(t *testing.T) {
+	const mean, sigma = 2.0, 0.5
+	for do, fault := range map[string]string{
+		plan.Pause: "pause: {mtbf: 5s, for: 2s", plan.Restart: "crash: {mtbf: 5s, back: 2s",
+		plan.Slow: "slow: {mtbf: 5s, factor: 2, for: 2s", plan.Preempt: "preempt: {mtbf: 5s, notice: 1s, back: 2s",
+		"": "cut: {mtbf: 700ms, for: 2s", // of all together
+	} {
+		changes := drawn(t, 3, "faults: {"+fault+", nodes: worker, sigma: 0.5}, until: 20000s}\n")
+		n := float64(len(changes))
+		sum, logs, squares := 0.0, 0.0, 0.0
+		for _, c := range changes {
+			x := time.Duration(c.For).Seconds()
+			if c.Do != do || x <= 0 {
+				t.Fatalf("%+v", c)
+			}
+			sum += x / n
+			logs += math.Log(x) / n
+		}
+		for _, c := range changes {
+			x := math.Log(time.Duration(c.For).Seconds()) - logs
+			squares += x * x / n
+		}
+		off := 4 * sigma / math.Sqrt(n)
+		if n < 5000 || math.Abs(sum-mean) > 1.1*mean*off || math.Abs(logs-math.Log(mean)+sigma*sigma/2) > off ||
+			math.Abs(math.Sqrt(squares)-sigma) > off {
+			t.Errorf("%s: %.0f faults last %.3f s in the mean, their logarithms are %.3f, with a deviation of %.3f",
+				fault, n, sum, logs, math.Sqrt(squares))
+		}
+	}
+}
+
 func TestWhatIsDrawnDependsOnSeedNodeAndKindAlone(t *testing.T) {
 	crash := "crash: {mtbf: 100s, nodes: [w1, w2], back: 30s}"
 	first := text(drawn(t, 1, "faults: {"+crash+"}\n"))

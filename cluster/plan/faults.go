@@ -33,38 +33,51 @@ type Struck struct {
 	Nodes Who `plan:"nodes,omitzero" doc:"whom it strikes: nodes, groups or roles, one or a list; default: all nodes"`
 }
 
+// Away says how long a node is away: always Back, or log-normally with that mean.
+type Away struct {
+	// Back is 0 for ever.
+	Back unit.Duration `plan:"back,omitzero" range:">0s" doc:"how long a node is away, after its notice if it has any; default: for good"`
+	// Sigma is the standard deviation of the natural logarithm; 0 stands for always Back.
+	Sigma float64 `plan:"sigma,omitzero" range:">0..4" with:"back" doc:"standard deviation of the natural logarithm of how long a node is away, of which back is the mean then: log-normal, a year at most; default: always back"`
+}
+
+// Lasting says how long a fault lasts: always For, or log-normally with that mean.
+type Lasting struct {
+	For unit.Duration `plan:"for,required" range:">0s" doc:"how long it lasts; with swizzle nodes go within its first half, and are back within its second"`
+	// Sigma is the standard deviation of the natural logarithm; 0 stands for always For.
+	Sigma float64 `plan:"sigma,omitzero" range:">0..4" doc:"standard deviation of the natural logarithm of how long it lasts, of which for is the mean then: log-normal, a year at most; default: always for"`
+}
+
 // CrashFaults are crashes at random.
 type CrashFaults struct {
 	Struck
-	// Back is how long a node is away; 0 stands for ever.
-	Back unit.Duration `plan:"back,omitzero" range:">0s" doc:"how long a node is away; default: for good"`
+	Away
 }
 
 // PauseFaults are pauses at random.
 type PauseFaults struct {
 	Struck
-	For unit.Duration `plan:"for,required" range:">0s" doc:"how long a pause lasts"`
+	Lasting
 }
 
 // SlowFaults are slowdowns at random.
 type SlowFaults struct {
 	Struck
-	Factor float64       `plan:"factor,required" range:">1..1000000" doc:"how many times as long takes what a node begins to compute meanwhile"`
-	For    unit.Duration `plan:"for,required" range:">0s" doc:"how long a node is slow"`
+	Lasting
+	Factor float64 `plan:"factor,required" range:">1..1000000" doc:"how many times as long takes what a node begins to compute meanwhile"`
 }
 
 // PreemptFaults are preemptions at random.
 type PreemptFaults struct {
 	Struck
+	Away
 	Notice unit.Duration `plan:"notice,required" range:">0s" doc:"how long a node has to leave in order before it is killed"`
-	// Back is as in CrashFaults.
-	Back unit.Duration `plan:"back,omitzero" range:">0s" doc:"how long a node is away, from the end of its notice on; default: for good"`
 }
 
 // CutFaults are cuts at random.
 type CutFaults struct {
 	Struck
-	For unit.Duration `plan:"for,required" range:">0s" doc:"how long a cut lasts"`
+	Lasting
 	// Sites has whole sites be on one side.
 	Sites bool `plan:"by,omitzero" words:"nodes|sites" doc:"what goes to one side or the other as a whole: nodes, or sites with all their nodes"`
 }
@@ -72,8 +85,7 @@ type CutFaults struct {
 // SwizzleFaults cut some nodes off and take them back in another order.
 type SwizzleFaults struct {
 	Struck
-	// For is how long it takes: nodes go within its first half, and come back within its second.
-	For unit.Duration `plan:"for,required" range:">0s" doc:"how long it takes: nodes go within its first half, and are back within its second"`
+	Lasting
 	// Pause has the nodes pause instead.
 	Pause bool `plan:"do,omitzero" words:"cut|pause" doc:"what happens to the nodes: cut off from all others, or paused"`
 }

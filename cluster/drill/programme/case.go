@@ -285,7 +285,7 @@ func (d drawer) faults(c *Case) {
 		c.Faults = append(c.Faults, "crash: {mtbf: 600ms, back: 100ms, "+nodes+"}")
 	}
 	if d.chance(4) {
-		c.Faults = append(c.Faults, "pause: {mtbf: 400ms, for: 60ms, "+nodes+"}")
+		c.Faults = append(c.Faults, "pause: {mtbf: 400ms, for: 60ms, sigma: 1, "+nodes+"}")
 	}
 	if d.chance(6) {
 		c.Faults = append(c.Faults, "preempt: {mtbf: 600ms, notice: 40ms, back: 100ms, "+nodes+"}")
