@@ -53,6 +53,9 @@ func TestChocoWithoutCompressionIsDPSGD(t *testing.T) {
 // Without gradients, consensus alone leaves the mean of the models, and brings them together,
 // however much each message loses.
 func TestChocoLeavesTheMeanAndFindsAConsensus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine works for long")
+	}
 	for _, o := range []struct {
 		chain compress.Chain
 		rate  float64

@@ -312,11 +312,15 @@ func TestBoundedDelayHidesTheLinkBehindSteps(t *testing.T) {
 // Crashes, joins and leaves of workers and servers at random instants: nobody is held back for
 // ever, no bound is violated, and who is there trains until the end.
 func TestWorkersThatComeAndGoHoldNobodyBack(t *testing.T) {
+	seeds := uint64(70)
+	if testing.Short() {
+		seeds = 10
+	}
 	for _, m := range all() {
 		for _, share := range []float64{0, 0.75} {
 			t.Run(fmt.Sprintf("%T%+v of %v", m, m, share), func(t *testing.T) {
 				t.Parallel()
-				for seed := range uint64(70) {
+				for seed := range seeds {
 					churn(t, seed, ps.Architecture{Consistency: m, Scale: ps.Mean, EpochShare: share,
 						StalenessRate: ps.Inverse, Every: 1 + int(seed%3)})
 				}

@@ -236,9 +236,10 @@ func TestRunGoesOnFromAnyCheckpointToTheSameEnd(t *testing.T) {
 	if !simtest.Brief() {
 		rounds = 20
 	}
-	for _, name := range slices.Sorted(maps.Keys(conditions)) {
+	for k, name := range slices.Sorted(maps.Keys(conditions)) {
 		for i, architecture := range architectures {
-			if name == threads && !strings.HasSuffix(architecture, inThreads) {
+			if name == threads && !strings.HasSuffix(architecture, inThreads) ||
+				testing.Short() && (i+k)%4 > 0 { // one goroutine works for long
 				continue
 			}
 			t.Run(name+" "+architecture, func(t *testing.T) {
