@@ -107,7 +107,8 @@ func (p *programme) next() (seed uint64, ok bool) {
 // drill drills the plan of a seed, and shrinks it if an invariant breaks.
 func (p *programme) drill(ctx context.Context, seed uint64) error {
 	c := New(seed)
-	verdicts, err := p.verdicts(ctx, &c)
+	patience := cmp.Or(p.Patience, patience)
+	verdicts, err := p.verdicts(ctx, &c, patience)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (p *programme) drill(ctx context.Context, seed uint64) error {
 	for _, v := range verdicts {
 		if v.Broken != "" {
 			failure = &Failure{Seed: seed, Invariant: v.Name, How: v.Broken}
-			if failure.Plan, err = p.shrink(ctx, c, v.Name); err != nil {
+			if failure.Plan, err = p.shrink(ctx, c, v.Name, patience/10); err != nil {
 				return err
 			}
 			break
@@ -148,8 +149,8 @@ const patience = 30 * time.Second
 // errEndless is why the runs of a plan are ended.
 var errEndless = errors.New("the runs of the plan do not end in good time")
 
-// verdicts drills the plan of a case.
-func (p *programme) verdicts(ctx context.Context, c *Case) ([]drill.Verdict, error) {
+// verdicts drills the plan of a case, whose runs may take this long.
+func (p *programme) verdicts(ctx context.Context, c *Case, patience time.Duration) ([]drill.Verdict, error) {
 	name := fmt.Sprintf("case-%d.yaml", c.Seed)
 	parsed, err := experiment.Parse(name, []byte(c.YAML()))
 	if err != nil {
@@ -159,7 +160,7 @@ func (p *programme) verdicts(ctx context.Context, c *Case) ([]drill.Verdict, err
 	if err != nil {
 		return nil, fmt.Errorf("seed %d: %w", c.Seed, err)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(p.Patience, patience), errEndless)
+	limited, cancel := context.WithTimeoutCause(ctx, patience, errEndless)
 	defer cancel()
 	w, err := drill.Make(limited, &points[0], p.shelf, c.Seed, drill.Options{Catalog: p.Catalog})
 	switch {
@@ -171,12 +172,14 @@ func (p *programme) verdicts(ctx context.Context, c *Case) ([]drill.Verdict, err
 	return drill.Check(w, p.Invariants...), nil
 }
 
-// shrink returns the plan of the smallest case that it finds in which an invariant breaks.
-func (p *programme) shrink(ctx context.Context, c Case, invariant string) (string, error) {
+// shrink returns the plan of the smallest case that it finds in which an invariant breaks. Patience
+// bounds the runs of each, and is short: if those of a plan do not end, those of most smaller ones
+// do not either.
+func (p *programme) shrink(ctx context.Context, c Case, invariant string, patience time.Duration) (string, error) {
 	for found := true; found; {
 		found = false
 		for _, smaller := range c.Smaller() {
-			verdicts, err := p.verdicts(ctx, &smaller)
+			verdicts, err := p.verdicts(ctx, &smaller, patience)
 			if ctx.Err() != nil {
 				return "", context.Cause(ctx)
 			}
