@@ -9,7 +9,7 @@ type Sender[T any] struct {
 	kept    []entry[T] // from first on
 	begun   int        // how many of these have been sent
 	wait    Timeout
-	late    int           // messages in a row that were acknowledged after their wait
+	late    int           // messages, since one was in time; some count for several
 	idle    time.Duration // the round trip that an idle network took of late
 	settled []T           // scratch of Acknowledge
 }
@@ -21,15 +21,16 @@ type entry[T any] struct {
 	arrived  bool          // as the receiver says
 	departed time.Duration // when the first try did
 	again    time.Duration // when the last one did
+	passed   bool          // one behind it has arrived before it
 	due      time.Duration // when it is to be sent again; Never while a try has not departed
 }
 
-// TooLate is after how many late messages in a row the wait is taken for too short.
+// TooLate is after how many late messages the wait is taken for too short, if none is in time.
 const TooLate = 8
 
-// unexplained is how much more a late message counts that the loss of its first try does not
-// explain: the answer to the last try cannot have come so soon, or should have come sooner. Where
-// many send to one at a time, messages wait for each other, and repeats make them wait for longer.
+// unexplained is how much more a late message counts that the loss of its first try hardly
+// explains: the answer is rather too soon for the last try, or too late. Where many send to one at
+// a time, messages wait for each other, and repeats make them wait for longer.
 const unexplained = TooLate / 2
 
 // probed is after how many tries of the oldest message the others wait for an answer to it.
@@ -109,27 +110,32 @@ func (s *Sender[T]) Acknowledge(now time.Duration, a Ack) (settled []T) {
 		n := s.first + Number(i)
 		place := uint32(n - a.Next - 1)
 		if n.Before(a.Next) || n != a.Next && place < Selected && a.Seen>>place&1 == 1 {
-			s.arrive(&s.kept[i], now)
+			s.arrive(i, now)
 		}
 	}
 	s.advance()
+	if s.begun > 0 && s.first == a.Next {
+		s.kept[0].passed = s.kept[0].passed || a.Seen != 0
+	}
 	return s.settled
 }
 
 // arrive takes note that a message has. The round trip of one that was sent again, or of which the
 // first acknowledgement may be lost, is not known (Karn and Partridge 1987, "Improving round-trip
-// time estimates in reliable transport protocols"). When all are late for a while it is the wait
-// that is too short: it grows, but not by what was waited for in vain.
-func (s *Sender[T]) arrive(e *entry[T], now time.Duration) {
+// time estimates in reliable transport protocols"). When the oldest is late again and again it is
+// the wait that is too short: it grows, but not by what was waited for in vain. It counts for
+// nothing where one behind it was faster, which tells that it was lost.
+func (s *Sender[T]) arrive(i int, now time.Duration) {
+	e := &s.kept[i]
 	if e.arrived {
 		return
 	}
 	if trip := max(now-e.departed, 0); e.tries == 1 && now <= e.due && e.due != Never {
 		s.wait.Measure(trip)
 		s.late = 0
-	} else {
+	} else if i == 0 && !e.passed {
 		s.late++
-		if since := now - e.again; since < s.idle || since > s.wait.After(1, s.idle) {
+		if since := now - e.again; since < s.idle/2 || since > s.wait.After(1, s.idle) {
 			s.late += unexplained
 		}
 		if s.late >= TooLate && e.due != Never {

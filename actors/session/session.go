@@ -114,7 +114,7 @@ func (t *Timeout) Measure(trip time.Duration) {
 // Extend makes the wait longer until a round trip is measured. It is not known but for that it is
 // this one at most. On an idle network it is idle.
 func (t *Timeout) Extend(trip, idle time.Duration) {
-	t.patience = max(t.patience, min(trip, 2*t.After(1, idle)))
+	t.patience = max(t.patience, min(trip, 2*min(t.After(1, idle), Never/Backoff/2)))
 }
 
 // After returns the wait for a try, the first being 1: it doubles with each, up to Backoff times.

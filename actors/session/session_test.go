@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -392,6 +393,85 @@ func TestSendersThatWaitForEachOtherHardlyRepeat(t *testing.T) {
 	}
 	if copies > senders*late*5/4 {
 		t.Errorf("%d copies of the last %d messages", copies, senders*late)
+	}
+}
+
+// What was out while a link was down is told of at once, after all of it was late. That says little
+// of how long a round trip takes.
+func TestAnOutageStretchesTheWaitOnceAtMost(t *testing.T) {
+	for _, out := range []int{2, 8, 16, session.Selected} {
+		var s session.Sender[int]
+		now, next := time.Duration(0), session.Number(0)
+		send := func() {
+			for n, _, ok := s.Next(now); ok; n, _, ok = s.Next(now) {
+				s.Departed(n, now, 10*ms)
+			}
+		}
+		push := func() { s.Push(0); next++; send() }
+		for range 50 {
+			push()
+			now += 12 * ms
+			s.Acknowledge(now, session.Ack{Next: next})
+		}
+		push()
+		before := s.Due() - now
+		for range out - 1 {
+			push()
+		}
+		for end := now + 10*time.Second; now < end; now += ms {
+			send()
+		}
+		s.Acknowledge(now, session.Ack{Next: next})
+		push()
+		if after := s.Due() - now; after > 2*before {
+			t.Errorf("with %d out a message waits for %v before the outage, and for %v behind it", out, before, after)
+		}
+	}
+}
+
+// An acknowledgement tells of a part of the Window alone. Where messages are lost, those behind
+// that part are told of late. That says nothing of how long a round trip takes.
+func TestMessagesThatNoAcknowledgementToldOfDoNotStretchTheWait(t *testing.T) {
+	const messages, trip = 1000, 10 * ms
+	for _, loss := range []float64{0.05, 0.1, 0.3} {
+		random := rand.New(rand.NewPCG(1, uint64(100*loss)))
+		b := &bench{}
+		for range messages {
+			b.push()
+		}
+		type due struct {
+			at time.Duration
+			p  packet
+		}
+		var forth, back []due
+		for b.sender.Outstanding() > 0 {
+			if b.now > 20*time.Second {
+				t.Fatalf("loss of %v: %d of %d messages are there after %v", loss, len(b.freed), messages, b.now)
+			}
+			b.pump()
+			for _, p := range b.forth {
+				if random.Float64() > loss {
+					forth = append(forth, due{b.now + trip/2, p})
+				}
+			}
+			b.forth = nil
+			for len(forth) > 0 && forth[0].at <= b.now {
+				b.arrive(forth[0].p)
+				forth = forth[1:]
+				b.answer()
+				if random.Float64() > loss {
+					back = append(back, due{b.now + trip/2, b.back[0]})
+				}
+				b.back = nil
+			}
+			for len(back) > 0 && back[0].at <= b.now {
+				b.hear(back[0].p)
+				back = back[1:]
+			}
+			b.now += ms
+		}
+		b.check(t)
+		t.Logf("loss of %v: %v, %.2f copies of a message", loss, b.now, float64(b.sent)/messages)
 	}
 }
 
