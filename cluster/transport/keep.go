@@ -32,6 +32,9 @@ func (p *peer) look(now time.Time, deaf time.Duration) {
 	p.mu.Lock()
 	c := p.conn
 	p.heard = p.heard.Add(deaf)
+	if p.follows() {
+		p.heard = now
+	}
 	if c != nil {
 		// Bytes of a long frame are signs of life, and so is a handler that keeps them from being
 		// read.

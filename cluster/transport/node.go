@@ -125,9 +125,10 @@ type Config struct {
 	// Receive takes a frame that has arrived, and with it one reference to each of its
 	// tensors. The frame is good until Receive returns, its head and tensors longer.
 	// Receive is called for one frame of a peer at a time, on the goroutine that reads from it:
-	// the next one waits, and in the end the peer's sender does. It must not call Close,
-	// nor wait for another frame of this peer. It may Send; two nodes whose queues for each
-	// other are both full, and whose Receive waits for room there, wait for Limits.Patience.
+	// the next one waits, and in the end the peer's sender does. It must not call Close, nor wait
+	// for another frame of this peer, nor remove it and wait for room for what is sent to it then.
+	// It may Send; two nodes whose queues for each other are both full, and whose Receive waits for
+	// room there, wait for Limits.Patience.
 	Receive func(from Peer, f *wire.Frame)
 	// Posted, if not nil, is asked for the memory of a tensor with a number of values when the head
 	// of its frame has arrived, with a reference for the frame; nil stands for Tensors. Of small

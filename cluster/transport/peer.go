@@ -101,6 +101,19 @@ func (p *peer) follow() {
 	}
 }
 
+// follows reports whether that is not handled yet.
+func (p *peer) follows() bool {
+	if p.before == nil {
+		return false
+	}
+	select {
+	case <-p.before:
+		return false
+	default:
+		return true
+	}
+}
+
 // waiting is how many frames wait in the queues.
 func (p *peer) waiting() int { return p.urgent.Len() + p.bulk.Len() }
 

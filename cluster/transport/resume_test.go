@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -230,6 +231,36 @@ func TestWhatARemovedPeerSaidBeforeIsHandledFirst(t *testing.T) {
 			t.Errorf("handled %v", got)
 		}
 	})
+}
+
+// A peer that is not heard because something of before is being handled is not silent.
+func TestPeerThatWaitsForWhatItSaidBeforeIsNotAbsent(t *testing.T) {
+	brief := func(_ *node, c *transport.Config) { c.Limits.Absent = 100 * time.Millisecond }
+	begun, release := make(chan struct{}), make(chan struct{})
+	b := start(t, "b", 1, func(n *node, c *transport.Config) {
+		brief(n, c)
+		c.Receive = func(p transport.Peer, f *wire.Frame) {
+			close(begun)
+			<-release
+			n.receive(p, f)
+		}
+	})
+	a := start(t, "a", 1, brief)
+	a.connect(t, "b", b)
+	a.send(t, "b", 0)
+	<-begun
+	b.Remove("a")
+	a.Remove("b")
+	b.connect(t, "a", a)
+	began := time.Now()
+	until(t, "it would be absent", func() bool { return time.Since(began) > 300*time.Millisecond })
+	close(release)
+	until(t, "they know each other again", func() bool { return b.stats("a").State == transport.Up })
+	for _, c := range b.told() {
+		if errors.Is(c.reason, transport.ErrAbsent) {
+			t.Errorf("told of %s: %v", c.state, c.reason)
+		}
+	}
 }
 
 // What has been taken is released soon, though nothing goes the other way but for heartbeats.
