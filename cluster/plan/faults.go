@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
@@ -17,7 +18,7 @@ type Faults struct {
 	Slow    *SlowFaults    `plan:"slow,omitzero" doc:"what nodes compute takes several times as long for a while"`
 	Preempt *PreemptFaults `plan:"preempt,omitzero" doc:"nodes get notice, leave in order within it or are killed, and are back after a while"`
 	Cut     *CutFaults     `plan:"cut,omitzero" doc:"the nodes are split in two sides, by lot, between which nothing passes for a while"`
-	Swizzle *SwizzleFaults `plan:"swizzle,omitzero" doc:"some of the nodes, drawn by lot, are cut off one after the other, and come back in another order (FoundationDB's swizzle-clogging)"`
+	Swizzle *SwizzleFaults `plan:"swizzle,omitzero" doc:"some of the nodes, drawn by lot, are cut off one after the other, within the first half of for, and come back in another order within its second (FoundationDB's swizzle-clogging)"`
 	// Until bounds the time in which faults begin. 0 stands for the plan's stop.time.
 	Until unit.Duration `plan:"until,omitzero" range:">0s" doc:"no fault begins at or after this instant; default: stop.time"`
 	// Source is the syntax that the section was read from, for errors.
@@ -33,19 +34,22 @@ type Struck struct {
 	Nodes Who `plan:"nodes,omitzero" doc:"whom it strikes: nodes, groups or roles, one or a list; default: all nodes"`
 }
 
+// longest is the longest time that is drawn where sigma is given.
+const longest = unit.Duration(link.MaxDelay)
+
 // Away says how long a node is away: always Back, or log-normally with that mean.
 type Away struct {
 	// Back is 0 for ever.
 	Back unit.Duration `plan:"back,omitzero" range:">0s" doc:"how long a node is away, after its notice if it has any; default: for good"`
 	// Sigma is the standard deviation of the natural logarithm; 0 stands for always Back.
-	Sigma float64 `plan:"sigma,omitzero" range:">0..4" with:"back" doc:"standard deviation of the natural logarithm of how long a node is away, of which back is the mean then: log-normal, a year at most; default: always back"`
+	Sigma float64 `plan:"sigma,omitzero" range:">0..2" with:"back" doc:"standard deviation of the natural logarithm of how long a node is away, of which back is the mean then: log-normal, a year at most; default: always back"`
 }
 
 // Lasting says how long a fault lasts: always For, or log-normally with that mean.
 type Lasting struct {
-	For unit.Duration `plan:"for,required" range:">0s" doc:"how long it lasts; with swizzle nodes go within its first half, and are back within its second"`
+	For unit.Duration `plan:"for,required" range:">0s" doc:"how long it lasts"`
 	// Sigma is the standard deviation of the natural logarithm; 0 stands for always For.
-	Sigma float64 `plan:"sigma,omitzero" range:">0..4" doc:"standard deviation of the natural logarithm of how long it lasts, of which for is the mean then: log-normal, a year at most; default: always for"`
+	Sigma float64 `plan:"sigma,omitzero" range:">0..2" doc:"standard deviation of the natural logarithm of how long it lasts, of which for is the mean then: log-normal, a year at most; default: always for"`
 }
 
 // CrashFaults are crashes at random.
@@ -63,15 +67,15 @@ type PauseFaults struct {
 // SlowFaults are slowdowns at random.
 type SlowFaults struct {
 	Struck
-	Lasting
 	Factor float64 `plan:"factor,required" range:">1..1000000" doc:"how many times as long takes what a node begins to compute meanwhile"`
+	Lasting
 }
 
 // PreemptFaults are preemptions at random.
 type PreemptFaults struct {
 	Struck
-	Away
 	Notice unit.Duration `plan:"notice,required" range:">0s" doc:"how long a node has to leave in order before it is killed"`
+	Away
 }
 
 // CutFaults are cuts at random.

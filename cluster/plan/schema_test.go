@@ -104,6 +104,7 @@ var beyondSchemas = map[string]string{
 	"schedule-cut-both-sides": other, "schedule-cut-unknown": other, "schedule-cut-everyone": other,
 	"faults-without-end": sections, "faults-cut-nothing": sections, "faults-by-sites": sections,
 	"faults-many":             "a schema cannot compute",
+	"faults-sigma-of-years":   "a schema cannot compare durations, which have units",
 	"schedule-slow-native":    "what happens stands elsewhere than how a node computes",
 	"schedule-topology-twice": order,
 	"sweep-huge":              sweeps, "sweep-into-scalar": sweeps, "sweep-nowhere": sweeps, "sweep-same-label": sweeps,

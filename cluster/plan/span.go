@@ -14,7 +14,7 @@ const lastInstant = unit.Duration(link.Horizon)
 func (c *check) spans(p *Plan) {
 	for _, change := range p.Schedule {
 		if change.At <= lastInstant {
-			c.span(change.Source, change.At, span{"notice", change.Notice}, span{"for", change.For})
+			c.span(change.Source, change.At, span{"notice", change.Notice, 0}, span{"for", change.For, 0})
 		}
 	}
 	f := p.Faults
@@ -28,39 +28,48 @@ func (c *check) spans(p *Plan) {
 	}
 	last := func(key string, spans ...span) { c.span(f.Source.At(key), p.Horizon(), spans...) }
 	if k := f.Crash; k != nil {
-		last("crash", span{"back", k.Back})
+		last("crash", span{"back", k.Back, k.Sigma})
 	}
 	if k := f.Preempt; k != nil {
-		last("preempt", span{"notice", k.Notice}, span{"back", k.Back})
+		last("preempt", span{"notice", k.Notice, 0}, span{"back", k.Back, k.Sigma})
 	}
 	if k := f.Pause; k != nil {
-		last("pause", span{"for", k.For})
+		last("pause", span{"for", k.For, k.Sigma})
 	}
 	if k := f.Slow; k != nil {
-		last("slow", span{"for", k.For})
+		last("slow", span{"for", k.For, k.Sigma})
 	}
 	if k := f.Cut; k != nil {
-		last("cut", span{"for", k.For})
+		last("cut", span{"for", k.For, k.Sigma})
 	}
 	if k := f.Swizzle; k != nil {
-		last("swizzle", span{"for", k.For})
+		last("swizzle", span{"for", k.For, k.Sigma})
 	}
 }
 
-// span is a key with a length of time.
+// span is a key with a length of time, or with the mean of log-normal ones where sigma is not 0.
 type span struct {
 	key    string
 	length unit.Duration
+	sigma  float64
 }
 
 // span checks that what an entry has one after the other from an instant on ends in virtual time.
 func (c *check) span(n *syntax.Node, from unit.Duration, spans ...span) {
 	for _, s := range spans {
-		if s.length > lastInstant-from {
-			c.errorf(n.At(s.key), "%v from %v on ends later than a run can; accepted is an end up to %v", s.length,
+		length := s.length
+		if s.sigma > 0 {
+			length = longest
+		}
+		if s.length > length {
+			c.errorf(n.At(s.key), "%v in the mean, with sigma; accepted is up to %v", s.length, length)
+			return
+		}
+		if length > lastInstant-from {
+			c.errorf(n.At(s.key), "%v from %v on ends later than a run can; accepted is an end up to %v", length,
 				from, lastInstant)
 			return
 		}
-		from += s.length
+		from += length
 	}
 }
