@@ -69,7 +69,7 @@ func TestEveryCaseIsAPlan(t *testing.T) {
 // What breaks whenever a node pauses is shrunk to a plan with that pause alone.
 func TestABrokenInvariantIsShrunk(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one goroutine works for long")
+		t.Skip("works for long")
 	}
 	paused := drill.Invariant{Name: "nobody-pauses", Doc: "nobody pauses", Check: func(w *drill.Watch) (bool, string) {
 		for _, c := range w.Run.Stage.Point.Spec.Plan.Schedule {
