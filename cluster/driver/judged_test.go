@@ -113,6 +113,14 @@ sweep: {architecture: [{kind: ` + kind + `}]}
 `
 }
 
+// judged are the ways to judge a run's models; with -short one, as one goroutine works for long.
+func judged() []record.Of {
+	if testing.Short() {
+		return []record.Of{record.Mean}
+	}
+	return []record.Of{record.AverageModel, record.Mean, record.All, record.Any}
+}
+
 // A second implementation, a few loops, judges the saved models. It finds the final accuracy of the
 // record for each architecture and figure, for a perceptron and for a convolutional network.
 func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
@@ -143,7 +151,7 @@ func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 		"gossip-learning, period: 20ms", "noloco, every: 3", "in-network",
 		"local", "federated", "gaia"} {
 		for name, model := range models {
-			for _, of := range []record.Of{record.AverageModel, record.Mean, record.All, record.Any} {
+			for _, of := range judged() {
 				t.Run(kind+" "+name+" "+string(of), func(t *testing.T) {
 					t.Parallel()
 					dir := run(t, load(t, judgedPlan(kind, model, of)), driver.Options{}).Dir
