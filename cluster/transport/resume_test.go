@@ -195,6 +195,16 @@ func TestPeersThatForgetEachOtherRepeatNothing(t *testing.T) {
 	}
 }
 
+// parted has b begin to handle a frame of a, which begun tells, and then both remove each other.
+func parted(t *testing.T, a, b *node, begun chan struct{}) {
+	t.Helper()
+	a.connect(t, "b", b)
+	a.send(t, "b", 0)
+	<-begun
+	b.Remove("a")
+	a.Remove("b")
+}
+
 // A peer that was removed and calls again is not heard while something of before is being handled:
 // frames of one peer are handled one at a time, and in their order.
 func TestWhatARemovedPeerSaidBeforeIsHandledFirst(t *testing.T) {
@@ -218,11 +228,7 @@ func TestWhatARemovedPeerSaidBeforeIsHandledFirst(t *testing.T) {
 			}
 		}))
 		a := start(t, "a", 1, alone(first))
-		a.connect(t, "b", b)
-		a.send(t, "b", 0)
-		<-begun
-		b.Remove("a")
-		a.Remove("b")
+		parted(t, a, b, begun)
 		a.connect(t, "b", b)
 		a.send(t, "b", 1)
 		close(called)
@@ -246,11 +252,7 @@ func TestPeerThatWaitsForWhatItSaidBeforeIsNotAbsent(t *testing.T) {
 		}
 	})
 	a := start(t, "a", 1, brief)
-	a.connect(t, "b", b)
-	a.send(t, "b", 0)
-	<-begun
-	b.Remove("a")
-	a.Remove("b")
+	parted(t, a, b, begun)
 	b.connect(t, "a", a)
 	began := time.Now()
 	until(t, "it would be absent", func() bool { return time.Since(began) > 300*time.Millisecond })
