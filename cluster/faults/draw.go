@@ -95,7 +95,7 @@ const forever = unit.Duration(1<<63 - 1)
 func (d *drawer) draw() {
 	f := d.plan.Faults
 	if k := f.Crash; k != nil {
-		d.nodes("crash", &k.Struck, span{k.Back, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
+		d.nodes("crash", &k.Struck, length{k.Back, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
 			if c.Do = plan.Crash; c.For > 0 {
 				c.Do = plan.Restart
 			}
@@ -103,44 +103,44 @@ func (d *drawer) draw() {
 		})
 	}
 	if k := f.Preempt; k != nil {
-		d.nodes("preempt", &k.Struck, span{k.Back, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
+		d.nodes("preempt", &k.Struck, length{k.Back, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
 			c.Do, c.Notice = plan.Preempt, k.Notice
 			return lasting(c.At, k.Notice, c.For), true
 		})
 	}
 	if k := f.Pause; k != nil {
-		d.nodes("pause", &k.Struck, span{k.For, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
+		d.nodes("pause", &k.Struck, length{k.For, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
 			c.Do = plan.Pause
 			return lasting(c.At, 0, c.For), false
 		})
 	}
 	if k := f.Slow; k != nil {
-		d.nodes("slow", &k.Struck, span{k.For, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
+		d.nodes("slow", &k.Struck, length{k.For, k.Sigma}, func(c *plan.Change) (unit.Duration, bool) {
 			c.Do, c.Factor = plan.Slow, k.Factor
 			return lasting(c.At, 0, c.For), false
 		})
 	}
 	if k := f.Cut; k != nil {
-		d.together("cut", &k.Struck, span{k.For, k.Sigma}, d.cut)
+		d.together("cut", &k.Struck, length{k.For, k.Sigma}, d.cut)
 	}
 	if k := f.Swizzle; k != nil {
-		d.together("swizzle", &k.Struck, span{k.For, k.Sigma}, d.swizzle)
+		d.together("swizzle", &k.Struck, length{k.For, k.Sigma}, d.swizzle)
 	}
 }
 
-// span is how long faults last: always this long, of which 0 stands for ever, or log-normally with
-// that mean.
-type span struct {
+// length is how long faults last: always this long, of which 0 stands for ever, or log-normally
+// with that mean.
+type length struct {
 	mean  unit.Duration
 	sigma float64 // 0 for always
 }
 
-func (s span) draw(r *rand.Rand) unit.Duration {
-	if s.sigma == 0 {
-		return s.mean
+func (l length) draw(r *rand.Rand) unit.Duration {
+	if l.sigma == 0 {
+		return l.mean
 	}
-	median := float64(s.mean) * portable.Exp(-s.sigma*s.sigma/2)
-	drawn := link.LogNormal{Median: time.Duration(median), Sigma: s.sigma}.Start(r, nil).Next(0)
+	median := float64(l.mean) * portable.Exp(-l.sigma*l.sigma/2)
+	drawn := link.LogNormal{Median: time.Duration(median), Sigma: l.sigma}.Start(r, nil).Next(0)
 	return max(unit.Duration(drawn), 1)
 }
 
@@ -172,7 +172,7 @@ func (d *drawer) instants(r *rand.Rand, mtbf unit.Duration, strike func(at unit.
 
 // nodes draws faults of single nodes. fill completes a change, and says when it is over and whether
 // the node is away until then.
-func (d *drawer) nodes(kind string, s *plan.Struck, lasts span,
+func (d *drawer) nodes(kind string, s *plan.Struck, lasts length,
 	fill func(*plan.Change) (until unit.Duration, away bool)) {
 	nodes, _ := d.plan.Whom(s.Nodes, d.roles)
 	for _, node := range nodes {
@@ -191,7 +191,7 @@ func (d *drawer) nodes(kind string, s *plan.Struck, lasts span,
 }
 
 // together draws faults of several nodes at once, which come from one process.
-func (d *drawer) together(kind string, s *plan.Struck, lasts span,
+func (d *drawer) together(kind string, s *plan.Struck, lasts length,
 	strike func(r *rand.Rand, nodes []int, at, lasts unit.Duration)) {
 	nodes, _ := d.plan.Whom(s.Nodes, d.roles)
 	r := rand.New(actors.Source(d.seed, plan.Everyone, "faults: "+kind))

@@ -243,8 +243,9 @@ func (c *check) turns(p *Plan, a *Available) {
 		c.errorf(a.Source, "times up to %s would come later than a run can be; give a stop.time of up to %s",
 			p.Stop.Time, lastInstant)
 	case a.First != nil:
-		c.span(a.Source, *a.First, span{"on", a.On, 0}, span{"off", a.Off, 0})
+		c.span(a.Source, *a.First, span{key: "on", length: a.On}, span{key: "off", length: a.Off})
 	default:
-		c.span(a.Source, p.Stop.Time, span{"on", a.On, 0}, span{"off", a.Off, 0}, span{"repeat", a.Repeat, 0})
+		c.span(a.Source, p.Stop.Time, span{key: "on", length: a.On}, span{key: "off", length: a.Off},
+			span{key: "repeat", length: a.Repeat})
 	}
 }

@@ -112,7 +112,8 @@ var beyondSchemas = map[string]string{
 	"sweep-unknown-key": sweeps, "sweep-value": sweeps,
 	"sites-node": other, "wander-from-outside": twice, "threads-cores": twice, "schedule-pause-without-end": twice,
 	"schedule-preempt-notice-without-end": twice, "schedule-preempt-without-end": twice,
-	"faults-back-without-end": twice, "faults-notice-without-end": twice, "faults-swizzle-without-end": twice,
+	"faults-sigma-without-end": twice,
+	"faults-back-without-end":  twice, "faults-notice-without-end": twice, "faults-swizzle-without-end": twice,
 	"faults-until-without-end": "a schema cannot compare durations, which have units",
 }
 

@@ -14,7 +14,8 @@ const lastInstant = unit.Duration(link.Horizon)
 func (c *check) spans(p *Plan) {
 	for _, change := range p.Schedule {
 		if change.At <= lastInstant {
-			c.span(change.Source, change.At, span{"notice", change.Notice, 0}, span{"for", change.For, 0})
+			c.span(change.Source, change.At, span{key: "notice", length: change.Notice},
+				span{key: "for", length: change.For})
 		}
 	}
 	f := p.Faults
@@ -31,7 +32,7 @@ func (c *check) spans(p *Plan) {
 		last("crash", span{"back", k.Back, k.Sigma})
 	}
 	if k := f.Preempt; k != nil {
-		last("preempt", span{"notice", k.Notice, 0}, span{"back", k.Back, k.Sigma})
+		last("preempt", span{key: "notice", length: k.Notice}, span{"back", k.Back, k.Sigma})
 	}
 	if k := f.Pause; k != nil {
 		last("pause", span{"for", k.For, k.Sigma})
@@ -57,17 +58,17 @@ type span struct {
 // span checks that what an entry has one after the other from an instant on ends in virtual time.
 func (c *check) span(n *syntax.Node, from unit.Duration, spans ...span) {
 	for _, s := range spans {
-		length := s.length
+		length, drawn := s.length, ""
 		if s.sigma > 0 {
-			length = longest
+			length, drawn = longest, "with sigma up to "
 		}
 		if s.length > length {
 			c.errorf(n.At(s.key), "%v in the mean, with sigma; accepted is up to %v", s.length, length)
 			return
 		}
 		if length > lastInstant-from {
-			c.errorf(n.At(s.key), "%v from %v on ends later than a run can; accepted is an end up to %v", length,
-				from, lastInstant)
+			c.errorf(n.At(s.key), "%s%v from %v on ends later than a run can; accepted is an end up to %v", drawn,
+				length, from, lastInstant)
 			return
 		}
 		from += length
