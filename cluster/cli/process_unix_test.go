@@ -93,7 +93,7 @@ func TestInterruptKeepsFinishedRunsAndContinueMakesTheRest(t *testing.T) {
 		!strings.Contains(p.out.String(), "record in out") {
 		t.Errorf("printed:\n%s\n%s", p.out.String(), p.errs.String())
 	}
-	code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", "out")
+	code, _, errs := gradwire(t, "run", "--continue", "out")
 	expectCode(t, cli.ExitDone, code, errs)
 	code, _, errs = gradwire(t, "run", "plan.yaml", "--out", "whole")
 	expectCode(t, cli.ExitDone, code, errs)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -58,15 +59,15 @@ type runFlags struct {
 func runCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	f := &runFlags{Options: driver.Options{Catalog: c}}
 	cmd := &cobra.Command{
-		Use:   "run PLAN",
+		Use:   "run [PLAN]",
 		Short: "Run a plan",
 		Long: `Run every point and repeat of a plan and leave a record: plan.yaml, summary.json,
 curve.csv, links.csv, updates.csv, where there are any models.csv, selections.csv and
 measured.csv, plots as PNG and SVG, and for each run its model.
 
-Ctrl-C stops cleanly: runs that have finished are kept, and --continue makes the rest. Where the plan
-has checkpoint: {every: 5m}, it goes on within a run from its newest checkpoint; in real time such a
-run is degraded.
+Ctrl-C stops cleanly: runs that have finished are kept, and --continue makes the rest, of the plan in
+the record if none is given. Where the plan has checkpoint: {every: 5m}, it goes on within a run from
+its newest checkpoint; in real time such a run is degraded.
 A run that could not go on, because training diverged or an actor failed, is recorded as failed, and
 the others are made. One that lost state or had nodes that stood still is degraded. The record and the
 table say at which instant, at which node and why.
@@ -76,10 +77,20 @@ to their end but a run is degraded.`,
 		Example: `  gradwire run examples/quickstart.yaml
   gradwire run PLAN --data ~/datasets --out results/first
   gradwire run PLAN --set train.batch=64 --set network.links.server-slow.delay=200ms
-  gradwire run PLAN --continue results/first
+  gradwire run --continue results/first
   gradwire run PLAN --clock real --repeats 1`,
-		Args: onePlan,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], con) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.resume != "" && len(args) == 0 {
+				return nil
+			}
+			return onePlan(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				args = []string{filepath.Join(f.resume, "plan.yaml")}
+			}
+			return f.run(cmd, args[0], con)
+		},
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
