@@ -149,6 +149,8 @@ func TestFrameThatBreaksOffInPostedMemoryComesWhole(t *testing.T) {
 	p.set(func() { p.budget = 1_500_000 })
 	a := start(t, "a", 1, mute)
 	a.connectTo(t, "b", p.address())
+	until(t, "they are connected", func() bool { return a.stats("b").State == transport.Up })
+	p.set(func() { p.budget = 0 }) // for the connections after this one
 	v := a.pool.Get(values)
 	for i := range v.Data {
 		v.Data[i] = float32(i)
@@ -156,7 +158,6 @@ func TestFrameThatBreaksOffInPostedMemoryComesWhole(t *testing.T) {
 	want := slices.Clone(v.Data)
 	a.send(t, "b", 0, v.Retain())
 	<-begun
-	p.set(func() { p.budget = 0 })
 	until(t, "it is delivered", func() bool { return a.stats("b").Delivered == 1 })
 	until(t, "nothing is held", v.Sole)
 	if asked != 2 || !slices.Equal(got, want) || !posted.Sole() || b.handled.Load() != 1 {
