@@ -247,7 +247,8 @@ func (s *Stage) held(cut uint64, do func()) (err error) {
 
 // simulation is the stage as a virtual world takes it.
 func (s *Stage) simulation() sim.Config {
-	c := sim.Config{Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, Audit: s.audit}
+	c := sim.Config{Deployment: s.Deployment, Network: s.Network, Changes: s.Changes, Audit: s.audit,
+		Late: s.Point.Late}
 	if s.Threads > 1 {
 		c.Threads = s.Threads
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/faults"
@@ -88,6 +89,8 @@ type Point struct {
 	// nothing to choose.
 	candidates []candidate
 	blind      bool // its models are not looked at: every verdict is nothing
+	// Late is as in sim.Config.
+	Late time.Duration
 }
 
 // Points resolves every point of the plan; a nil catalog stands for catalog.Default().

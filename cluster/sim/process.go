@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"math/rand/v2"
+	"time"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -105,6 +108,18 @@ func (w *World) process(node int32, id string) *process {
 		w.processes[key] = p
 	}
 	return p
+}
+
+// tick is when a control message that leaves the node at work now arrives at another. Each pair of
+// nodes has a clock of its own, at whose ticks such messages do, so that they keep their order and
+// those to several nodes come at several instants. Of four pairs one is fast.
+func (w *World) tick(to int32) time.Duration {
+	r := rand.New(rand.NewPCG(w.config.Deployment.Seed, uint64(w.source)<<32|uint64(to)))
+	period := 1 + time.Duration(r.Int64N(int64(w.config.Late)))
+	if r.IntN(4) == 0 {
+		period = 1
+	}
+	return w.now + period - (w.now+time.Duration(r.Int64N(int64(period))))%period
 }
 
 type address struct {

@@ -41,6 +41,11 @@ type Config struct {
 	Checkpoints *Checkpoints
 	// Audit, if not nil, watches the run.
 	Audit *Audit
+	// Late, unless it is 0, has nodes hear of the run as those of a cluster do. Messages of the
+	// control protocol, which are else handed over at once, take up to this long: those from one
+	// node to another keep their order, and overtake other messages or are overtaken. Who joins
+	// knows no view but the first before it hears of the one in which it is there.
+	Late time.Duration
 }
 
 // Result is what a run in virtual time leaves beside its record.
@@ -233,6 +238,9 @@ func (w *World) place(node int32) error {
 	n := &w.nodes[node]
 	env := &env{world: w, node: node, process: w.process(node, n.ID), view: w.view,
 		owner: world.Owner(n.ID, int(n.life))}
+	if w.config.Late > 0 {
+		env.view = w.views.First()
+	}
 	a, err := n.Kind(env)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", w.names[node], err)
@@ -500,6 +508,9 @@ func (w *World) leave(to *process, kind wire.Kind, message any) {
 	case err != nil:
 		w.fail(err)
 	case p.Lost, p.Kept:
+	case p.Kind == wire.Control && w.config.Late > 0:
+		p.Arrival = w.tick(to.node)
+		w.carry(to, &p)
 	case !p.Emulated() && p.Arrival == w.now:
 		w.deliver(to, &p, w.calendar.Number())
 	default:
