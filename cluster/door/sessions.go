@@ -35,7 +35,7 @@ type Sessions struct {
 	network *link.Network
 	courier Courier
 	flows   map[way]*Flow // those of which this process has the sender
-	old     []*Flow       // those of nodes that have left, until all is acknowledged
+	old     []*Flow       // those of nodes that have left, until all is handled
 
 	abroad Abroad // nil where all nodes live here
 	lives  []session.Life
@@ -57,6 +57,7 @@ type Flow struct {
 	strange  bool // the source must be told which life the destination has
 	sender   session.Sender[*letter]
 	receiver session.Receiver[*letter]
+	coming   int           // messages that the receiver, which is here, has not handed over
 	loses    bool          // the edge may lose, or might before
 	tells    time.Duration // when an acknowledgement travels alone; Never if none is due
 	woken    time.Duration // the instant for which Wake was called; Never if for none
@@ -142,6 +143,7 @@ func (s *Sessions) take(now time.Duration, p Parcel) {
 		f = s.begin(w)
 	}
 	f.sender.Push(&letter{Parcel: p})
+	f.coming++
 	f.pump(now)
 }
 
@@ -316,6 +318,7 @@ func (f *Flow) receive(now time.Duration, p *Parcel) {
 	f.land(c.letter)
 	for l, ok := f.receiver.Next(); ok; l, ok = f.receiver.Next() {
 		l.Edge, l.Sent, l.Arrival = p.Edge, p.Sent, p.Arrival
+		f.coming--
 		f.sessions.courier.Hand(&l.Parcel)
 		if f.over {
 			return
@@ -390,17 +393,22 @@ func (s *Sessions) tell(now time.Duration, f *Flow) {
 // ackSize is the number of bytes of an acknowledgement alone: a frame's prefix, and the header.
 const ackSize = wire.PrefixSize + session.HeaderSize
 
-// End ends the sessions of a node whose life is over. With left, what it has sent is sent again
-// until it is acknowledged; otherwise only what is under way arrives.
+// lasts reports whether something of a node that has left is still to be handled. What an edge
+// cannot lose is not kept by the sender, and may be under way or wait for what it has overtaken.
+func (f *Flow) lasts() bool { return f.sender.Outstanding() > 0 || f.coming > 0 && !f.abroad }
+
+// End ends the sessions of a node whose life is over. With left, what it has sent is handled, and
+// sent again until it is acknowledged; otherwise only what is under way arrives.
 func (s *Sessions) End(node int32, left bool) {
 	for w, f := range s.flows { // in any order: nothing is sent
 		switch node {
 		case w.from:
 			delete(s.flows, w)
-			if left && f.sender.Outstanding() > 0 {
-				s.old = append(s.old, f)
-			} else {
+			switch {
+			case !left:
 				f.silence()
+			case f.lasts():
+				s.old = append(s.old, f)
 			}
 		case w.to:
 			delete(s.flows, w)
@@ -417,7 +425,7 @@ func (s *Sessions) End(node int32, left bool) {
 	for _, f := range s.old {
 		if f.to == node {
 			f.end()
-		} else if f.sender.Outstanding() > 0 {
+		} else if f.lasts() {
 			kept = append(kept, f)
 		}
 	}
