@@ -397,6 +397,9 @@ func (c *coordinator) snapshot(head *protos.Snapshot, tensors []*protos.Tensor) 
 	if node >= 0 && node < len(c.gone) && c.gone[node] {
 		return // it has answered before it was gone, which was heard of first
 	}
+	if n := head.Evaluation; n > 0 && n <= c.asked && (len(c.rounds) == 0 || n < c.rounds[0].number) {
+		return // of a former life of the node, without which that evaluation was settled
+	}
 	l := c.find(head.Evaluation, node)
 	if l == nil || l.params != nil || len(tensors) == 0 {
 		c.env.Fail(fmt.Errorf("coordinator: a snapshot of %d tensors for evaluation %d of node %d, which nobody "+

@@ -47,6 +47,7 @@ type script struct {
 	topologies []actors.Graph
 	changes    []coordinator.TopologyChange
 	absent     []int
+	late       time.Duration // as in sim.Config
 
 	accuracy func(param float64) float64 // of a model; nil for the parameter itself
 	exam     *exam                       // by which models are judged, if not nil
@@ -165,7 +166,7 @@ func (s *script) try() (sim.Result, error) {
 		return coordinator.New(run, env, control)
 	}
 	w, err := sim.New(sim.Config{Deployment: d, Network: link.New(1, append(names, actors.Coordinator)),
-		Threads: s.threads})
+		Threads: s.threads, Late: s.late})
 	if err != nil {
 		return sim.Result{}, err
 	}

@@ -97,6 +97,23 @@ func TestSnapshotOfANodeThatGoesIsNotWaitedFor(t *testing.T) {
 	}
 }
 
+// What a node has answered in its former life may come when another life of it is there, and the
+// evaluation was settled without it.
+func TestSnapshotOfAFormerLifeOfANodeIsIgnored(t *testing.T) {
+	for seed := range uint64(20) {
+		s := &script{players: []player{{steps: every(3*ms, 60), holds: true, models: []float32{0.5}},
+			{steps: every(3*ms, 60), holds: true, models: []float32{0.25}}}, samples: 1000, seed: seed, late: 20 * ms,
+			policy: coordinator.Policy{Every: coordinator.Interval{Time: 2 * ms}, Time: 200 * ms}}
+		for at := 20 * ms; at < 180*ms; at += 15 * ms {
+			s.schedule = append(s.schedule, world.NodeChange{At: at, Node: 1, Do: world.Leave},
+				world.NodeChange{At: at + ms, Node: 1, Do: world.Join})
+		}
+		if s.run(t); len(s.result.Models) != 2 {
+			t.Errorf("seed %d: %d models", seed, len(s.result.Models))
+		}
+	}
+}
+
 func TestSampleOfModelsIsOfItsSizeAndStaysTheSame(t *testing.T) {
 	models := make([]float32, 40)
 	s := &script{players: holders(models...), samples: 10000,
