@@ -151,11 +151,16 @@ func (p *pair) releaseKnown() {
 	}
 }
 
-// part ends the pair: the neighbour has gone.
-func (p *pair) part() {
-	p.releaseKnown()
+// empty gives up the models that have come.
+func (p *pair) empty() {
 	for i := range p.slots {
 		p.slots[i].clear()
 	}
+}
+
+// part ends the pair: the neighbour has gone.
+func (p *pair) part() {
+	p.releaseKnown()
+	p.empty()
 	p.stage, p.told, p.decoder = absent, false, nil
 }

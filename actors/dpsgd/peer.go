@@ -130,6 +130,11 @@ func (p *peer) token(x *pair) uint64 { return max(p.joining.Life(), x.since) }
 
 // start begins the first step, or joins those who are in theirs.
 func (p *peer) start(ctx actor.Context, head *protos.Start) {
+	for i := range p.pairs {
+		if x := &p.pairs[i]; x.since < head.View { // what has come was for a former life of this node
+			x.empty()
+		}
+	}
 	switch ready := p.joining.Start(ctx, head); {
 	case !ready:
 		return
