@@ -60,14 +60,13 @@ func (s *server) ask(ctx actor.Context, g *gather) {
 	}
 }
 
-// asked answers another server with the shards that are here, and with those that are on their way
-// when they have come.
+// asked answers another server with the shards that are here, and with those that are on their way,
+// or that this server is yet to begin with, when they have come.
 func (s *server) asked(ctx actor.Context, head *protos.PullShards) {
 	if !s.env.View().Has(head.Node) {
 		actors.Fail(s.env, "shards are asked for by node %d of %d", head.Node, len(s.env.View().Members))
 		return
 	}
-	s.begin()
 	for k := range s.shards.Here() {
 		s.show(ctx, head, k)
 	}
@@ -95,15 +94,17 @@ func (s *server) forget() {
 	s.asks = slices.DeleteFunc(s.asks, func(a *protos.PullShards) bool { return a.View <= number })
 }
 
-// found shows a shard that has come to all who have asked.
-func (s *server) found(ctx actor.Context, k int) {
-	for _, a := range s.asks {
-		s.show(ctx, a, k)
+// found shows shards that have come to all who have asked.
+func (s *server) found(ctx actor.Context, shards ...int) {
+	for _, k := range shards {
+		for _, a := range s.asks {
+			s.show(ctx, a, k)
+		}
+		for _, g := range s.gathers {
+			s.include(ctx, g, k)
+		}
 	}
 	s.forget()
-	for _, g := range s.gathers {
-		s.include(ctx, g, k)
-	}
 	s.finish(ctx)
 }
 

@@ -18,8 +18,6 @@ type server struct {
 	begun      bool
 	shards     *shards.Directory[*shard]
 	replicas   *shards.Replicas[*shard] // nil for none
-	since      []uint64                 // by node: the view in which this server saw it come; 0 if it was there
-	present    []bool                   // by node, in the view before
 	gathers    []*gather
 	asks       []*protos.PullShards
 	parameters *protos.Messages[*protos.Parameters]
@@ -39,15 +37,10 @@ func newServer(env actors.Env, task *train.Task, a Architecture) *server {
 		task:       task,
 		layout:     l,
 		shards:     shards.NewDirectory[*shard](env, &l.servers, l.shards),
-		since:      make([]uint64, len(view.Members)),
 		parameters: protos.NewMessages(func() *protos.Parameters { return &protos.Parameters{} }),
 	}
 	if l.servers.Replicas > 0 {
 		s.replicas = shards.NewReplicas(env, s, &l.servers, s.shards)
-		s.replicas.Since = s.since
-	}
-	for i := range view.Members {
-		s.present = append(s.present, view.Members[i].Present)
 	}
 	return s
 }
@@ -96,9 +89,12 @@ func (s *server) Take(ctx actor.Context, m *protos.Message) {
 		if !head.Joins {
 			s.begin()
 		}
-		for _, h := range s.shards.Here() {
+		here := []int{}
+		for k, h := range s.shards.Here() {
 			h.follow(ctx)
+			here = append(here, k)
 		}
+		s.found(ctx, here...)
 		if s.replicas != nil && s.begun {
 			s.replicas.Replay(ctx)
 		}
@@ -117,7 +113,6 @@ func (s *server) Take(ctx actor.Context, m *protos.Message) {
 		s.shards.Fleet.Heard(head)
 		s.shards.Depart(ctx)
 	case *protos.TakeSnapshot:
-		s.begin()
 		s.snapshot(ctx, head)
 	case *protos.PullShards:
 		s.asked(ctx, head)
@@ -150,15 +145,6 @@ func (s *server) replicated(ctx actor.Context, m *protos.Message) {
 
 // view takes in a view: who has come and gone, and which shards belong elsewhere now.
 func (s *server) view(ctx actor.Context) {
-	view := s.env.View()
-	for node := range view.Members {
-		if m := &view.Members[node]; m.Present != s.present[node] {
-			if m.Present {
-				s.since[node] = view.Number
-			}
-			s.present[node] = m.Present
-		}
-	}
 	if s.replicas != nil {
 		if moved, _, ok := s.shards.Fleet.Follow(); ok {
 			s.follow(ctx, moved)

@@ -162,7 +162,9 @@ func TestParametersOfAnotherLengthEndTheRun(t *testing.T) {
 	s.coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return actor.ReceiveFunc(func(ctx actor.Context) {
 			if _, ok := ctx.Message().(*actor.Started); ok {
-				ctx.Send(env.View().Members[1].PID, protos.NewMessage(&protos.Parameters{}, env.Tensors().Get(3)))
+				to := env.View().Members[1].PID
+				ctx.Send(to, protos.NewMessage(&protos.Start{View: 1}))
+				ctx.Send(to, protos.NewMessage(&protos.Parameters{Life: 1}, env.Tensors().Get(3)))
 			}
 		}), nil
 	}

@@ -100,7 +100,7 @@ func (h *shard) follow(ctx actor.Context) {
 			continue
 		}
 		// A shard that was on its way may find that a worker has gone and come meanwhile.
-		if stays := m.Present && m.Role == RoleWorker && w.life >= h.since[node]; !stays {
+		if stays := m.Present && m.Role == RoleWorker && w.life >= h.shards.Fleet.Since[node]; !stays {
 			w.pid = nil
 			h.clocks.Leave(node)
 			if h.round != nil {

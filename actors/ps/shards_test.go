@@ -36,8 +36,10 @@ type site struct {
 	steps    int // of all workers
 	seed     uint64
 	layers   []int
-	idle     bool // steps compute nothing
-	lax      bool // messages are not checked on their way
+	idle     bool          // steps compute nothing
+	looks    time.Duration // between evaluations; 0 for none but the last
+	lax      bool          // messages are not checked on their way
+	late     time.Duration // as in sim.Config
 	observer world.Observer
 }
 
@@ -81,6 +83,9 @@ func (s *site) run(tb testing.TB) (*outcome, error) {
 		Joint:  true, Survives: s.arch.Roles()[0].Copied, Samples: task.Train.Len(), Result: &out.Result,
 		Evaluate: func([]float32) train.Verdict { return train.Verdict{} },
 	}
+	if s.looks > 0 {
+		run.Policy.Every = coordinator.Interval{Time: s.looks}
+	}
 	for i, name := range names {
 		role := ps.RoleWorker
 		if i < s.servers {
@@ -101,7 +106,7 @@ func (s *site) run(tb testing.TB) (*outcome, error) {
 			network.SetDownlink(int32(i), rate.Constant(s.rate))
 		}
 	}
-	w, err := sim.New(sim.Config{Deployment: d, Network: network})
+	w, err := sim.New(sim.Config{Deployment: d, Network: network, Late: s.late})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -176,6 +181,41 @@ func TestModelOfRoundsDoesNotDependOnHowManyServersThereAreNorOnTheirComingAndGo
 				t.Error("the server that left has handed nothing over")
 			}
 		})
+	}
+}
+
+// taken counts the steps of each worker, and its pushes that each shard has taken in.
+type taken struct {
+	steps  map[int]int
+	pushes map[[2]int]int // by worker and shard
+}
+
+func (t *taken) Observe(_ time.Duration, node int, event actors.Event) {
+	switch event.Kind {
+	case actors.StepDone:
+		t.steps[node]++
+	case actors.UpdateApplied:
+		t.pushes[[2]int{event.Origin, int(event.Shard)}]++
+	}
+}
+
+// Where servers hear of each other late, messages about shards, and looks at the model, come before
+// the views that explain them.
+func TestShardsLoseNothingWhereServersHearOfEachOtherLate(t *testing.T) {
+	for seed := range uint64(20) {
+		seen := &taken{map[int]int{}, map[[2]int]int{}}
+		a := sharded(ps.Architecture{Consistency: consistency.BSP{}, Scale: ps.Mean})
+		s := site{arch: a, servers: 4, absent: []int{2, 3}, workers: 3, delay: 4 * ms, steps: 90, seed: seed,
+			schedule: movement, late: 30 * ms, looks: 7 * ms, observer: seen}
+		s.must(t)
+		for worker := s.servers; worker < s.servers+s.workers; worker++ {
+			for shard := range 9 {
+				n, steps := seen.pushes[[2]int{worker, shard}], seen.steps[worker]
+				if n < 30 || n > steps || n < steps-1 {
+					t.Errorf("seed %d: shard %d has %d of the %d gradients of node %d", seed, shard, n, steps, worker)
+				}
+			}
+		}
 	}
 }
 

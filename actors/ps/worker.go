@@ -25,11 +25,12 @@ type worker struct {
 	round localRound
 
 	layout *layout
-	owners []int   // the server of each shard
-	order  []int   // in which shards are sent
-	parts  []*part // by shard
-	behind int     // parts for which the next round waits
-	since  uint64  // the view with which this life began; 0 before that is known
+	owners []int             // the server of each shard
+	order  []int             // in which shards are sent
+	parts  []*part           // by shard
+	behind int               // parts for which the next round waits
+	since  uint64            // the view with which this life began; 0 before that is known
+	early  []*protos.Message // parameters that have come before
 	fleet  shards.Fleet
 	safe   bool // shards have replicas: what was not answered is pushed again if servers come or go
 
@@ -134,11 +135,7 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	case *protos.View:
 		w.view(ctx)
 	case *protos.Parameters:
-		if int(head.Shard) >= len(w.parts) {
-			actors.Fail(w.env, "parameters of shard %d of %d", head.Shard, len(w.parts))
-			return
-		}
-		w.take(ctx, w.parts[head.Shard], head, m)
+		w.parameters(ctx, head, m)
 	default:
 		actors.Unexpected(w.env, m)
 	}
@@ -175,26 +172,34 @@ func (w *worker) again(ctx actor.Context) {
 	}
 }
 
-// start notes the view with which this life began. Greetings of the servers, which start the
-// worker, may have come before; what was meant for a former life of this node is forgotten.
+// start notes the view with which this life began. Greetings of the servers may have come before,
+// and so may what was meant for a former life of this node, which is forgotten.
 func (w *worker) start(ctx actor.Context, view uint64) {
-	w.since, w.behind = max(view, 1), 0
-	for _, p := range w.parts {
-		if p.life < view {
-			p.life = 0
-			p.latest.release()
-		}
-		if p.late(w.ahead) {
-			w.behind++
-		}
+	w.since = max(view, 1)
+	for _, m := range w.early {
+		w.parameters(ctx, m.Head.(*protos.Parameters), m)
+		m.Release()
 	}
-	w.proceed(ctx)
+	w.early = nil
+}
+
+// parameters takes in the parameters of a shard, once it is known which life of this node they can
+// be for.
+func (w *worker) parameters(ctx actor.Context, head *protos.Parameters, m *protos.Message) {
+	switch {
+	case int(head.Shard) >= len(w.parts):
+		actors.Fail(w.env, "parameters of shard %d of %d", head.Shard, len(w.parts))
+	case w.since == 0:
+		w.early = append(w.early, m.Retain(1))
+	case head.Life >= w.since:
+		w.take(ctx, w.parts[head.Shard], head, m)
+	}
 }
 
 // take takes in the parameters of a shard, and begins a round if the worker may.
 func (w *worker) take(ctx actor.Context, p *part, head *protos.Parameters, m *protos.Message) {
 	was := p.late(w.ahead)
-	if head.Life < w.since || !p.take(head, m) {
+	if !p.take(head, m) {
 		return
 	}
 	if w.ahead == 0 && head.Pushes > 0 && head.Pushes == p.pushes { // all are there, and it may go on
@@ -236,9 +241,6 @@ func (w *worker) server(p *part) *actor.PID { return w.env.View().Members[w.owne
 // proceed begins a round if the worker may, on the latest parameters that it has.
 func (w *worker) proceed(ctx actor.Context) {
 	first := &w.parts[0].latest
-	if w.since == 0 {
-		return
-	}
 	if w.epochs && w.left <= 0 && first.epoch != w.epoch {
 		w.wake(ctx)
 	}

@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"math"
 	"slices"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -18,25 +19,44 @@ type Fleet struct {
 	// Replicated says that other servers have copies of what a server holds: one that crashes ends
 	// the run only if it was the last.
 	Replicated bool
+	// Since has by node the view in which this member saw it come, 0 if it was there.
+	Since []uint64
 
 	env              actors.Env
-	present, leaving []bool   // by node, in the view before
-	left             bool     // this node has
-	owed             []uint64 // by node: in which view, or later, it says farewell before this one departs
-	said             []uint64 // by node: the latest in which it has, perhaps before this one heard why
-	owes             []int    // the servers to which this node, which leaves, says farewell last
+	number           uint64     // of the view before
+	present, leaving []bool     // by node, in the view before
+	left             bool       // this node has
+	owed             []debt     // by node: of its present life; none if it is not owed
+	former           []debt     // of servers that have come back since
+	said             [][]uint64 // by node: the views in which it has, perhaps before this one heard why
+	owes             []int      // the servers to which this node, which leaves, says farewell last
 }
+
+// debt is a farewell that a life of a node says before this one departs.
+type debt struct {
+	node  int
+	view  uint64 // it says so in this view or later; 0 for never
+	until uint64 // and before this one, in which another life begins
+}
+
+// paid reports whether it was said.
+func (d debt) paid(said []uint64) bool {
+	return d.view == 0 || slices.ContainsFunc(said, func(v uint64) bool { return d.view <= v && v < d.until })
+}
+
+// owe has the present life of a node say farewell before this one departs.
+func (f *Fleet) owe(node int, view uint64) { f.owed[node] = debt{node, view, math.MaxUint64} }
 
 // NewFleet is that of a member that has just come.
 func NewFleet(env actors.Env) Fleet {
 	v := env.View()
 	n := len(v.Members)
-	f := Fleet{env: env, present: make([]bool, n), leaving: make([]bool, n), owed: make([]uint64, n),
-		said: make([]uint64, n)}
+	f := Fleet{Since: make([]uint64, n), env: env, number: v.Number, present: make([]bool, n),
+		leaving: make([]bool, n), owed: make([]debt, n), said: make([][]uint64, n)}
 	for i := range v.Members {
 		m := &v.Members[i]
 		if f.present[i], f.leaving[i] = m.Present, m.Leaving; m.Leaving && m.Role == RoleServer {
-			f.owed[i] = 1
+			f.owe(i, 1)
 		}
 	}
 	return f
@@ -44,8 +64,18 @@ func NewFleet(env actors.Env) Fleet {
 
 // Follow takes in the view. It reports whether the servers of the run have changed, and which of
 // them leave since this view; ok is false if the run ends because one has crashed.
+//
+// A member hears of all views while it is there. One that has missed some has just joined: it knows
+// who is there from this one.
 func (f *Fleet) Follow() (moved bool, leaving []int, ok bool) {
 	view := f.env.View()
+	if view.Number > f.number+1 {
+		joined := NewFleet(f.env)
+		joined.Replicated, joined.said = f.Replicated, f.said
+		*f = joined
+		return true, nil, true
+	}
+	f.number = view.Number
 	for i := range view.Members {
 		m := &view.Members[i]
 		server := m.Role == RoleServer
@@ -56,10 +86,15 @@ func (f *Fleet) Follow() (moved bool, leaving []int, ok bool) {
 		moved = moved || server && (f.present[i] != m.Present || f.Replicated && f.leaving[i] != m.Leaving)
 		if server && m.Leaving && !f.leaving[i] {
 			leaving = append(leaving, i)
-			f.owed[i] = view.Number
+			f.owe(i, view.Number)
 		}
-		if !server && m.Present && !f.present[i] {
-			f.owed[i] = 0 // a new life, which knows of those who leave
+		if m.Present && !f.present[i] { // a new life, which knows of those who leave
+			f.Since[i] = view.Number
+			if server && f.owed[i].view > 0 {
+				f.owed[i].until = view.Number
+				f.former = append(f.former, f.owed[i])
+			}
+			f.owed[i] = debt{}
 		}
 		f.present[i], f.leaving[i] = m.Present, m.Leaving
 	}
@@ -71,10 +106,10 @@ func (f *Fleet) Follow() (moved bool, leaving []int, ok bool) {
 		f.left = true
 		for i := range view.Members {
 			if view.Members[i].Present {
-				f.owed[i] = view.Number
+				f.owe(i, view.Number)
 			}
 		}
-		f.owed[f.env.Node()] = 0
+		f.owed[f.env.Node()] = debt{}
 	}
 	return moved, leaving, true
 }
@@ -102,7 +137,7 @@ func (f *Fleet) say(ctx actor.Context, node int) {
 // Heard notes that nothing from a node follows.
 func (f *Fleet) Heard(head *protos.Farewell) {
 	if f.env.View().Has(head.Node) {
-		f.said[head.Node] = max(f.said[head.Node], head.View)
+		f.said[head.Node] = append(f.said[head.Node], head.View)
 	}
 }
 
@@ -113,9 +148,12 @@ func (f *Fleet) Depart(ctx actor.Context) {
 		return
 	}
 	for node, owed := range f.owed {
-		if m := &view.Members[node]; owed > f.said[node] && (m.Present || m.Role == RoleServer) {
+		if m := &view.Members[node]; !owed.paid(f.said[node]) && (m.Present || m.Role == RoleServer) {
 			return
 		}
+	}
+	if slices.ContainsFunc(f.former, func(d debt) bool { return !d.paid(f.said[d.node]) }) {
+		return
 	}
 	f.left = false // it says so once
 	for _, node := range view.Role(RoleServer) {

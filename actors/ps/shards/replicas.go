@@ -61,9 +61,6 @@ var ErrUnfit = errors.New("what another server has sent does not fit")
 // that. The copy goes to the new owner and down the new chain. Who has asked for something asks
 // again if it was not answered, and a shard knows by the numbers of pushes what it has.
 type Replicas[S Copied] struct {
-	// Since has by node the view in which this server saw it come, 0 if it was there; nil for none.
-	Since []uint64
-
 	env     actors.Env
 	keeper  Keeper[S]
 	servers *Servers
@@ -194,7 +191,7 @@ func (r *Replicas[S]) Enter(ctx actor.Context, moved bool) bool {
 	r.reports, r.missing = make([]*protos.Holdings, len(view.Members)), 0
 	clear(r.linked)
 	clear(r.settled)
-	own := &protos.Holdings{Node: int32(r.env.Node()), View: r.view, Since: slices.Clone(r.Since)}
+	own := &protos.Holdings{Node: int32(r.env.Node()), View: r.view, Since: slices.Clone(r.shards.Fleet.Since)}
 	for k, c := range r.copies {
 		if c != nil {
 			own.Copies = append(own.Copies, &protos.Holdings_Copy{Shard: uint32(k), View: c.view, Sequence: c.sequence})
@@ -220,8 +217,9 @@ func (r *Replicas[S]) heard(ctx actor.Context, head *protos.Holdings) {
 		return
 	}
 	r.reports[head.Node] = head
-	for node := range min(len(head.Since), len(r.Since)) { // this server may have come after others
-		r.Since[node] = max(r.Since[node], head.Since[node])
+	since := r.shards.Fleet.Since
+	for node := range min(len(head.Since), len(since)) { // this server may have come after others
+		since[node] = max(since[node], head.Since[node])
 	}
 	if r.missing--; r.missing > 0 {
 		return
