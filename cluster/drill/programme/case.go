@@ -22,6 +22,8 @@ type Case struct {
 	// Settings are further keys of the architecture, Links those of the default link, Schedule the
 	// entries of the schedule and Faults the keys of the faults.
 	Settings, Links, Schedule, Faults []string
+	// Late is how many milliseconds messages of the control protocol take at most; see sim.Config.
+	Late int
 }
 
 // kind is a kind of architecture.
@@ -102,6 +104,9 @@ func New(seed uint64) Case {
 	d.schedule(&c)
 	d.faults(&c)
 	d.available(&c)
+	if d.chance(2) {
+		c.Late = 1 + d.IntN(40)
+	}
 	return c
 }
 
@@ -235,10 +240,14 @@ func (d drawer) links(c *Case) {
 }
 
 // schedule draws what happens to nodes, one thing after the other: never to the last one, so that
-// somebody trains, and to servers only what they survive, a crash of one where others have copies.
-// One in three of those that crash or leave are not back.
+// somebody trains, and to servers only what they survive: a crash of one where others have copies,
+// and that one of two leaves. One in three of those that crash or leave are not back.
 func (d drawer) schedule(c *Case) {
 	at, gone, copied := 50, map[int]bool{}, strings.Contains(c.Architecture, "replicas")
+	leaver := 0 // the server that leaves; the other one takes over what it has
+	if c.Servers == 2 && strings.Contains(c.Architecture, "parameter-server") {
+		leaver = 1 + d.IntN(2)
+	}
 	for range d.IntN(4) {
 		node := 1 + d.IntN(c.Nodes-1)
 		length := 20 + d.IntN(150)
@@ -246,8 +255,11 @@ func (d drawer) schedule(c *Case) {
 			"crash", "leave")
 		if node <= c.Servers {
 			do = d.one("pause", "slow, factor: 4")
-			if copied {
+			switch {
+			case copied:
 				do, copied = d.one("restart", "crash", "leave"), false
+			case node == leaver:
+				do = d.one(do, "leave", "leave")
 			}
 		}
 		if gone[node] {
@@ -306,6 +318,9 @@ func (d drawer) available(c *Case) {
 // YAML is the plan of a case.
 func (c *Case) YAML() string {
 	var b strings.Builder
+	if c.Late > 0 {
+		fmt.Fprintf(&b, "# With messages of the control protocol that take up to %d ms.\n", c.Late)
+	}
 	fmt.Fprintf(&b, "name: case-%d\nseed: %d\n", c.Seed, c.Seed)
 	b.WriteString("data: {set: synthetic-traffic, samples: 400}\nmodel: {kind: mlp, layers: [93, 5]}\n")
 	fmt.Fprintf(&b, "train: {batch: 8, optimizer: %s}\narchitecture: {%s}\nnodes:\n", c.Optimizer,
@@ -358,6 +373,9 @@ func (c *Case) Smaller() (cases []Case) {
 		for i := range *of(c) {
 			change(func(s *Case) { *of(s) = slices.Delete(*of(s), i, i+1) })
 		}
+	}
+	if c.Late > 0 {
+		change(func(s *Case) { s.Late = 0 })
 	}
 	without(func(s *Case) *[]string { return &s.Faults })
 	without(func(s *Case) *[]string { return &s.Schedule })

@@ -1,6 +1,7 @@
 // Package programme drills plans that are drawn at random, one for each seed: all architectures,
 // over links that lose, repeat and reorder messages, with nodes that crash, leave, join, are
-// preempted, pause, slow down and are cut off. Of a plan in which an invariant breaks it finds a
+// preempted, pause, slow down and are cut off. In half of them the coordinator is heard late, and
+// by one node after the other, as on a cluster. Of a plan in which an invariant breaks it finds a
 // smaller one in which that breaks too.
 package programme
 
@@ -160,6 +161,7 @@ func (p *programme) verdicts(ctx context.Context, c *Case, patience time.Duratio
 	if err != nil {
 		return nil, fmt.Errorf("seed %d: %w", c.Seed, err)
 	}
+	points[0].Late = time.Duration(c.Late) * time.Millisecond
 	limited, cancel := context.WithTimeoutCause(ctx, patience, errEndless)
 	defer cancel()
 	w, err := drill.Make(limited, &points[0], p.shelf, c.Seed, drill.Options{Catalog: p.Catalog})
