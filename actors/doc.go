@@ -70,7 +70,8 @@
 //  5. A message from a node that has gone, sent before, may still arrive: take it in or ignore it,
 //     but never answer it, and do not end the run because of it.
 //  6. A node that returns is another actor: it remembers nothing and gets a protos.Start with Joins
-//     set. The others get a View that has it. Send it what it needs to begin.
+//     set. The others get a View that has it. Send it what it needs to begin. Before that Start it
+//     may know the first view alone, and get what its former life was sent.
 //  7. Put the number of the view with which a life began into heads, as Push.Life does. It tells
 //     messages of a former life from those of the present one.
 //  8. A View may come before or after messages of those who know it already. Keep what belongs to a
