@@ -336,7 +336,11 @@ func (c *Case) YAML() string {
 	for _, key := range c.Links {
 		b.WriteString(", " + key)
 	}
-	fmt.Fprintf(&b, "}}\nevaluate: {every: 200ms}\nstop: {time: %dms}\ndetect: 20ms\n", c.Milliseconds)
+	every := 200
+	if c.Late > 0 { // so that some looks at the model come before views that explain them
+		every = 50
+	}
+	fmt.Fprintf(&b, "}}\nevaluate: {every: %dms}\nstop: {time: %dms}\ndetect: 20ms\n", every, c.Milliseconds)
 	section := func(name, open, end string, parts []string) {
 		if len(parts) > 0 {
 			fmt.Fprintf(&b, "%s: %s%s%s\n", name, open, strings.Join(parts, ", "), end)
