@@ -37,8 +37,21 @@ func Pack(to io.Writer, dir string, wanted func(name string, info fs.FileInfo) b
 		}
 		return nil
 	})
-	return errors.Join(err, out.Close())
+	if err == nil {
+		_, err = os.Lstat(dir) // under another name by now, what was missed is there
+	}
+	if err == nil {
+		err = out.WriteHeader(&tar.Header{Name: end, Mode: 0o644, Format: tar.FormatPAX})
+	}
+	if err != nil {
+		return err // without an end nobody takes it for whole
+	}
+	return out.Close()
 }
+
+// end is the name of the last entry of an archive, which is no file: a stream that breaks off
+// between two files has none.
+const end = ".end"
 
 // packFile writes one file as it is now.
 func packFile(out *tar.Writer, path, name string) error {
@@ -67,13 +80,16 @@ func Unpack(from io.Reader, dir string) error {
 	}
 	defer root.Close() //nolint:errcheck // nothing is written through it
 	in := tar.NewReader(from)
-	for {
+	for whole := false; ; {
 		head, err := in.Next()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && whole:
 			return nil
 		case err != nil:
 			return fmt.Errorf("the record is cut short: %w", err)
+		case head.Name == end:
+			whole = true
+			continue
 		case head.Typeflag != tar.TypeReg:
 			return fmt.Errorf("the record holds %.80q, which is no file", head.Name)
 		}

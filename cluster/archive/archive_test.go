@@ -68,6 +68,44 @@ func TestFolderIsTheSameBehindAStream(t *testing.T) {
 	}
 }
 
+func TestFolderThatIsRenamedMeanwhileIsNotTakenForWhole(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "a")
+	for _, name := range []string{"1", "2"} {
+		if err := os.MkdirAll(from, 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(from, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var stream bytes.Buffer
+	err := archive.Pack(&stream, from, func(name string, _ fs.FileInfo) bool {
+		if name == "2" {
+			if err := os.Rename(from, from+"b"); err != nil {
+				t.Error(err)
+			}
+		}
+		return name == "1"
+	})
+	if err == nil {
+		t.Error("what was renamed away is packed")
+	}
+	if err := archive.Unpack(&stream, t.TempDir()); err == nil || !strings.Contains(err.Error(), "cut short") {
+		t.Errorf("an archive that was given up: %v", err)
+	}
+}
+
+func TestStreamThatBreaksOffBetweenFilesIsCutShort(t *testing.T) {
+	var stream bytes.Buffer
+	out := tar.NewWriter(&stream)
+	if err := out.WriteHeader(&tar.Header{Name: "x", Mode: 0o600}); err != nil {
+		t.Fatal(err)
+	}
+	if err := archive.Unpack(&stream, t.TempDir()); err == nil || !strings.Contains(err.Error(), "cut short") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestNothingIsWrittenElsewhereOrTwice(t *testing.T) {
 	for what, heads := range map[string][]tar.Header{
 		"outside":    {{Name: "../x", Typeflag: tar.TypeReg}},

@@ -190,7 +190,10 @@ func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, 
 		files[name] = is
 		return true
 	}
-	if err := errors.Join(archive.Pack(out, dir, fresh), out.Flush()); err != nil {
+	if err := archive.Pack(out, dir, fresh); err != nil {
+		return nil, err
+	}
+	if err := out.Flush(); err != nil {
 		return nil, err
 	}
 	return heard(conn, in)
@@ -301,7 +304,7 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 	files := filepath.Join(s.config.Out, s.copyName(head.Plan.Id)+".partial")
 	if err := s.makeRoom(head, files); err != nil {
 		answer.Error = request.Text(s.settle(h, head, files, err).Error(), request.MaxText)
-		return errors.Join(os.RemoveAll(files), request.Write(lively{conn}, answer))
+		return request.Write(lively{conn}, answer)
 	}
 	err := request.Write(lively{conn}, answer)
 	if err == nil {
@@ -311,7 +314,7 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 	if err != nil {
 		answer.Error = request.Text(err.Error(), request.MaxText)
 	}
-	return errors.Join(os.RemoveAll(files), request.Write(lively{conn}, answer))
+	return request.Write(lively{conn}, answer)
 }
 
 // makeRoom makes a new folder for the files of a copy: that of a record, if the copy is made anew
@@ -328,10 +331,12 @@ func (s *Service) makeRoom(head *protos.CopyHead, dir string) error {
 	return s.config.Ready(ctx, head.Plan, dir)
 }
 
-// settle ends what enter has begun: the files have come, unless there is an error.
+// settle ends what enter has begun: the files have come, unless there is an error. What is left of
+// them is gone before another copy can begin, which has its files in the same folder.
 func (s *Service) settle(h *holding, head *protos.CopyHead, files string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer os.RemoveAll(files) //nolint:errcheck // the next copy says so
 	h.busy = false
 	if p := h.member.Promise(); err == nil && (p.Owner != head.From || p.Term != head.Ask.Term) {
 		err = fmt.Errorf("process %s has taken over meanwhile", p.Owner)
