@@ -105,8 +105,9 @@ func TestInterruptedRunInRealTimeHasTheModelsOfVirtualTime(t *testing.T) {
 		t.Run(architecture, func(t *testing.T) {
 			t.Parallel()
 			var known record.Data
-			for _, delay := range []string{"7ms", "100ms"} { // with the second all wait, and waiting is seen
-				virtual := stagedPlan(t, base, "architecture="+architecture, "evaluate={every: 1ms}",
+			// With long delays all wait for each other, and models that wait are seen.
+			for delay, every := range map[string]string{"7ms": "1ms", "100ms": "5ms"} {
+				virtual := stagedPlan(t, base, "architecture="+architecture, "evaluate={every: "+every+"}",
 					"stop={epochs: 3}", "network.default.delay="+delay)
 				w, err := sim.New(virtual.simulation())
 				if err != nil {
