@@ -118,6 +118,7 @@ type holding struct {
 	duty     *duty         // nil unless this process carries it out
 	busy     bool          // a copy is being taken, or the record given up
 	campaign time.Duration // it does not ask for the lease before; 0 if the owner is there
+	ahead    bool          // or at once: a candidate lacks something that is here
 	released bool          // the owner has given the lease up
 }
 

@@ -71,12 +71,12 @@ func (s *Service) judge(h *holding, now time.Duration) {
 			s.forget(h, "")
 		}
 	case !m.Expired(now) || !s.free(h) || !s.attended(h):
-		h.campaign = 0
-	case h.campaign == 0:
+		h.campaign, h.ahead = 0, false
+	case h.campaign == 0 && !h.ahead:
 		h.campaign = now + s.patience(h)
-	case now >= h.campaign:
+	case now >= h.campaign || h.ahead:
 		m.Campaign(now)
-		h.campaign = now + stagger + s.patience(h)
+		h.campaign, h.ahead = now+stagger+s.patience(h), false
 	}
 }
 
@@ -216,6 +216,7 @@ func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.Le
 		if v.Granted {
 			h.life, h.released = a.Incarnation, false
 		}
+		h.ahead = h.ahead || !v.Granted && version(a).Before(h.member.Version())
 		answer.Granted = v.Granted && s.keptPromise(h)
 	}
 	p := h.member.Promise()
