@@ -394,20 +394,14 @@ func (c *coordinator) halt() {
 // snapshot takes a model in.
 func (c *coordinator) snapshot(head *protos.Snapshot, tensors []*protos.Tensor) {
 	node := int(head.Node)
-	if node >= 0 && node < len(c.gone) && c.gone[node] {
+	if node >= 0 && node < len(c.gone) && (c.gone[node] || head.Evaluation < c.first[node]) {
 		return // it has answered before it was gone, which was heard of first
-	}
-	if n := head.Evaluation; n > 0 && n <= c.asked && (len(c.rounds) == 0 || n < c.rounds[0].number) {
-		return // of a former life of the node, without which that evaluation was settled
 	}
 	l := c.find(head.Evaluation, node)
 	if l == nil || l.params != nil || len(tensors) == 0 {
 		c.env.Fail(fmt.Errorf("coordinator: a snapshot of %d tensors for evaluation %d of node %d, which nobody "+
 			"waits for",
 			len(tensors), head.Evaluation, node))
-		return
-	}
-	if l.void { // it has joined again meanwhile
 		return
 	}
 	c.take(l, tensors)

@@ -13,9 +13,10 @@ import (
 
 // views is who takes part in the run, which its coordinator alone decides.
 type views struct {
-	number   uint64 // of the view
-	gone     []bool // by node
-	leaving  []bool // by node: it is gone, and hands over what it holds
+	number   uint64   // of the view
+	gone     []bool   // by node
+	leaving  []bool   // by node: it is gone, and hands over what it holds
+	first    []uint64 // by node: the first evaluation of which its present life may be asked
 	topology int
 	hold     []bool // by node: it holds a model
 	there    int    // holders that are not gone
@@ -26,7 +27,7 @@ func newViews(env actors.Env, holders []int) views {
 	v := env.View()
 	n := len(v.Members)
 	views := views{number: v.Number, gone: make([]bool, n), leaving: make([]bool, n),
-		hold: make([]bool, n), order: slices.Clone(holders)}
+		first: make([]uint64, n), hold: make([]bool, n), order: slices.Clone(holders)}
 	for i := range v.Members {
 		views.gone[i] = !v.Members[i].Present
 	}
@@ -88,6 +89,7 @@ func (c *coordinator) member(ctx actor.Context, m world.MemberChange) {
 	}
 	c.announce(ctx)
 	if m.Present {
+		c.first[m.Node] = c.asked + 1
 		ctx.Send(c.env.View().Members[m.Node].PID, protos.NewMessage(&protos.Start{View: c.number, Joins: true}))
 		return
 	}
