@@ -45,7 +45,6 @@ type Directory[S Shard] struct {
 	env     actors.Env
 	servers *Servers
 	shards  []S                 // by index; zero for those that are elsewhere
-	given   []bool              // by index: handed over, and not come back
 	waiting [][]*protos.Message // by index: what came before the shard
 	owners  []int               // of each shard in the view; nil without any server
 }
@@ -53,8 +52,7 @@ type Directory[S Shard] struct {
 // NewDirectory is that of a server, of a number of shards, none of which is here yet.
 func NewDirectory[S Shard](env actors.Env, s *Servers, number int) *Directory[S] {
 	d := &Directory[S]{Fleet: NewFleet(env), env: env, servers: s, shards: make([]S, number),
-		given: make([]bool, number), waiting: make([][]*protos.Message, number),
-		owners: s.Owners(env.View(), number)}
+		waiting: make([][]*protos.Message, number), owners: s.Owners(env.View(), number)}
 	d.Fleet.Replicated = s.Replicas > 0
 	return d
 }
@@ -75,7 +73,7 @@ func (d *Directory[S]) Has(k int) bool {
 func (d *Directory[S]) Owns(k int) bool { return d.owners != nil && d.owners[k] == d.env.Node() }
 
 // Put has a shard be here from now on. What has waited for it goes on waiting until Deliver.
-func (d *Directory[S]) Put(k int, s S) { d.shards[k], d.given[k] = s, false }
+func (d *Directory[S]) Put(k int, s S) { d.shards[k] = s }
 
 // Here are the shards that are here, by their indices.
 func (d *Directory[S]) Here() iter.Seq2[int, S] {
@@ -192,7 +190,7 @@ func (d *Directory[S]) HandOver(ctx actor.Context, k int, sent uint64) {
 	}
 	var none S
 	s := d.shards[k]
-	d.shards[k], d.given[k] = none, true
+	d.shards[k] = none
 	ctx.Send(d.env.View().Members[d.owners[k]].PID, s.Pack())
 }
 
