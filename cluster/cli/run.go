@@ -87,7 +87,7 @@ to their end but a run is degraded.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				args = []string{filepath.Join(f.resume, "plan.yaml")}
+				args = []string{filepath.Join(f.resume, record.PlanName)}
 			}
 			return f.run(cmd, args[0], con)
 		},

@@ -51,7 +51,7 @@ func openRecorded(dir string, o Options) (*recorded, error) {
 	if err != nil {
 		return nil, refusal.Input(err)
 	}
-	p, err := Parse(filepath.Join(reader.Dir(), "plan.yaml"), []byte(reader.Plan))
+	p, err := Parse(filepath.Join(reader.Dir(), record.PlanName), []byte(reader.Plan))
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,9 @@ const (
 	// MaxRuns is the most runs that a folder can hold.
 	MaxRuns = 1_000_000
 
-	planName    = "plan.yaml"
+	// PlanName is the file of the plan, with all that was set.
+	PlanName = "plan.yaml"
+
 	summaryName = "summary.json"
 	runsName    = "runs"
 	runName     = "run.json"
@@ -96,7 +98,7 @@ func newFolder(dir string, d disk) *Folder {
 
 // readPlan reads the plan of a folder, which every record has.
 func readPlan(dir string) ([]byte, error) {
-	plan, err := readFile(dir, planName)
+	plan, err := readFile(dir, PlanName)
 	if err == nil {
 		return plan, nil
 	}
@@ -195,7 +197,7 @@ func (f *Folder) SavePlan(text string) error {
 	defer f.mu.Unlock()
 	if f.plan != nil {
 		if line, was, is := firstDifference(string(f.plan), text); line > 0 {
-			return fmt.Errorf("%s: %w: line %d was %q there and is %q now", filepath.Join(f.dir, planName),
+			return fmt.Errorf("%s: %w: line %d was %q there and is %q now", filepath.Join(f.dir, PlanName),
 				ErrOtherPlan, line, was, is)
 		}
 		return nil
@@ -205,7 +207,7 @@ func (f *Folder) SavePlan(text string) error {
 
 // writePlan writes the plan; f.mu is held.
 func (f *Folder) writePlan(text string) error {
-	err := writeFile(f.disk, filepath.Join(f.dir, planName), []byte(text))
+	err := writeFile(f.disk, filepath.Join(f.dir, PlanName), []byte(text))
 	if err == nil {
 		f.plan = []byte(text)
 	}

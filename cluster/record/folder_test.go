@@ -233,7 +233,7 @@ func TestCreateRefusesAFolderThatIsNotEmpty(t *testing.T) {
 	if _, err := Create(t.TempDir()); err != nil {
 		t.Errorf("an empty folder: %v", err)
 	}
-	if _, err := Create(filepath.Join(f.Dir(), planName)); err == nil {
+	if _, err := Create(filepath.Join(f.Dir(), PlanName)); err == nil {
 		t.Error("a file passed for a folder")
 	}
 	if _, err := Open(t.TempDir()); !errors.Is(err, ErrNoRecord) {
@@ -459,7 +459,7 @@ func save(dir string, d disk) error {
 // checkWhole expects of each file that has a final name that it is whole.
 func checkWhole(t *testing.T, dir, whole string) {
 	t.Helper()
-	for _, name := range []string{planName, "runs/0000/" + runName, "runs/0000/" + modelName} {
+	for _, name := range []string{PlanName, "runs/0000/" + runName, "runs/0000/" + modelName} {
 		got, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			continue

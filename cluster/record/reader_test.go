@@ -89,7 +89,7 @@ func second[T any](_ T, err error) error        { return err }
 func third[T, U any](_ T, _ U, err error) error { return err }
 
 func TestReaderFollowsNoLinkOutOfTheRecord(t *testing.T) {
-	for _, name := range []string{planName, summaryName, filepath.Join(runsName, "0000", runName)} {
+	for _, name := range []string{PlanName, summaryName, filepath.Join(runsName, "0000", runName)} {
 		dir := written(t)
 		elsewhere := filepath.Join(t.TempDir(), "file")
 		if err := os.Rename(filepath.Join(dir, name), elsewhere); err != nil {

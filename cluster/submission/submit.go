@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
@@ -70,7 +71,7 @@ func (q *Queue) goOn(ctx context.Context, by, id string) (s *Submission, note st
 		return nil, "", refusal.Input(fmt.Errorf("submission %s is %s, and all of its runs are finished", former.ID,
 			former.State))
 	}
-	text, err := os.ReadFile(filepath.Join(former.folder(), "plan.yaml"))
+	text, err := os.ReadFile(filepath.Join(former.folder(), record.PlanName))
 	if err != nil {
 		return nil, "", err
 	}
