@@ -219,6 +219,20 @@ func TestShardsLoseNothingWhereServersHearOfEachOtherLate(t *testing.T) {
 	}
 }
 
+// Codes make what the former life of a worker was sent unlike a greeting of the present one.
+func TestWorkerThatIsBackIgnoresWhatItsFormerLifeWasSent(t *testing.T) {
+	a := sharded(ps.Architecture{Consistency: consistency.ASP{}, Scale: ps.Mean,
+		Compress: compress.Both{Down: compress.Chain{compress.TopK{Share: 0.3}}, Feedback: compress.EF21}})
+	for seed := range uint64(20) {
+		s := site{arch: a, servers: 2, workers: 2, delay: 9 * ms, steps: 60, seed: seed, late: 30 * ms}
+		for at := 40 * ms; at < 200*ms; at += 30 * ms {
+			s.schedule = append(s.schedule, world.NodeChange{At: at, Node: 3, Do: world.Leave},
+				world.NodeChange{At: at + ms, Node: 3, Do: world.Join})
+		}
+		s.must(t)
+	}
+}
+
 func TestServerThatCrashesEndsTheRunAndIsNamed(t *testing.T) {
 	for servers := 1; servers <= 3; servers++ {
 		s := site{arch: sharded(ps.Default()), servers: servers, workers: 2, delay: 4 * ms, steps: 1000,

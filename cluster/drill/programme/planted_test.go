@@ -97,8 +97,6 @@ var plants = []plant{
 		wrong: "\ts.begin()\n\tfor k := range s.shards.Here() {\n\t\ts.show(ctx, head, k)\n"},
 	{name: "who joins takes a server for crashed that left before", file: "actors/ps/shards/fleet.go",
 		right: "if view.Number > f.number+1 {", wrong: "if view.Number == 0 {"},
-	{name: "a worker takes what its former life was sent", file: "actors/ps/worker.go",
-		right: "case w.since == 0:", wrong: "case false:"},
 	{name: "a peer takes models that its former life was sent", file: "actors/dpsgd/peer.go",
 		right: "x.since < head.View", wrong: "x.since > head.View"},
 	{name: "a server moves away from its clients", file: "actors/periodic/robust/robust.go",
