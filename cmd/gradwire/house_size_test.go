@@ -15,16 +15,14 @@ import (
 )
 
 const (
-	maxPackage  = 3500 // lines of product code, generated code apart
-	maxFunction = 60   // lines
-	maxLine     = 120  // columns
-	maxComment  = 100  // columns of a line that is nothing but a comment
-	maxPage     = 100  // columns of a README, apart from tables
+	maxFunction = 60  // lines
+	maxLine     = 120 // columns
+	maxComment  = 100 // columns of a line that is nothing but a comment
+	maxPage     = 100 // columns of a README, apart from tables
 	tabColumns  = 4
 )
 
-func TestPackagesFunctionsAndLinesAreSmall(t *testing.T) {
-	folders := map[string][]sourceFile{}
+func TestFunctionsAndLinesAreSmall(t *testing.T) {
 	for _, name := range tree(t) {
 		if extension := path.Ext(name); extension != ".go" && path.Base(name) != "README.md" {
 			continue
@@ -33,10 +31,7 @@ func TestPackagesFunctionsAndLinesAreSmall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		folders[path.Dir(name)] = append(folders[path.Dir(name)], sourceFile{name, text})
-	}
-	for _, folder := range sortedKeys(folders) {
-		report(t, sizeFaults(folder, folders[folder]))
+		report(t, sizeFaults(sourceFile{name, text}))
 	}
 }
 
@@ -46,36 +41,20 @@ type sourceFile struct {
 	text []byte
 }
 
-// sizeFaults finds what is too long in the files of one folder: the package, functions and lines.
-func sizeFaults(folder string, files []sourceFile) (faults []string) {
-	lines := 0
-	for _, f := range files {
-		if path.Ext(f.name) == ".md" {
-			faults = append(faults, pageFaults(f)...)
-			continue
-		}
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, f.name, f.text, parser.ParseComments)
-		if err != nil {
-			faults = append(faults, err.Error())
-			continue
-		}
-		if ast.IsGenerated(file) {
-			continue
-		}
-		if !strings.HasSuffix(f.name, "_test.go") {
-			lines += bytes.Count(f.text, []byte("\n"))
-		}
-		faults = append(faults, functionFaults(fset, file)...)
-		faults = append(faults, lineFaults(f)...)
+// sizeFaults finds the functions and lines of a file that are too long.
+func sizeFaults(f sourceFile) []string {
+	if path.Ext(f.name) == ".md" {
+		return pageFaults(f)
 	}
-	if lines > maxPackage {
-		faults = append(
-			faults,
-			fmt.Sprintf("%s: %d lines of product code; a package has at most %d", folder, lines, maxPackage),
-		)
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, f.name, f.text, parser.ParseComments)
+	if err != nil {
+		return []string{err.Error()}
 	}
-	return faults
+	if ast.IsGenerated(file) {
+		return nil
+	}
+	return append(functionFaults(fset, file), lineFaults(f)...)
 }
 
 // functionFaults finds the functions of a file that are too long.
@@ -146,10 +125,6 @@ func TestSizeFaultsAreFound(t *testing.T) {
 		{"a.go", header + function(maxFunction+1), "f has 61 lines"},
 		{"a_test.go", header + function(maxFunction+1), "f has 61 lines"},
 		{"a.go", generated + header + function(maxFunction+1), ""},
-		{"a.go", header + strings.Repeat("\n", maxPackage-2), ""},
-		{"a.go", header + strings.Repeat("\n", maxPackage-1), "3501 lines of product code"},
-		{"a_test.go", header + strings.Repeat("\n", maxPackage), ""},
-		{"a.go", generated + header + strings.Repeat("\n", maxPackage), ""},
 		{"a.go", header + wide("\tvar x = ", maxLine), ""},
 		{"a.go", header + wide("\tvar x = ", maxLine+1), "a.go:3: 121 columns"},
 		{"a_test.go", header + wide("\tvar x = ", maxLine+1), "a_test.go:3: 121 columns"},
@@ -163,10 +138,6 @@ func TestSizeFaultsAreFound(t *testing.T) {
 		{"README.md", wide("| see ", maxPage+1), ""},
 		{"a.go", "func", "expected 'package'"},
 	} {
-		expectFault(t, sample.name, sizeFaults("sample", []sourceFile{{sample.name, []byte(sample.text)}}), sample.want)
+		expectFault(t, sample.name, sizeFaults(sourceFile{sample.name, []byte(sample.text)}), sample.want)
 	}
-	two := []sourceFile{
-		{"a.go", []byte(header + strings.Repeat("\n", 2000))}, {"b.go", []byte(header + strings.Repeat("\n", 2000))},
-	}
-	expectFault(t, "two files", sizeFaults("sample", two), "sample: 4004 lines")
 }
