@@ -14,7 +14,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -61,19 +63,31 @@ func Main(c *catalog.Catalog) { Program{Catalog: c}.Main() }
 // Main is the function Main for a program that may have another name.
 func (p Program) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	con := p.console(os.Stdout, os.Stderr)
 	done := context.AfterFunc(ctx, func() {
 		stop()
 		fmt.Fprintln(os.Stderr, "stopping cleanly; interrupt again to stop at once")
+		time.Sleep(mostStopping)
+		if !con.leaves.Load() {
+			fmt.Fprintln(os.Stderr, "stopped; finished work is kept")
+			os.Exit(ExitFailed)
+		}
 	})
-	code := p.Run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := p.run(ctx, con, os.Args[1:])
 	done()
 	stop()
 	os.Exit(code)
 }
 
+// mostStopping is how long a command may take to stop, apart from those that leave a cluster.
+const mostStopping = 700 * time.Millisecond
+
 // Run runs one command and returns its exit code. Cancelling ctx stops it cleanly.
 func (p Program) Run(ctx context.Context, args []string, out, errs io.Writer) int {
-	con := p.console(out, errs)
+	return p.run(ctx, p.console(out, errs), args)
+}
+
+func (p Program) run(ctx context.Context, con *console, args []string) int {
 	root := p.tree(con)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -90,7 +104,7 @@ func (p Program) Commands(out, errs io.Writer) *cobra.Command {
 }
 
 func (p Program) console(out, errs io.Writer) *console {
-	return &console{out: out, errs: errs, examples: bundled.Plans{FS: p.Examples}}
+	return &console{out: out, errs: errs, examples: bundled.Plans{FS: p.Examples}, leaves: new(atomic.Bool)}
 }
 
 func (p Program) tree(con *console) *cobra.Command {

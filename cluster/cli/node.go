@@ -93,6 +93,7 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, con *console) (e
 		ctx, cancel = leashed(ctx, os.Stdin)
 		defer cancel()
 	}
+	con.leaves.Store(true)
 	return driver.Serve(ctx, *o)
 }
 

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,7 @@ type console struct {
 	format    string
 	quiet     bool
 	examples  bundled.Plans
+	leaves    *atomic.Bool // the command is a process of a cluster, which leaves it in order
 }
 
 // formats are the accepted values of --format.

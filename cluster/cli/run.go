@@ -65,7 +65,7 @@ func runCommand(c *catalog.Catalog, con *console) *cobra.Command {
 curve.csv, links.csv, updates.csv, where there are any models.csv, selections.csv and
 measured.csv, plots as PNG and SVG, and for each run its model.
 
-Ctrl-C stops cleanly: runs that have finished are kept, and --continue makes the rest, of the plan in
+Ctrl-C and SIGTERM stop within a second: finished runs are kept, and --continue makes the rest, of the plan in
 the record if none is given. Where the plan has checkpoint: {every: 5m}, it goes on within a run from
 its newest checkpoint; in real time such a run is degraded.
 A run that could not go on, because training diverged or an actor failed, is recorded as failed, and
@@ -135,7 +135,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 		return err
 	}
 	if errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s",
+		return fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s",
 			len(r.Runs), r.RunsPlanned, r.Dir)
 	}
 	err = errors.Join(showReport(con, r.Dir, r.Summary, r.Traces), err)

@@ -37,6 +37,7 @@ Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 			if verbose {
 				log = con.errs
 			}
+			con.leaves.Store(true)
 			return up(cmd.Context(), cmd.Root().Name(), count, data, con, log)
 		},
 	}

@@ -304,9 +304,34 @@ func settings(labels []plan.Label) record.Point {
 	return p
 }
 
+// grace is how long runs in this process may take to stop.
+const grace = 250 * time.Millisecond
+
 // RunAll chooses what the plan has to tune, and works the queue off, several runs side by side,
-// until one fails.
+// until one cannot be saved. When ctx ends, runs in this process have a moment to stop: a run that
+// is loading data or computing then is left behind, and saves nothing once the record is closed.
 func (r *Runner) RunAll(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- r.runAll(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	if !r.Venue.Traits().Here {
+		return <-ended
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(grace):
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return errors.Join(context.Cause(ctx), r.failure())
+	}
+}
+
+func (r *Runner) runAll(ctx context.Context) error {
 	if err := r.tune(ctx); err != nil {
 		return err
 	}
@@ -317,6 +342,8 @@ func (r *Runner) RunAll(ctx context.Context) error {
 			cancel(err)
 		}
 	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.done == r.Total() {
 		return r.failure() // whoever cancelled came too late
 	}
@@ -347,7 +374,7 @@ func sideBySide(ctx context.Context, several, n int, do func(i int)) {
 // maxFailures is how many failures are told one by one.
 const maxFailures = 8
 
-// failure is the error of the runs that could not go on.
+// failure is the error of the runs that could not go on; r.mu is held.
 func (r *Runner) failure() error {
 	failures := r.failures
 	if more := len(failures) - maxFailures; more > 0 {

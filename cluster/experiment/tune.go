@@ -92,7 +92,9 @@ func (r *Runner) tune(ctx context.Context) error {
 			if len(p.Labels) > 0 {
 				err = fmt.Errorf("%s: %w", describe(p.Labels), err)
 			}
+			r.mu.Lock()
 			r.failures = append(r.failures, err)
+			r.mu.Unlock()
 			r.queue = slices.DeleteFunc(r.queue, func(next run) bool { return next.point == p })
 			continue
 		}

@@ -60,6 +60,7 @@ type Folder struct {
 	finished map[string]int // by point and seed
 	events   map[int]bool   // runs whose events are being written
 	unlock   func() error   // nil unless this program may write
+	closed   bool           // no further run is saved
 	filled   [len(lists)]bool
 }
 
@@ -249,13 +250,23 @@ func (e *eventsFile) Write(b []byte) (int, error) {
 
 func (e *eventsFile) Close() error { return writing(e.path, cmp.Or(e.Sync(), e.diskFile.Close())) }
 
+// ErrClosed says that a run was to be saved after its folder was closed.
+var ErrClosed = errors.New("the record is closed")
+
 // SaveRun writes run n: its models, its events if EventsWriter was asked for them, and at last
 // run.json, with which the run is finished. r.Number is set to n, and what follows from the curve
 // is filled in; a run without an Outcome is Done, one without an Of is judged by the Mean. A failed
 // run may have no models. A failed run that was saved before is replaced.
+// After Close it returns ErrClosed.
 func (f *Folder) SaveRun(n int, r Run, d Data, m Models) error {
 	if n < 0 || n >= MaxRuns {
 		return fmt.Errorf("run %d: a folder holds runs 0 to %d", n, MaxRuns-1)
+	}
+	f.mu.Lock()
+	closed := f.closed
+	f.mu.Unlock()
+	if closed {
+		return fmt.Errorf("run %d: %w", n, ErrClosed)
 	}
 	r.Number = n
 	r.Outcome, r.Of = cmp.Or(r.Outcome, Done), cmp.Or(r.Of, Mean)

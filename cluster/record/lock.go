@@ -27,12 +27,12 @@ func OpenToWrite(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Close lets others write into the folder. It may be called again, and of a folder that was not
+// Close lets others write into the folder; this one saves no further run. It may be called again, and of a folder that was not
 // opened to write.
 func (f *Folder) Close() error {
 	f.mu.Lock()
 	unlock := f.unlock
-	f.unlock = nil
+	f.unlock, f.closed = nil, true
 	f.mu.Unlock()
 	if unlock == nil {
 		return nil

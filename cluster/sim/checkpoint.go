@@ -75,11 +75,11 @@ func (w *World) State() ([]byte, error) {
 	return state, nil
 }
 
-// endJobs waits for what is computed, and reports whether nothing has failed.
+// endJobs waits for the jobs under way, and reports whether all are computed and none has failed.
 func (w *World) endJobs() bool {
 	for s := range w.calendar.All() {
 		if s.what == result {
-			if s.job.end(); s.job.failure != nil {
+			if !s.job.end(w.pool.quit) || s.job.failure != nil {
 				return false
 			}
 		}

@@ -1,7 +1,10 @@
 package sim
 
 import (
+	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/gradwire/gradwire/actors/world"
 )
@@ -26,50 +29,91 @@ func (j *job) run() {
 	j.result = j.do()
 }
 
-// end waits until the job is computed.
-func (j *job) end() {
+// end waits until the job is computed, and reports false if quit is closed before.
+func (j *job) end(quit <-chan struct{}) bool {
 	switch {
 	case j.do == nil:
-		return
+		return true
 	case j.queued:
-		<-j.done
+		select {
+		case <-j.done:
+		default:
+			select {
+			case <-j.done:
+			case <-quit:
+				return false
+			}
+		}
 	default:
 		j.run()
 	}
 	j.do, j.queued = nil, false
+	return true
 }
 
 // pool computes jobs beside the simulator. Without threads, and
 // before start, a job is computed when it is collected.
 type pool struct {
-	queue   chan *job
-	running sync.WaitGroup
-	free    []*job
+	queue       chan *job
+	running     sync.WaitGroup
+	free        []*job
+	interrupted atomic.Bool     // the context of start has ended
+	quit        <-chan struct{} // closed when it does
 }
 
 // maxQueued bounds the jobs that wait for a thread; submit waits beyond it.
 const maxQueued = 1 << 12
 
-func (p *pool) start(threads int) {
-	if threads == 0 {
-		return
+// patience is how long an interrupted pool waits for the jobs under way, which nothing can interrupt.
+const patience = 100 * time.Millisecond
+
+// start starts the threads. When ctx ends, they start no further job.
+func (p *pool) start(ctx context.Context, threads int) (stop func()) {
+	p.quit = ctx.Done()
+	unwatch := context.AfterFunc(ctx, func() { p.interrupted.Store(true) })
+	if threads > 0 {
+		p.queue = make(chan *job, maxQueued)
 	}
-	p.queue = make(chan *job, maxQueued)
 	for range threads {
 		p.running.Go(func() {
 			for j := range p.queue {
-				j.run()
+				if !p.interrupted.Load() {
+					j.run()
+				}
 				j.done <- struct{}{}
 			}
 		})
 	}
+	return func() {
+		unwatch()
+		p.stop()
+	}
 }
 
-// stop waits for the jobs that nobody will collect.
+// stop waits for the uncollected jobs. After an interrupt it waits for patience at most: a job owns
+// what it writes, so one that goes on disturbs nothing.
 func (p *pool) stop() {
-	if p.queue != nil {
-		close(p.queue)
+	if p.queue == nil {
+		return
+	}
+	close(p.queue)
+	ended := make(chan struct{})
+	go func() {
 		p.running.Wait()
+		close(ended)
+	}()
+	if !p.interrupted.Load() {
+		select {
+		case <-ended:
+			return
+		case <-p.quit:
+		}
+	}
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case <-ended:
+	case <-t.C:
 	}
 }
 
@@ -83,18 +127,23 @@ func (p *pool) submit(do func() any) *job {
 	}
 	j.do, j.queued = do, p.queue != nil
 	if j.queued {
-		p.queue <- j
+		select {
+		case p.queue <- j:
+		case <-p.quit: // nothing will collect it
+		}
 	}
 	return j
 }
 
-// collect waits for the job and returns what it returned.
-func (p *pool) collect(j *job) (any, error) {
-	j.end()
-	result, err := j.result, j.failure
+// collect waits for the job and returns its result, and false if the pool is interrupted before.
+func (p *pool) collect(j *job) (result any, computed bool, err error) {
+	if !j.end(p.quit) {
+		return nil, false, nil
+	}
+	result, err = j.result, j.failure
 	j.result, j.failure = nil, nil
 	if j.done != nil { // it is none of a checkpoint
 		p.free = append(p.free, j)
 	}
-	return result, err
+	return result, true, err
 }

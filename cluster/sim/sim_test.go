@@ -369,6 +369,27 @@ func TestCancelledContextEndsTheRun(t *testing.T) {
 	}
 }
 
+func TestCancelledContextEndsTheRunWhoseJobsGoOn(t *testing.T) {
+	release := make(chan struct{})
+	defer close(release)
+	ctx, cancel := context.WithCancel(context.Background())
+	s := stage{end: time.Hour, threads: 1, handlers: []handler{func(c actor.Context, env actors.Env) {
+		if _, ok := c.Message().(*actor.Started); !ok {
+			return
+		}
+		for range 10_000 { // more than can wait for a thread
+			env.Compute(actors.Job{Work: 1, Cores: 1, Do: func() any {
+				cancel()
+				<-release
+				return "computed"
+			}})
+		}
+	}}}
+	if _, err := s.world(t).Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+}
+
 func TestStrictModeFindsATensorWrittenAfterSending(t *testing.T) {
 	s := stage{end: time.Second, strict: true, edge: link.Config{Delay: link.Constant{Delay: time.Millisecond}},
 		handlers: []handler{

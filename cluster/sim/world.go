@@ -264,19 +264,18 @@ func (w *World) resolve(pid *actor.PID) (actor.Process, bool) {
 // Run lets the run happen until its coordinator ends it. It returns an error if an
 // actor fails, if nothing is left to happen, or if ctx is cancelled.
 func (w *World) Run(ctx context.Context) (Result, error) {
-	w.pool.start(w.config.Threads)
-	defer w.pool.stop()
+	defer w.pool.start(ctx, w.config.Threads)()
 	if !w.begun {
 		w.begin()
 	}
 	for !w.finished && w.failure == nil {
+		if w.pool.interrupted.Load() {
+			w.failure = context.Cause(ctx)
+			break
+		}
 		w.notice()
 		if w.calendar.Len()+w.sharing == 0 || w.stuck() {
 			w.failure = w.config.Deployment.Standstill(w.now, w.cycle.Waits(), w.door.Losses())
-			break
-		}
-		if w.stats.Events&1023 == 0 && ctx.Err() != nil {
-			w.failure = context.Cause(ctx)
 			break
 		}
 		if w.config.Checkpoints != nil {
@@ -357,7 +356,10 @@ func (w *World) next() {
 // finish waits for a job that is due and hands its result over.
 func (w *World) finish(to *process, j *job) {
 	w.judged = w.judged || j.stalled
-	value, err := w.pool.collect(j)
+	value, computed, err := w.pool.collect(j)
+	if !computed || w.pool.interrupted.Load() {
+		return
+	}
 	if err != nil {
 		w.fail(fmt.Errorf("node %s, actor %s: %w", w.names[to.node], to.id, err))
 		return
@@ -369,7 +371,7 @@ func (w *World) finish(to *process, j *job) {
 const MaxTurns = 50_000_000
 
 func (w *World) takeTurns() {
-	for w.failure == nil && !w.finished && w.ready.Len() > 0 {
+	for w.failure == nil && !w.finished && w.ready.Len() > 0 && !w.pool.interrupted.Load() {
 		m := w.ready.Pop()
 		if w.halted && m.node != w.coordinate.node {
 			continue

@@ -38,7 +38,7 @@ type Pool struct {
 const maxQueued = 1 << 16
 
 // patience is how long Stop waits for computations that have begun, which nothing can interrupt.
-const patience = time.Second
+const patience = 200 * time.Millisecond
 
 // Start starts n threads for each class. After an error, too, the pool must be stopped.
 func (p *Pool) Start(n int) error {
@@ -113,7 +113,7 @@ func (p *Pool) Submit(c Class, do func()) error {
 }
 
 // Stop drops what is queued and waits for the computations that have begun. One that takes longer
-// than a second ends by itself later, and its thread with it.
+// than patience ends by itself later, and its thread with it.
 func (p *Pool) Stop() {
 	p.mu.Lock()
 	p.stopped = true
