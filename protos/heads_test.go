@@ -117,7 +117,9 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 	still.Moved = math.MaxFloat64
 	pairs := adpsgd.Default()
 	pairs.Graph = adpsgd.Exponential
-	votes := collective.Default()
+	averaged := collective.Default()
+	averaged.Algorithm = collective.Ring
+	votes := averaged
 	votes.Reduce, votes.Moved = collective.Models, 1e-3
 	controlled := federated.Default()
 	controlled.Controls = true
@@ -138,7 +140,7 @@ func TestMessagesCarryTheTensorsThatTheTableSays(t *testing.T) {
 		{controlled, federated.RoleServer, federated.RoleClient},
 		{gaia.Default(), gaia.RoleServer, gaia.RoleWorker},
 		{innetwork.Default(), innetwork.RoleSwitch, innetwork.RoleWorker},
-		{collective.Default(), collective.RoleWorker, collective.RoleWorker},
+		{averaged, collective.RoleWorker, collective.RoleWorker},
 		{votes, collective.RoleWorker, collective.RoleWorker},
 		{gossip.Default(), "peer", "peer"}, {pulls, "peer", "peer"},
 		{dpsgd.Default(), "peer", "peer"}, {still, "peer", "peer"}, {pairs, "peer", "peer"},

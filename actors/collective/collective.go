@@ -63,11 +63,11 @@ const (
 type Architecture struct {
 	// Algorithm says how the vectors are summed; it decides messages, bytes, who does the
 	// arithmetic and the last bit of sums, nothing else.
-	Algorithm Algorithm `plan:"algorithm" words:"all-to-all|ring|butterfly|tree|hierarchical|auto" doc:"the way that vectors take among the workers: hierarchical goes by the network's sites, auto is the one of least time by the plan's links"`
+	Algorithm Algorithm `plan:"algorithm" words:"all-to-all|ring|butterfly|tree|hierarchical|auto" doc:"the way that vectors take among the workers: hierarchical goes by the network's sites, auto is the one of least time by the plan's links, and butterfly for more than 256 workers"`
 	// Segment, if not 0, is how many values a message has at most: pieces of more travel as
 	// several, so that a rank adds and sends on the first while the next is under way. It goes with
-	// Ring only, and changes no bit of the sum.
-	Segment int `plan:"segment" range:"0.." with:"algorithm=ring" doc:"values of a message at most, 0 for no bound; lets messages overlap with sums"`
+	// Ring, which Auto then is, and changes no bit of the sum.
+	Segment int `plan:"segment" range:"0.." doc:"values of a message at most, 0 for no bound; lets messages overlap with sums; with algorithm: ring, which auto then is"`
 	// Every is the number of local steps of a round, at least 1; the sum of their weights is
 	// bounded with it.
 	Every int `plan:"every" range:"1..1048576" doc:"steps between two reductions"`
@@ -114,8 +114,8 @@ var (
 	_ train.Teams        = Architecture{}
 )
 
-// Default averages gradients around a ring after every step.
-func Default() Architecture { return Architecture{Algorithm: Ring, Every: 1, Reduce: Gradients} }
+// Default averages gradients after every step, by the algorithm that takes the least time.
+func Default() Architecture { return Architecture{Algorithm: Auto, Every: 1, Reduce: Gradients} }
 
 // Presets are the names that the field has for some settings: those that differ from Default, in a
 // plan's flow style. DiLoCo's steps are the fewest that its paper tries. Those of SlowMo, its β and
@@ -137,6 +137,9 @@ func (a Architecture) Validate() error {
 	if a.compresses() && a.Algorithm != AllToAll && a.Algorithm != Auto {
 		return field.Errorf(a, "Algorithm", "%s or %s with compress: the others send partial sums, and a sum of codes "+
 			"is no code", AllToAll, Auto)
+	}
+	if a.Segment > 0 && a.Algorithm != Ring && a.Algorithm != Auto {
+		return field.Errorf(a, "Segment", "left out, or with algorithm %s or %s", Ring, Auto)
 	}
 	if f := a.Feedback; a.compresses() && f != compress.EF && f != compress.EF21 && f != compress.None {
 		return field.Errorf(a, "Feedback", "ef, ef21 or none")
@@ -197,7 +200,8 @@ func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 			return nil, err
 		}
 		if a.Algorithm == Auto {
-			return nil, field.Errorf(a, "Algorithm", "chosen before the run, by Choose")
+			return nil, field.Errorf(a, "Algorithm", "one by name, or one that Choose has chosen: an architecture "+
+				"that wraps this one hands Choose on")
 		}
 		return newWorker(env, task, a)
 	}

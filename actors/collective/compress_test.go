@@ -374,8 +374,6 @@ func TestBytesOfARecordAreThoseOfCodes(t *testing.T) {
 
 func TestCompressionThatMakesNoSenseIsRefused(t *testing.T) {
 	for set, want := range map[string]string{
-		"{up: [float16]}": `architecture: algorithm is "ring": must be all-to-all or auto with compress: the ` +
-			"others send partial sums, and a sum of codes is no code",
 		"{up: [float16, {kind: top-k, share: 1%}]}": "what keeps a part of the values comes first",
 		"{down: [float16]}":                         `unknown key "down"`,
 		"{up: [float16], feedback: never}":          `unknown feedback "never" (accepted: ef, ef21, none)`,
@@ -387,6 +385,12 @@ func TestCompressionThatMakesNoSenseIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", set, err, want)
 		}
+	}
+	ring := collective.Default()
+	ring.Algorithm, ring.Compress = collective.Ring, compress.Chain{compress.Float16{}}
+	const want = "must be all-to-all or auto with compress: the others send partial sums, and a sum of codes is no code"
+	if err := ring.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q", err, want)
 	}
 	a := compressed(collective.Gradients, 1, "", compress.Float16{})
 	if err := a.Validate(); err == nil || !strings.Contains(err.Error(), "must be ef, ef21 or none") {

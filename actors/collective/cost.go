@@ -2,6 +2,7 @@ package collective
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/actors/train"
@@ -9,30 +10,35 @@ import (
 )
 
 // MaxWeighed is the most workers whose algorithms are weighed: a ring of as many sends 130,560
-// messages a round.
+// messages a round. With more workers Auto is [Butterfly], which moves as few bytes as a ring does,
+// in 2·log₂N steps instead of 2(N−1).
 const MaxWeighed = 256
 
 var _ train.Chooser = Architecture{}
 
 // Choose chooses the algorithm that takes the least time for one reduction of a model over the
 // layout's links, if it is Auto. Hierarchical is among them where there are sites. Of equal ones it
-// takes the first in the order of the setting's words.
+// takes the first in the order of the setting's words. Compress leaves it AllToAll alone and Segment
+// Ring. Beyond [MaxWeighed] workers the choice has no options.
 func (a Architecture) Choose(l train.Layout, weigh bool) (train.Architecture, *train.Choice, error) {
 	if a.Algorithm == Hierarchical && !l.Sites {
 		return nil, nil, a.lacksSites()
 	}
-	auto := a.Algorithm == Auto
-	if many := len(l.Workers) > MaxWeighed; !auto && (!weigh || many) {
+	auto, many := a.Algorithm == Auto, len(l.Workers) > MaxWeighed
+	if !auto && (!weigh || many) {
 		return nil, nil, nil
-	} else if many {
-		return nil, nil, field.Errorf(a, "Algorithm", "one by name for %d workers: %s weighs up to %d", len(l.Workers),
-			Auto, MaxWeighed)
 	}
 	c := &train.Choice{Key: "algorithm", Word: string(a.Algorithm)}
-	for _, algorithm := range []Algorithm{AllToAll, Ring, Butterfly, Tree, Hierarchical} {
-		if algorithm == Hierarchical && !l.Sites || algorithm != AllToAll && a.compresses() {
-			continue
+	possible := a.possible(&l)
+	if many {
+		a.Algorithm = possible[0]
+		if slices.Contains(possible, Butterfly) {
+			a.Algorithm = Butterfly
 		}
+		c.Word = string(a.Algorithm)
+		return a, c, nil
+	}
+	for _, algorithm := range possible {
 		as := a
 		as.Algorithm = algorithm
 		c.Options = append(c.Options, train.Option{Word: string(algorithm), Time: as.cost(&l)})
@@ -43,6 +49,19 @@ func (a Architecture) Choose(l train.Layout, weigh bool) (train.Architecture, *t
 	c.Word = c.Cheapest().Word
 	a.Algorithm = Algorithm(c.Word)
 	return a, c, nil
+}
+
+// possible are the algorithms that Auto is one of, and a stated one is compared with.
+func (a *Architecture) possible(l *train.Layout) []Algorithm {
+	switch {
+	case a.compresses():
+		return []Algorithm{AllToAll}
+	case a.Segment > 0 && a.Algorithm == Auto:
+		return []Algorithm{Ring}
+	case l.Sites:
+		return []Algorithm{AllToAll, Ring, Butterfly, Tree, Hierarchical}
+	}
+	return []Algorithm{AllToAll, Ring, Butterfly, Tree}
 }
 
 // lacksSites is the error of Hierarchical where it is not known who is where.

@@ -520,7 +520,7 @@ func BenchmarkRanks(b *testing.B) {
 			before := heap()
 			m := &meter{from: 1, to: uint64(b.N) + 1}
 			s := trial{task: task, rounds: b.N + 1, observer: m, edge: link.Constant{},
-				architecture: collective.Default()}
+				architecture: collective.Architecture{Algorithm: collective.Ring, Every: 1, Reduce: collective.Gradients}}
 			s.run(b)
 			b.ReportMetric(float64(m.took.Nanoseconds())/float64(b.N*2*n*(n-1)), "ns/message")
 			b.ReportMetric(float64(m.heap-before)/float64(n), "B/rank")

@@ -57,7 +57,7 @@ func TestReplayFindsARecordThatWasChanged(t *testing.T) {
 func TestRecordWhosePlanIsOfVersion2IsReplayedAndContinued(t *testing.T) {
 	r := run(t, load(t, small), driver.Options{})
 	path := filepath.Join(r.Dir, "plan.yaml")
-	change(t, path, "version: 3", "version: 2")
+	change(t, path, "version: 4", "version: 2")
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

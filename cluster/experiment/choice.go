@@ -98,10 +98,10 @@ func (w *Weighed) String() string {
 // tooDear warns of a word that costs more than twice the least by the plan's own links, and says
 // where it stands.
 func tooDear(s *catalog.Spec, c *choosing.Choice) string {
-	used, best := c.Of(c.Chosen), c.Costs[0]
-	if c.Assumed != "" || used.Seconds <= dear*best.Seconds {
+	if c.Assumed != "" || len(c.Costs) == 0 || c.Of(c.Chosen).Seconds <= dear*c.Costs[0].Seconds {
 		return ""
 	}
+	used, best := c.Of(c.Chosen), c.Costs[0]
 	_, key, _ := strings.Cut(c.Setting, ".")
 	return syntax.Errorf(s.ArchitectureSection.At(key), "by formula an exchange takes %s, and %s", used, best).Error()
 }

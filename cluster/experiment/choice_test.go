@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
@@ -143,12 +144,24 @@ func TestChoiceSaysWhatItAssumes(t *testing.T) {
 	}
 }
 
-func TestAutoRefusesMoreWorkersThanItWeighs(t *testing.T) {
-	many := regionsWith(t, "nodes.a.count=600")
-	_, err := many.Weigh(nil)
-	const want = "architecture.algorithm: algorithm is auto: must be one by name for 603 workers"
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("%v, want %s", err, want)
+func TestAutoOfMoreWorkersThanItWeighsIsAButterfly(t *testing.T) {
+	for set, want := range map[string]string{
+		"{}": "butterfly", "{segment: 100}": "ring", "{compress: {up: [float16]}}": "all-to-all",
+	} {
+		many := regionsWith(t, "nodes.a.count=600", "architecture={kind: all-reduce}")
+		if _, value, err := syntax.ParseAssignment("x=" + set); err != nil {
+			t.Fatal(err)
+		} else {
+			for _, f := range value.Fields {
+				if err := many.Set("architecture."+f.Key, f.Value.Flow()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		all, err := many.Weigh(nil)
+		if err != nil || len(all) != 1 || all[0].Chosen != want || len(all[0].Costs) > 0 || !all[0].Auto {
+			t.Errorf("%s: %+v, %v; want %s, which is not weighed", set, all, err, want)
+		}
 	}
 	if all, err := regionsWith(t, "nodes.a.count=600", "architecture.algorithm=ring").Weigh(nil); err != nil ||
 		len(all) > 0 {

@@ -28,8 +28,9 @@ const Everyone = "*"
 // Plan is one point of a plan: everything that one run, and its repeats, need to know. [ReadPlan]
 // fills it in.
 type Plan struct {
-	// Version of the plan's language: [Version], also where a plan gives none.
-	Version int `plan:"version" words:"3" doc:"of the plan's language; default: 3; plans of version 2 are read too"`
+	// Version of the plan's language: [Version], also where a plan gives none, or an earlier one that
+	// [Upgrade] leaves.
+	Version int `plan:"version" words:"4|3" doc:"of the plan's language; default: 4; plans of version 2 are read too; up to 3, an all-reduce without an algorithm is a ring"`
 	// Name is used in records and for folders. Default: the name of the plan's file, without its
 	// ending.
 	Name string `plan:"name" doc:"what records and folders are called; default: the name of the file"`

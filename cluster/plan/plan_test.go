@@ -396,7 +396,7 @@ func TestAPlanOfNoVersionIsReadAsOneOfThisVersion(t *testing.T) {
 	const rest = "data: {set: mnist}\nmodel: {kind: mlp}\narchitecture: {kind: gossip}\nnodes: [{name: a}]\nstop: " +
 		"{epochs: 1}\n"
 	var texts []string
-	for _, version := range []string{"", "version: 3\n"} {
+	for _, version := range []string{"", "version: 4\n"} {
 		p, err := ReadPlan(mustParse(t, version+rest))
 		if err != nil {
 			t.Fatal(err)
@@ -407,7 +407,7 @@ func TestAPlanOfNoVersionIsReadAsOneOfThisVersion(t *testing.T) {
 		}
 		texts = append(texts, tree.YAML())
 	}
-	if texts[0] != texts[1] || !strings.HasPrefix(texts[0], "version: 3\n") || !strings.Contains(texts[0], "of: mean") {
+	if texts[0] != texts[1] || !strings.HasPrefix(texts[0], "version: 4\n") || !strings.Contains(texts[0], "of: mean") {
 		t.Errorf("without a version:\n%s\nwith it:\n%s", texts[0], texts[1])
 	}
 }

@@ -346,5 +346,6 @@ func point(base *syntax.Node, axes Sweep, i int) (Point, error) {
 		paths = append(paths, path)
 		p.Labels, p.Values = append(p.Labels, Label{a.Path, v.Label}), append(p.Values, value)
 	}
+	nameRings(p.Root)
 	return p, syntax.Join(errs)
 }

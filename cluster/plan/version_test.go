@@ -16,7 +16,7 @@ func TestAPlanOfVersion2IsRewrittenIntoTodaysLanguage(t *testing.T) {
 	if !Upgrade(root) || Upgrade(root) {
 		t.Error("the plan was not upgraded once")
 	}
-	want := strings.Replace(string(text), "version: 2", "version: 3", 1)
+	want := strings.Replace(string(text), "version: 2", "version: 4", 1)
 	if got := root.YAML(); got != want {
 		t.Errorf("upgraded:\n%s\nwant:\n%s", got, want)
 	}
@@ -25,13 +25,20 @@ func TestAPlanOfVersion2IsRewrittenIntoTodaysLanguage(t *testing.T) {
 	}
 }
 
-func TestOnlyVersion2IsRewritten(t *testing.T) {
+func TestOnlyEarlierVersionsAreRewritten(t *testing.T) {
 	const architecture = "architecture: {kind: parameter-server, consistency: {kind: asp}}}"
 	for text, want := range map[string]string{
-		"{version: 2, " + architecture: "{version: 3, " + architecture,
-		"{version: 3, " + architecture: "",
+		"{version: 2, " + architecture: "{version: 4, " + architecture,
+		"{version: 3, " + architecture: "{version: 4, " + architecture,
+		"{version: 4, " + architecture: "",
 		"{" + architecture:             "",
 		"{version: 1}":                 "",
+		// Where the algorithm was left to the default, the version stays one in which it is a ring.
+		"{version: 3, architecture: {kind: all-reduce}}":                                    "",
+		"{version: 3, architecture: {kind: all-reduce, algorithm: tree}}":                   "{version: 4, architecture: {kind: all-reduce, algorithm: tree}}",
+		"{version: 2, architecture: {kind: clipped, of: {kind: all-reduce}}}":               "{version: 3, architecture: {kind: clipped, of: {kind: all-reduce}}}",
+		"{version: 3, sweep: {architecture: [{kind: all-reduce}, {kind: local}]}}":          "",
+		"{version: 3, architecture: {}, sweep: {architecture.kind: [all-reduce, gossip]}}": "",
 	} {
 		root := mustParse(t, text)
 		changed := Upgrade(root)
@@ -40,6 +47,19 @@ func TestOnlyVersion2IsRewritten(t *testing.T) {
 		}
 		if root.Flow() != want || changed != (want != text) {
 			t.Errorf("%s was made %s, changed: %v", text, root.Flow(), changed)
+		}
+	}
+}
+
+func TestAnAllReduceWithoutAnAlgorithmIsARingInEarlierVersions(t *testing.T) {
+	for version, want := range map[string]string{"version: 3, ": "{kind: all-reduce, algorithm: ring}", "": "{kind: all-reduce}"} {
+		points, err := Points(mustParse(t, "{"+version+"architecture: {}, sweep: {architecture.kind: [all-reduce, gossip]}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, second := points[0].Root.At("architecture").Flow(), points[1].Root.At("architecture").Flow()
+		if first != want || second != "{kind: gossip}" {
+			t.Errorf("%s%s and %s, want %s and {kind: gossip}", version, first, second, want)
 		}
 	}
 }

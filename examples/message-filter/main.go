@@ -22,7 +22,10 @@ type clipping struct {
 	norm float64 // the largest Euclidean norm of a gradient that passes unchanged
 }
 
-var _ train.Fitter = clipping{}
+var (
+	_ train.Fitter  = clipping{}
+	_ train.Chooser = clipping{}
+)
 
 // Fit asks the architecture behind the filter. Embedding an interface hides whatever
 // else the value in it can do: who wraps an architecture hands that on.
@@ -31,6 +34,23 @@ func (c clipping) Fit(first, now *actors.View) error {
 		return f.Fit(first, now)
 	}
 	return nil
+}
+
+// Choose has the architecture behind the filter choose by the network, such as algorithm: auto.
+func (c clipping) Choose(l train.Layout, weigh bool) (train.Architecture, *train.Choice, error) {
+	chooser, can := c.Architecture.(train.Chooser)
+	if !can {
+		return nil, nil, nil
+	}
+	chosen, choice, err := chooser.Choose(l, weigh)
+	if choice != nil {
+		choice.Key = "of." + choice.Key
+	}
+	if chosen == nil || err != nil {
+		return nil, choice, err
+	}
+	c.Architecture = chosen
+	return c, choice, nil
 }
 
 // Kind puts a filter in front of the actor of every node; only of those that train will it

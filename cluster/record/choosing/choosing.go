@@ -14,7 +14,8 @@ type Choice struct {
 	// Setting is the path of its key in the plan, and Chosen the word that runs use.
 	Setting string `json:"setting"`
 	Chosen  string `json:"chosen"`
-	// Costs are those of all words that could have been chosen, the cheapest first.
+	// Costs are those of all words that could have been chosen, the cheapest first; none where there
+	// were too many workers to weigh them.
 	Costs []Cost `json:"costs"`
 	// Assumed says what was taken for granted that the plan does not say; empty for nothing.
 	Assumed string `json:"assumed,omitempty"`
@@ -38,6 +39,9 @@ func (c *Choice) Of(word string) Cost {
 
 // String says what was chosen, and what each word costs.
 func (c *Choice) String() string {
+	if len(c.Costs) == 0 {
+		return fmt.Sprintf("%s is %s, without a comparison: there are too many workers for one", c.Setting, c.Chosen)
+	}
 	texts := make([]string, len(c.Costs))
 	for i, o := range c.Costs {
 		texts[i] = o.String()
