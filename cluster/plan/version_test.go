@@ -34,10 +34,10 @@ func TestOnlyEarlierVersionsAreRewritten(t *testing.T) {
 		"{" + architecture:             "",
 		"{version: 1}":                 "",
 		// Where the algorithm was left to the default, the version stays one in which it is a ring.
-		"{version: 3, architecture: {kind: all-reduce}}":                                    "",
-		"{version: 3, architecture: {kind: all-reduce, algorithm: tree}}":                   "{version: 4, architecture: {kind: all-reduce, algorithm: tree}}",
-		"{version: 2, architecture: {kind: clipped, of: {kind: all-reduce}}}":               "{version: 3, architecture: {kind: clipped, of: {kind: all-reduce}}}",
-		"{version: 3, sweep: {architecture: [{kind: all-reduce}, {kind: local}]}}":          "",
+		"{version: 3, architecture: {kind: all-reduce}}":                                   "",
+		"{version: 3, architecture: {kind: all-reduce, algorithm: tree}}":                  "{version: 4, architecture: {kind: all-reduce, algorithm: tree}}",
+		"{version: 2, architecture: {kind: clipped, of: {kind: all-reduce}}}":              "{version: 3, architecture: {kind: clipped, of: {kind: all-reduce}}}",
+		"{version: 3, sweep: {architecture: [{kind: all-reduce}, {kind: local}]}}":         "",
 		"{version: 3, architecture: {}, sweep: {architecture.kind: [all-reduce, gossip]}}": "",
 	} {
 		root := mustParse(t, text)
