@@ -64,7 +64,10 @@ func addArchitectures(c *Catalog) {
 		func(c *Catalog, s *reduction) (_ train.Architecture, err error) {
 			a := &s.Architecture
 			if s.Outer != nil {
-				if a.Outer, s.Outer, err = c.Optimizers.readWord(c, s.Outer); err != nil {
+				if a.Outer, s.Outer, err = c.Optimizers.readWord(c, s.Outer); err == nil {
+					err = ownSteps(a.Outer)
+				}
+				if err != nil {
 					return nil, err
 				}
 			}
@@ -126,7 +129,7 @@ func addFederated(c *Catalog) {
 			if a.Outer, s.Outer, err = c.Optimizers.readWord(c, s.Outer); err != nil {
 				return nil, err
 			}
-			return *a, a.Validate()
+			return *a, cmp.Or(ownSteps(a.Outer), a.Validate())
 		})
 	k.presets = federated.Presets
 	c.Architectures.Add(k)

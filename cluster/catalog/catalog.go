@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 	"github.com/gradwire/gradwire/cluster/plan/weights"
 	"github.com/gradwire/gradwire/cluster/topology"
 	"github.com/gradwire/gradwire/datasets/partition"
@@ -42,6 +43,10 @@ type Catalog struct {
 	// Folder, if not nil, is the only folder from which files that a plan names are read, and
 	// what their paths are relative to: for plans of others.
 	Folder *os.Root
+	// told are the notes on the plan that is being read, which ends at the latest at end; nil for
+	// none.
+	told *[]string
+	end  unit.Duration
 	// SamplesElsewhere says that another process reads the data set: its files need not be here.
 	SamplesElsewhere bool
 }
@@ -115,6 +120,9 @@ type Spec struct {
 	Access []Access
 	// Links say what the others are like, and what the schedule does to all of them.
 	Links *Links
+	given []casting // the roles that the architecture's section gives to nodes
+	// Notes tell what of the plan means something else than it seems to.
+	Notes []string
 	// Topologies are the one that the run begins with and those that follow, in the order
 	// of time.
 	Topologies []Topology
@@ -131,25 +139,69 @@ type training struct {
 // Read resolves the names of a point of a plan. Its errors say where in the plan
 // they come from.
 func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
-	s := &Spec{Plan: p, ModelSection: p.Model}
-	var err error
-	if s.Data, p.Data, err = c.data(p.Data); err != nil {
+	s := &Spec{Plan: p, ModelSection: p.Model, Notes: p.Late()}
+	reading := *c
+	reading.told, reading.end = &s.Notes, p.Stop.Time
+	c = &reading
+	if err := c.sections(s); err != nil {
 		return nil, err
 	}
 	if p.Tune.Axes != nil && s.Data.Validation == 0 {
 		return nil, syntax.Errorf(p.Tune.Source, "values are chosen on a validation split, and there is none; add "+
 			"one under data, such as data: {validation: 10%%}")
 	}
-	if s.Model, p.Model, err = c.Models.read(c, p.Model, "kind"); err != nil {
-		return nil, err
-	}
-	for _, next := range []func(*Spec) error{(*Spec).shape, c.training, c.cast, (*Spec).rounds,
+	for _, next := range []func(*Spec) error{(*Spec).shape, c.roles, (*Spec).rounds,
 		(*Spec).teams, (*Spec).shares, (*Spec).attendance, c.available, c.network, (*Spec).pace, c.topologies} {
 		if err := next(s); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
+}
+
+// sections reads the sections that name kinds, and collects what is wrong with any of them.
+func (c *Catalog) sections(s *Spec) error {
+	var errs syntax.Errors
+	p := s.Plan
+	read := func(n *syntax.Node, of func() error) {
+		if err := of(); err != nil {
+			errs = append(errs, syntax.Flatten(n, err)...)
+		}
+	}
+	read(p.Data, func() (err error) {
+		s.Data, p.Data, err = c.data(p.Data)
+		return err
+	})
+	read(p.Model, func() (err error) {
+		s.Model, p.Model, err = c.Models.read(c, p.Model, "kind")
+		return err
+	})
+	read(p.Train, func() error { return c.training(s) })
+	read(p.Architecture, func() error { return c.cast(s) })
+	return syntax.Join(errs)
+}
+
+// WithSections adds to an error about a plan, which could not be read for it, what is wrong with the
+// sections that name kinds.
+func (c *Catalog) WithSections(root *syntax.Node, err error) error {
+	p := plan.Default()
+	for key, at := range map[string]**syntax.Node{
+		"data": &p.Data, "model": &p.Model, "train": &p.Train, "architecture": &p.Architecture,
+	} {
+		if n, given := root.Get(key); given && n.Kind != syntax.Null {
+			*at = n
+		}
+	}
+	errs := syntax.Flatten(root, err)
+	if p.Data == nil || p.Model == nil || p.Architecture == nil {
+		return err
+	}
+	for _, e := range syntax.Flatten(root, c.sections(&Spec{Plan: p})) {
+		if !slices.ContainsFunc(errs, func(o *syntax.Error) bool { return o.Error() == e.Error() }) {
+			errs = append(errs, e)
+		}
+	}
+	return syntax.Join(errs)
 }
 
 // shape checks that the model takes what the data set has, as far as that is known before it is

@@ -240,6 +240,16 @@ func (ks *Kinds[T]) Read(c *Catalog, section *syntax.Node) (value T, resolved *s
 	return ks.read(c, section, "kind")
 }
 
+// presetOf is the kind that has a preset of this name; empty if none has.
+func (ks *Kinds[T]) presetOf(name string) string {
+	for _, k := range ks.list {
+		if _, has := k.presets[name]; has {
+			return k.Name
+		}
+	}
+	return ""
+}
+
 // readWord is Read for a section that may be a word alone.
 func (ks *Kinds[T]) readWord(c *Catalog, n *syntax.Node) (value T, resolved *syntax.Node, err error) {
 	if n.Kind == syntax.Scalar {
@@ -262,6 +272,10 @@ func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...s
 			key, key, field.List(ks.names()))
 	}
 	k, ok := ks.find(word.Text)
+	if of := ks.presetOf(word.Text); !ok && of != "" {
+		return value, nil, syntax.Errorf(word, "%s is a preset of %s; write {%s: %s, preset: %s}", word.Text, of, key, of,
+			word.Text)
+	}
 	if !ok {
 		return value, nil, syntax.UnknownWord(word, ks.what, ks.names())
 	}

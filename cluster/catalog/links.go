@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
@@ -51,7 +52,10 @@ func addDelays(c *Catalog) {
 		"measured delays from a CSV file beside the plan: header time_s,delay_s (or ms, us), a point a line, # for "+
 			"comments", func() trace { return trace{} },
 		func(c *Catalog, s *trace) (_ link.Delay, err error) {
-			s.Points, err = readBeside(c, s.Source.At("file"), &s.File, "trace", link.ReadTrace)
+			s.Points, err = readTimes(c, s.Source.At("file"), &s.File, link.ReadTrace)
+			if err == nil {
+				c.begins(s.Source.At("file"), s.Points[0].At)
+			}
 			return s.Trace, err
 		}))
 }
@@ -70,6 +74,37 @@ func readBeside[T any](c *Catalog, n *syntax.Node, path *string, what string,
 		return content, syntax.Errorf(n, "%w", err)
 	}
 	return content, nil
+}
+
+// readTimes reads a trace, and tells where its times are of another clock.
+func readTimes[T any](c *Catalog, n *syntax.Node, path *string,
+	read func(r io.Reader, name string) (T, time.Duration, error)) (T, error) {
+	return readBeside(c, n, path, "trace", func(r io.Reader, name string) (T, error) {
+		content, origin, err := read(r, name)
+		if err == nil && origin > 0 {
+			c.tell(n, "the times of the file are of another clock; they count from the first one, %.0f s (%s as Unix "+
+				"time), when the run begins", origin.Seconds(), time.Unix(0, int64(origin)).UTC().Format(time.DateTime))
+		}
+		return content, err
+	})
+}
+
+// tell adds to what a spec tells of its plan, once.
+func (c *Catalog) tell(n *syntax.Node, format string, a ...any) {
+	if c.told == nil {
+		return
+	}
+	if text := syntax.Errorf(n, format, a...).Error(); !slices.Contains(*c.told, text) {
+		*c.told = append(*c.told, text)
+	}
+}
+
+// begins tells of a trace whose first point is too late for the run.
+func (c *Catalog) begins(n *syntax.Node, first time.Duration) {
+	if end := time.Duration(c.end); end > 0 && first >= end {
+		c.tell(n, "the trace begins at %v, and never gets there: stop.time is %v; its first value holds throughout",
+			first, end)
+	}
 }
 
 func (c *Catalog) open(n *syntax.Node, path *string) (*os.File, error) {

@@ -45,7 +45,7 @@ func addModels(c *Catalog) {
 func (c *Catalog) rate(section **syntax.Node) (optim.Schedule, error) {
 	n := *section
 	if n.Kind != syntax.Scalar {
-		schedule, resolved, err := c.Schedules.read(c, n, "kind")
+		schedule, resolved, err := c.schedule(n)
 		if err == nil {
 			*section = resolved
 		}

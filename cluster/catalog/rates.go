@@ -47,10 +47,12 @@ func addLinkRates(c *Catalog) {
 				}
 				s.Repeat = true
 				o := &rate.Opportunities{Anywhere: s.Anywhere}
-				o.At, err = readBeside(c, at, &s.File, "trace", rate.ReadOpportunities)
+				o.At, err = readTimes(c, at, &s.File, rate.ReadOpportunities)
 				return o, err
 			}
-			s.Points, err = readBeside(c, at, &s.File, "trace", rate.ReadTrace)
+			if s.Points, err = readTimes(c, at, &s.File, rate.ReadTrace); err == nil {
+				c.begins(at, s.Points[0].At)
+			}
 			return rate.NewTrace(s.Trace), err
 		}))
 	r.Declare("quantiles", rate.Quantiles{Length: 15 * time.Minute},

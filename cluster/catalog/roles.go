@@ -104,8 +104,12 @@ func (c *Catalog) cast(s *Spec) (err error) {
 		return syntax.Errorf(section.At(deliveryKey), "as-is, where servers have replicas; accepted is reliable")
 	}
 	s.Plan.Architecture.Fields = append(s.Plan.Architecture.Fields, shared.Only(deliveryKey).Fields...)
-	return s.assign(section, p.Roles.list)
+	s.given = p.Roles.list
+	return nil
 }
+
+// roles gives the nodes their roles.
+func (c *Catalog) roles(s *Spec) error { return s.assign(s.ArchitectureSection, s.given) }
 
 // copied reports whether nodes of a role have copies of what others hold.
 func copied(r train.Role) bool { return r.Copied }

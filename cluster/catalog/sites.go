@@ -9,7 +9,17 @@ import (
 // available reads the traces of nodes that come and go.
 func (c *Catalog) available(s *Spec) error {
 	return s.Plan.Traced(func(a *plan.Available) (err error) {
-		a.Devices, err = readBeside(c, a.Source.At("file"), &a.File, "trace", plan.ReadDevices)
+		at := a.Source.At("file")
+		a.Devices, err = readTimes(c, at, &a.File, plan.ReadDevices)
+		never := 0
+		for _, d := range a.Devices {
+			if d[0].On >= c.end {
+				never++
+			}
+		}
+		if never > 0 && c.end > 0 {
+			c.tell(at, "%d of %d devices are never there: stop.time is %s", never, len(a.Devices), c.end)
+		}
 		return err
 	})
 }

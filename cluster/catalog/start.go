@@ -333,7 +333,14 @@ func (c *Catalog) startText(written *syntax.Node, s *Start) string {
 		b.WriteString(syntax.NewMap(syntax.Entry(f.Key, f.Value.Clone())).YAML())
 	}
 	b.WriteString("\n# What is varied, each value in separate runs:\n# sweep:\n" +
-		"#   train.optimizer.rate: [0.1, 0.2]\n")
+		"#   train.optimizer.rate: [0.1, 0.2]\n" +
+		"# Architectures are compared with the best rate of each, chosen on data: {validation: 10%}; roles\n" +
+		"# says which node serves where an architecture has a server:\n" +
+		"# tune: {train.optimizer.rate: [0.05, 0.1, 0.2]}\n# sweep:\n" +
+		"#   architecture: [{kind: all-reduce}, {kind: parameter-server, roles: {server: added}}]\n")
+	b.WriteString("\n# Other settings of a node: compute: native (as fast as the machine is, in real time), or\n" +
+		"# {speed: 10 GFLOP/s, cores: 2}; delay: 20ms, of all that it sends or receives; uplink: 10 Mbit/s.\n" +
+		"# Every message and wait is recorded with:\n# record: events\n")
 	b.WriteString("\n# What happens during a run:\n# schedule:\n#   - {at: 1s, from: \"*\", to: \"*\", delay: 20ms}\n")
 	return b.String()
 }

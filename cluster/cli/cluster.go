@@ -373,6 +373,7 @@ func (f *submitFlags) run(cmd *cobra.Command, args []string, con *console) (err 
 		if p, err = f.load(cmd, con, args[0]); err != nil {
 			return err
 		}
+		_ = con.about(p, nil) // the cluster's processes say what is wrong with it, by their own catalog
 	}
 	if f.out != "" && !f.detach {
 		if err := client.Vacant(f.out); err != nil {

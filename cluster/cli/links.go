@@ -115,6 +115,9 @@ func (f *probing) run(cmd *cobra.Command, c *catalog.Catalog, path string, con *
 	if err != nil {
 		return err
 	}
+	if err := con.about(p, c); err != nil {
+		return err
+	}
 	n, err := p.Network(c, f.point, min(maxProbedEdges, maxAllProbes/f.samples))
 	if err != nil {
 		return err

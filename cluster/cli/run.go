@@ -127,6 +127,9 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 	if err != nil {
 		return err
 	}
+	if err := con.about(p, f.Catalog); err != nil {
+		return err
+	}
 	show := display.New(con.notes())
 	f.Progress = show.Progress
 	r, err := driver.Run(cmd.Context(), p, f.Options)
@@ -141,6 +144,15 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 	err = errors.Join(showReport(con, r.Dir, r.Summary, r.Traces), err)
 	if err == nil && degraded(r.Summary) {
 		return errDegraded
+	}
+	return err
+}
+
+// about prints the notes on a plan before it is carried out.
+func (con *console) about(p *driver.Plan, c *catalog.Catalog) error {
+	notes, err := p.Notes(c)
+	for _, note := range notes {
+		fmt.Fprintln(con.notes(), "note: "+note)
 	}
 	return err
 }

@@ -149,7 +149,7 @@ func knownRoles(points []Point) error {
 func read(c *catalog.Catalog, root *syntax.Node, anyRole bool) (*catalog.Spec, error) {
 	p, err := plan.ReadPlan(root)
 	if err != nil {
-		return nil, err
+		return nil, c.WithSections(root, err)
 	}
 	p.AnyRole = anyRole
 	s, err := c.Read(p)

@@ -521,6 +521,7 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(),
 		RunsPlanned: r.Total(),
 		Data:        r.shelf.Files(),
+		Notes:       notes(r.points),
 	}
 	o.Target, _ = Target(first)
 	summary, err := r.folder.Write(o)

@@ -30,6 +30,7 @@ import (
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/partition"
 	"github.com/gradwire/gradwire/nn"
+	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -101,6 +102,8 @@ func (p *Point) taskOf(data *shelf.Samples, counts []int, seed uint64,
 	if err := t.Validate(); err != nil {
 		return nil, syntax.Errorf(p.Spec.ModelSection, "%w", err)
 	}
+	epoch := float64(p.epochSamples(t.Train.Len()))
+	t.Method = optim.Clock(t.Method, p.pace(epoch).Batches*float64(t.Batch), epoch)
 	return t, nil
 }
 

@@ -28,7 +28,7 @@ func going(t testing.TB, nodes, trace, more string) (p *plan.Plan, roles []strin
 		t.Fatal(err)
 	}
 	if err := p.Traced(func(a *plan.Available) (err error) {
-		a.Devices, err = plan.ReadDevices(strings.NewReader("device,on_s,off_s\n"+trace), "trace.csv")
+		a.Devices, _, err = plan.ReadDevices(strings.NewReader("device,on_s,off_s\n"+trace), "trace.csv")
 		return err
 	}); err != nil {
 		t.Fatal(err)

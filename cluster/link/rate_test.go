@@ -33,7 +33,7 @@ func TestASaturatedEdgeLetsThroughWhatItsTraceSays(t *testing.T) {
 		stamps = append(stamps, at)
 		fmt.Fprintln(&text, at)
 	}
-	read, err := rate.ReadOpportunities(strings.NewReader(text.String()), "lte.down")
+	read, _, err := rate.ReadOpportunities(strings.NewReader(text.String()), "lte.down")
 	if err != nil || !slices.Equal(read, stamps) {
 		t.Fatalf("%d instants of %d, %v", len(read), len(stamps), err)
 	}

@@ -109,17 +109,17 @@ func (r *replay) locate(now time.Duration) int {
 //	0.5,62.5
 //
 // Units are s, ms and us. Errors begin with name and line ("delays.csv:17: …") and quote what was
-// found; an error of r is wrapped.
-func ReadTrace(r io.Reader, name string) (points []Point, err error) {
+// found; an error of r is wrapped. Times of another clock are since the first one, the origin.
+func ReadTrace(r io.Reader, name string) (points []Point, origin time.Duration, err error) {
 	format := lines.Series{
 		Value:  lines.Column{Quantity: "delay", Units: lines.Times, Most: float64(MaxDelay)},
 		Latest: Horizon, Example: "0.5,0.0625",
 	}
-	err = format.Read(r, name, func(at time.Duration, delay float64) {
+	origin, err = format.Read(r, name, func(at time.Duration, delay float64) {
 		points = append(points, Point{At: at, Delay: nearest(delay)})
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return points, nil
+	return points, origin, nil
 }

@@ -22,7 +22,7 @@ func TestReadTraceReadsWhatIsWritten(t *testing.T) {
 		"# measured\n\ntime_s,delay_ms # half of round trips\n0,50\n\n0.5,1 # fast\n#\n1.000000001,60000\n",
 		"time_ms,delay_us\n0,50e3\n500,1000\n1000.000001,6e7",
 	} {
-		got, err := link.ReadTrace(iotest.OneByteReader(strings.NewReader(text)), "t.csv")
+		got, _, err := link.ReadTrace(iotest.OneByteReader(strings.NewReader(text)), "t.csv")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestReadTraceSaysWhatIsWrongAndWhere(t *testing.T) {
 		{head + "1,2\n" + strings.Repeat("9", 1000),
 			`t.csv:3: line "99999999999999999999999999999999"… is longer than 256 bytes`},
 	} {
-		points, err := link.ReadTrace(strings.NewReader(c.text), "t.csv")
+		points, _, err := link.ReadTrace(strings.NewReader(c.text), "t.csv")
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%.40q: error %v, want %q", c.text, err, c.want)
 		}
@@ -71,7 +71,7 @@ func TestReadTraceSaysWhatIsWrongAndWhere(t *testing.T) {
 			t.Errorf("%.40q: points with an error", c.text)
 		}
 	}
-	if _, err := link.ReadTrace(iotest.ErrReader(io.ErrClosedPipe), "t.csv"); !errors.Is(err, io.ErrClosedPipe) {
+	if _, _, err := link.ReadTrace(iotest.ErrReader(io.ErrClosedPipe), "t.csv"); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("the reader's error is not in %v", err)
 	}
 }
@@ -83,18 +83,18 @@ func TestReadTraceIsBounded(t *testing.T) {
 		fmt.Fprintf(&text, "%d,0\n", i)
 	}
 	full := text.Bytes()
-	points, err := link.ReadTrace(bytes.NewReader(full), "t.csv")
+	points, _, err := link.ReadTrace(bytes.NewReader(full), "t.csv")
 	if err != nil || len(points) != lines.MaxPoints {
 		t.Fatalf("%d points, %v", len(points), err)
 	}
 	endless := io.MultiReader(bytes.NewReader(full), strings.NewReader("2000000,0\n"),
 		iotest.ErrReader(io.ErrNoProgress))
-	_, err = link.ReadTrace(endless, "t.csv")
+	_, _, err = link.ReadTrace(endless, "t.csv")
 	if err == nil || !strings.HasPrefix(err.Error(), "t.csv:1000002: more than 1000000 points") {
 		t.Errorf("error %v", err)
 	}
 	comments := strings.Repeat("#\n", 2*lines.MaxPoints+1)
-	_, err = link.ReadTrace(io.MultiReader(strings.NewReader(comments), iotest.ErrReader(io.ErrNoProgress)), "t.csv")
+	_, _, err = link.ReadTrace(io.MultiReader(strings.NewReader(comments), iotest.ErrReader(io.ErrNoProgress)), "t.csv")
 	if err == nil || !strings.HasPrefix(err.Error(), "t.csv:2000001: more than 2000000 lines") {
 		t.Errorf("error %v", err)
 	}
@@ -106,7 +106,7 @@ func FuzzReadTrace(f *testing.F) {
 	f.Add([]byte("time_s,delay_s\n-0,+0\n.5,5."))
 	f.Add([]byte("#\ntime_us,delay_ms # x\n\n0,1\n1e3,2"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		points, err := link.ReadTrace(bytes.NewReader(data), "t.csv")
+		points, _, err := link.ReadTrace(bytes.NewReader(data), "t.csv")
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "t.csv:") || points != nil {
 				t.Fatalf("%d points, error %v", len(points), err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/gradwire/gradwire/cluster/link/lines"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -148,20 +149,21 @@ const traceHeader = "device,on_s,off_s"
 //
 // The lines of a device follow each other in the order of time, with others between them or not; a
 // time may begin when the one before ends. Blank lines and what follows a # are skipped. Errors
-// begin with name and line and quote what was found; an error of r is wrapped.
-func ReadDevices(r io.Reader, name string) (devices []Device, err error) {
+// begin with name and line and quote what was found; an error of r is wrapped. Times of another clock
+// are since the first time at which a device is there, the origin.
+func ReadDevices(r io.Reader, name string) (devices []Device, origin time.Duration, err error) {
 	t := trace{positions: map[string]int{}}
 	n, err := lines.Each(r, name, lines.MaxPointLine, lines.MaxPoints, func(text []byte, _ int) error {
 		return t.line(lines.Plain(text))
 	})
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, 0, err
 	case len(t.devices) == 0:
-		return nil, fmt.Errorf("%s:%d: no devices, expected the line %q and then lines such as \"a,0,28800\"", name,
+		return nil, 0, fmt.Errorf("%s:%d: no devices, expected the line %q and then lines such as \"a,0,28800\"", name,
 			n+1, traceHeader)
 	}
-	return t.devices, nil
+	return t.devices, t.origin(), t.shift(t.origin(), name)
 }
 
 // trace reads the lines of a trace.
@@ -169,6 +171,31 @@ type trace struct {
 	begun     bool // the header is read
 	positions map[string]int
 	devices   []Device
+}
+
+// origin is the first time in the file if it is of another clock, else 0.
+func (t *trace) origin() time.Duration {
+	first := t.devices[0][0].On
+	for _, d := range t.devices {
+		first = min(first, d[0].On)
+	}
+	clock := lines.Clock{}
+	clock.Since(time.Duration(first))
+	return clock.Origin
+}
+
+// shift counts all times from an origin.
+func (t *trace) shift(origin time.Duration, name string) error {
+	for _, d := range t.devices {
+		for i := range d {
+			d[i].On, d[i].Off = d[i].On-unit.Duration(origin), d[i].Off-unit.Duration(origin)
+		}
+		if off := d[len(d)-1].Off; off > lastInstant {
+			return fmt.Errorf("%s: a device is there until %s after the first time in the file; accepted is up to %s",
+				name, off, lastInstant)
+		}
+	}
+	return nil
 }
 
 func (t *trace) line(text []byte) error {
@@ -184,11 +211,11 @@ func (t *trace) line(text []byte) error {
 	case len(fields) != 3 || len(fields[0]) == 0:
 		return fmt.Errorf("%q, expected a device and two times, such as \"a,0,28800\"", text)
 	}
-	on, err := (lines.Heading{Name: "on_s", Of: 1e9}).Figure(fields[1], float64(lastInstant))
+	on, err := (lines.Heading{Name: "on_s", Of: 1e9}).Figure(fields[1], lines.LatestClock)
 	if err != nil {
 		return err
 	}
-	off, err := (lines.Heading{Name: "off_s", Of: 1e9}).Figure(fields[2], float64(lastInstant))
+	off, err := (lines.Heading{Name: "off_s", Of: 1e9}).Figure(fields[2], lines.LatestClock)
 	if err != nil {
 		return err
 	}
@@ -197,14 +224,14 @@ func (t *trace) line(text []byte) error {
 		at = len(t.devices)
 		t.positions[string(fields[0])], t.devices = at, append(t.devices, nil)
 	}
-	d, time := t.devices[at], Attendance{unit.Duration(on), unit.Duration(off)}
+	d, there := t.devices[at], Attendance{unit.Duration(on), unit.Duration(off)}
 	switch {
-	case time.Off <= time.On:
+	case there.Off <= there.On:
 		return fmt.Errorf("%q ends before it has begun", text)
-	case len(d) > 0 && time.On < d[len(d)-1].Off:
+	case len(d) > 0 && there.On < d[len(d)-1].Off:
 		return fmt.Errorf("%q begins before the time of %s that stands before it is over", text, fields[0])
 	}
-	t.devices[at] = append(d, time)
+	t.devices[at] = append(d, there)
 	return nil
 }
 

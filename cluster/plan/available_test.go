@@ -11,7 +11,7 @@ import (
 const second = 1_000_000_000
 
 func TestTracesAreRead(t *testing.T) {
-	got, err := ReadDevices(strings.NewReader("# phones\ndevice,on_s,off_s\na,0,28800\nb,3600,7200.5 # charged\n\n"+
+	got, _, err := ReadDevices(strings.NewReader("# phones\ndevice,on_s,off_s\na,0,28800\nb,3600,7200.5 # charged\n\n"+
 		"a,28800,28801\r\nb,10800,14400\n"), "trace.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestBadTracesAreRefusedWithTheirLine(t *testing.T) {
 		traceHeader + "\na,2,2\n":             `trace.csv:2: "a,2,2" ends before it has begun`,
 		traceHeader + "\na,1,5\nb,0,1\na,4,6": `trace.csv:4: "a,4,6" begins before the time of a that stands before it`,
 	} {
-		if _, err := ReadDevices(strings.NewReader(text), "trace.csv"); err == nil ||
+		if _, _, err := ReadDevices(strings.NewReader(text), "trace.csv"); err == nil ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: got %v\nwant %s", text, err, want)
 		}

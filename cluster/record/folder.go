@@ -502,6 +502,8 @@ type Overview struct {
 	RunsPlanned int
 	// Data are the files of samples that were read.
 	Data []DataFile
+	// Notes are those of the plan.
+	Notes []string
 }
 
 // Write assembles summary.json and the CSV file of each list of Data from the saved runs, by rising
@@ -511,7 +513,7 @@ func (f *Folder) Write(o Overview) (Summary, error) {
 	runs := f.Runs()
 	s := Summary{
 		Version: Version, Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned,
-		Data: SortFiles(slices.Clone(o.Data)),
+		Data: SortFiles(slices.Clone(o.Data)), Notes: o.Notes,
 		Complete: len(runs) >= o.RunsPlanned && !slices.ContainsFunc(runs,
 			func(r Run) bool { return r.Outcome != Done }),
 		Runs: runs,

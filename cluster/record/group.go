@@ -112,6 +112,9 @@ type Summary struct {
 	RunsPlanned int  `json:"runs_planned"`
 	// Data are the files of samples, by their names; none of generated samples.
 	Data []DataFile `json:"data,omitempty"`
+	// Notes tell what of the plan means something else than it seems to, such as units that differ
+	// between its points; none where nothing does.
+	Notes []string `json:"notes,omitempty"`
 	// Tunings are how settings of the points were chosen, and what that has cost beside the runs;
 	// none where nothing was.
 	Tunings []Tuning `json:"tunings,omitempty"`

@@ -45,22 +45,24 @@ type Series struct {
 	Example string        // a line of it
 }
 
-// Read calls take for each point, in the order of the file; instants increase strictly. Figures
-// are decimal numbers without blanks, instants are rounded to nanoseconds. Blank lines and what
+// Read calls take for each point, in the order of the file; instants increase strictly, and are
+// since the run began, as a [Clock] has them, whose origin it returns. Figures are decimal numbers
+// without blanks, instants are rounded to nanoseconds. Blank lines and what
 // follows a # are skipped. At most MaxPoints points in twice as many lines of at most MaxPointLine
 // bytes are read.
-func (s Series) Read(r io.Reader, name string, take func(at time.Duration, value float64)) error {
+func (s Series) Read(r io.Reader, name string, take func(at time.Duration, value float64)) (
+	origin time.Duration, err error) {
 	t := series{Series: s, take: take}
 	lines, err := Each(r, name, MaxPointLine, 2*MaxPoints, func(text []byte, _ int) error { return t.line(text) })
 	switch {
 	case err != nil:
-		return err
+		return 0, err
 	case t.header[0].Name == "":
-		return fmt.Errorf("%s:%d: empty file, expected the line %q", name, lines+1, s.first())
+		return 0, fmt.Errorf("%s:%d: empty file, expected the line %q", name, lines+1, s.first())
 	case t.points == 0:
-		return fmt.Errorf("%s:%d: no points after the header, expected lines such as %q", name, lines+1, s.Example)
+		return 0, fmt.Errorf("%s:%d: no points after the header, expected lines such as %q", name, lines+1, s.Example)
 	}
-	return nil
+	return t.clock.Origin, nil
 }
 
 // first is the header of a file in the first units.
@@ -74,6 +76,7 @@ type series struct {
 	take   func(at time.Duration, value float64)
 	header [2]Heading // of the columns, once it is read
 	points int
+	clock  Clock
 	latest time.Duration
 }
 
@@ -139,11 +142,11 @@ func (t *series) point(text []byte) (at time.Duration, value float64, err error)
 		return 0, 0, fmt.Errorf("%q has %d fields, expected 2: %s,%s", text, bytes.Count(text, []byte(","))+1,
 			t.header[0].Name, t.header[1].Name)
 	}
-	instant, err := t.header[0].Figure(first, float64(t.Latest))
+	at, err = t.clock.time(t.header[0], first, t.Latest)
 	if err == nil {
 		value, err = t.header[1].Figure(second, t.Value.Most)
 	}
-	return time.Duration(instant + 0.5), value, err
+	return at, value, err
 }
 
 // Heading is a column as the header of a file names it.

@@ -22,7 +22,7 @@ func walk() rate.RandomWalk {
 
 func trace(t *testing.T, repeat, anywhere bool) *rate.Trace {
 	t.Helper()
-	points, err := rate.ReadTrace(strings.NewReader(
+	points, _, err := rate.ReadTrace(strings.NewReader(
 		"time_ms,rate_kbps # of a phone\n\n250,800\n1000,0\n1500,4000\n1600,16\n4000,80\n"), "t.csv")
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func TestFilesThatAreNoTracesSayWhereAndWhat(t *testing.T) {
 		"time_s,rate_bps\n1,-2\n":        `f:2: rate_bps "-2", expected a decimal number from 0 to 8000000000000000`,
 		"time_s,rate_gbps\n1,1\n2,1,3\n": `f:3: "2,1,3" has 3 fields, expected 2: time_s,rate_gbps`,
 	} {
-		if _, err := rate.ReadTrace(strings.NewReader(text), "f"); err == nil || err.Error() != want {
+		if _, _, err := rate.ReadTrace(strings.NewReader(text), "f"); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -308,7 +308,7 @@ func TestFilesThatAreNoTracesSayWhereAndWhat(t *testing.T) {
 		"1\n1.5\n": `f:2: "1.5", expected a whole number of milliseconds up to 31536000000`,
 		"-1\n":     `f:1: "-1", expected a whole number of milliseconds up to 31536000000`,
 	} {
-		if _, err := rate.ReadOpportunities(strings.NewReader(text), "f"); err == nil || err.Error() != want {
+		if _, _, err := rate.ReadOpportunities(strings.NewReader(text), "f"); err == nil || err.Error() != want {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -318,7 +318,7 @@ func FuzzReadOpportunities(f *testing.F) {
 	f.Add("0\n1\n1\n500\n")
 	f.Add("# lte\n\n7 # ms\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		at, err := rate.ReadOpportunities(strings.NewReader(text), "f")
+		at, _, err := rate.ReadOpportunities(strings.NewReader(text), "f")
 		if err != nil {
 			if at != nil || !strings.HasPrefix(err.Error(), "f:") {
 				t.Fatalf("%d instants, %v", len(at), err)

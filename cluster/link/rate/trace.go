@@ -201,20 +201,21 @@ func (r *replay) pointBefore(b float64) int {
 //	4.2,9
 //
 // Units of rates are bps, kbps, mbps and gbps, and of times s, ms and us. Errors begin with name
-// and line ("cell.csv:17: …"); an error of r is wrapped.
-func ReadTrace(r io.Reader, name string) (points []Point, err error) {
+// and line ("cell.csv:17: …"); an error of r is wrapped. Times of another clock are
+// since the first one, the origin.
+func ReadTrace(r io.Reader, name string) (points []Point, origin time.Duration, err error) {
 	units := []lines.Unit{{Name: "mbps", Of: 125e3}, {Name: "bps", Of: 0.125}, {Name: "kbps", Of: 125},
 		{Name: "gbps", Of: 125e6}}
 	format := lines.Series{
 		Value: lines.Column{Quantity: "rate", Units: units, Most: MaxRate}, Latest: Latest, Example: "0.5,12.5",
 	}
-	err = format.Read(r, name, func(at time.Duration, rate float64) {
+	origin, err = format.Read(r, name, func(at time.Duration, rate float64) {
 		points = append(points, Point{At: at, Rate: rate})
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return points, nil
+	return points, origin, nil
 }
 
 // Opportunities replays a trace of Mahimahi (Netravali et al. 2015, "Mahimahi: accurate
@@ -304,18 +305,21 @@ func (p *packets) Passed(b float64) time.Duration {
 
 // ReadOpportunities reads a trace in the format of Mahimahi: a line for each instant at which a
 // packet can leave, a whole number of milliseconds. Errors begin with name and line
-// ("lte.down:17: …"); an error of r is wrapped.
-func ReadOpportunities(r io.Reader, name string) (at []uint32, err error) {
+// ("lte.down:17: …"); an error of r is wrapped. Times of another clock are since the first one, the
+// origin.
+func ReadOpportunities(r io.Reader, name string) (at []uint32, origin time.Duration, err error) {
+	var clock lines.Clock
 	count, err := lines.Each(r, name, lines.MaxPointLine, MaxOpportunities, func(text []byte, _ int) error {
 		plain := string(lines.Plain(text))
 		if plain == "" {
 			return nil
 		}
-		ms, err := strconv.ParseUint(plain, 10, 32)
-		if err != nil || time.Duration(ms)*time.Millisecond > Latest {
+		given, err := strconv.ParseUint(plain, 10, 42)
+		ms := clock.Since(time.Duration(given) * time.Millisecond).Milliseconds()
+		if err != nil || ms < 0 || ms > Latest.Milliseconds() {
 			return fmt.Errorf("%q, expected a whole number of milliseconds up to %d", plain, Latest.Milliseconds())
 		}
-		if n := len(at); n > 0 && uint32(ms) < at[n-1] {
+		if n := len(at); n > 0 && ms < int64(at[n-1]) {
 			return fmt.Errorf("%d ms is before the line above (%d ms)", ms, at[n-1])
 		}
 		at = append(at, uint32(ms))
@@ -325,9 +329,9 @@ func ReadOpportunities(r io.Reader, name string) (at []uint32, err error) {
 		err = fmt.Errorf("%s:%d: no instant after 0, expected lines with a number of milliseconds each", name, count+1)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return at, nil
+	return at, clock.Origin, nil
 }
 
 // begun is a process that begins at an instant of another one.

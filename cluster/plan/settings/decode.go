@@ -201,13 +201,18 @@ func (d *decoder) structure(n *syntax.Node, v reflect.Value) {
 		}
 		d.field(&known, f.Value, v.FieldByIndex(known.Index))
 	}
-	var missing []string
+	var missing, examples []string
 	for _, f := range fields {
 		if _, given := n.Get(f.Key); f.Required && !given {
 			missing = append(missing, f.Key)
+			if e := example(&f, v.FieldByIndex(f.Index).Type()); e != "" {
+				examples = append(examples, f.Key+": "+e)
+			}
 		}
 	}
-	if len(missing) > 0 {
+	if len(examples) > 0 {
+		d.errorf(n, "missing: %s; such as %s", strings.Join(missing, ", "), strings.Join(examples, ", "))
+	} else if len(missing) > 0 {
 		d.errorf(n, "missing: %s", strings.Join(missing, ", "))
 	}
 	d.others(n, v, fields)

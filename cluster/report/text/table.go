@@ -301,6 +301,9 @@ func Notes(s record.Summary) []string {
 	if estimates := report.Estimates(s); estimates != "" {
 		lines = append(lines, estimates)
 	}
+	for _, note := range s.Notes {
+		lines = append(lines, "Note: "+report.Printable(strings.SplitN(note, "\n", 2)[0])+".")
+	}
 	lines = append(lines, tuningNotes(s)...)
 	lines = append(lines, choiceNotes(s)...)
 	lines = append(lines, verdictNotes(s)...)

@@ -1,0 +1,34 @@
+package train
+
+// Paced is an Architecture that says what its optimizers count. One that is not has each worker make
+// steps with an optimizer of its own.
+type Paced interface {
+	// Pace is that of task.Method.
+	Pace(c Crew) Pace
+}
+
+// Crew is what a pace depends on.
+type Crew struct {
+	// Workers and Servers are how many nodes train, and hold a model without training. Clients are
+	// those of a population, or the workers.
+	Workers, Servers, Clients int
+	// Pass is how many steps a client, or a worker, has in its share of the samples.
+	Pass float64
+}
+
+// Pace says what one step of an optimizer is, of which the schedule of its rate counts.
+type Pace struct {
+	// Of names the steps in the plural, such as "rounds".
+	Of string
+	// Batches are those that all workers together have computed from one step to the next, if all
+	// are equally fast.
+	Batches float64
+}
+
+// PaceOf is the pace of an architecture.
+func PaceOf(a Architecture, c Crew) Pace {
+	if p, paced := a.(Paced); paced {
+		return p.Pace(c)
+	}
+	return Pace{Of: "steps of each worker", Batches: float64(c.Workers)}
+}
