@@ -124,9 +124,9 @@ func checkSettings[T any](t *testing.T, c *Catalog, ks *Kinds[T], k Kind[T], key
 	shown := parse(t, "shown", k.Settings())
 	bare := syntax.NewMap(syntax.Field{Key: key, Value: syntax.NewText(k.Name)})
 	_, _, err := ks.read(c, bare, key)
+	missing, _, _ := strings.Cut(strings.TrimPrefix(fmt.Sprint(err), "plan: missing: "), "; ")
 	for _, f := range shown.Fields {
-		isRequired := err != nil && slices.Contains(strings.Split(strings.TrimPrefix(err.Error(), "plan: missing: "),
-			", "), f.Key)
+		isRequired := err != nil && slices.Contains(strings.Split(missing, ", "), f.Key)
 		if got := f.Value.Text == "required"; got != isRequired {
 			t.Errorf("%s is shown as %s; reading without it: %v", f.Key, f.Value.Flow(), err)
 		}

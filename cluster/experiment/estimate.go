@@ -42,11 +42,18 @@ func (p *Plan) Estimate(c *catalog.Catalog) (largest Estimate, err error) {
 	return largest, nil
 }
 
-// Warning says that a run may need more memory than this machine has; empty if it does not, or if
-// that is not known.
+// endless is what a second of virtual time takes of a core in runs that nobody can wait for.
+const endless = time.Hour
+
+// Warning says that a run may need more memory than this machine has, or more computation than
+// anybody waits for; empty if it does not, or if that is not known.
 func (e Estimate) Warning() string {
 	if have := memory(); have > 0 && e.Memory > have {
 		return fmt.Sprintf("a run may take %s of memory, and this machine has %s", inBytes(e.Memory), inBytes(have))
+	}
+	if e.Second > endless {
+		return fmt.Sprintf("a run may take %.2g hours of a core for each second of virtual time; fewer or slower nodes, or "+
+			"longer steps, take less", e.Second.Hours())
 	}
 	return ""
 }

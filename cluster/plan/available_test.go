@@ -30,7 +30,7 @@ func TestBadTracesAreRefusedWithTheirLine(t *testing.T) {
 		"a,0,1\n":                             `trace.csv:1: "a,0,1", expected the line "device,on_s,off_s"`,
 		traceHeader + "\na,0\n":               `trace.csv:2: "a,0", expected a device and two times`,
 		traceHeader + "\n,0,1\n":              `trace.csv:2: ",0,1", expected a device and two times`,
-		traceHeader + "\na,-1,1\n":            `trace.csv:2: on_s "-1", expected a decimal number from 0 to 3153600000`,
+		traceHeader + "\na,-1,1\n":            `trace.csv:2: on_s "-1", expected a decimal number from 0 to 4611686018`,
 		traceHeader + "\na,1,NaN\n":           `trace.csv:2: off_s "NaN", expected a decimal number`,
 		traceHeader + "\na,1,9e99\n":          `trace.csv:2: off_s "9e99", expected a decimal number`,
 		traceHeader + "\na,2,2\n":             `trace.csv:2: "a,2,2" ends before it has begun`,

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"reflect"
 
 	"github.com/gradwire/gradwire/cluster/plan/field"
@@ -29,10 +30,14 @@ func example(f *field.Tag, t reflect.Type) string {
 	switch v := reflect.Zero(t); {
 	case f.Unit != "":
 		return ""
-	case v.CanInt(), v.CanUint():
-		return "10"
-	case v.CanFloat():
-		return "0.1"
+	case v.CanInt(), v.CanUint(), v.CanFloat():
+		for _, number := range []float64{0.1, 10, 2, 1} {
+			n := reflect.ValueOf(number)
+			if whole := !v.CanFloat(); whole && number < 1 || f.Range != nil && !f.Range.Holds(n.Convert(t)) {
+				continue
+			}
+			return fmt.Sprint(number)
+		}
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Int:
 		return "[93, 21, 5]"
 	}
