@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+
+	"github.com/gradwire/gradwire/cluster/record/cell"
 )
 
 // list is one of the lists of Data, and the CSV file with the rows of all runs.
@@ -75,8 +77,8 @@ func (w *rowWriter) bytes() []byte {
 	return w.buffer.Bytes()
 }
 
-// Cells writes values as the CSV files have them: numbers exactly, see Float, and nothing for what
-// is nil.
+// Cells writes values as the CSV files have them: numbers exactly, see Float, texts as [cell.Text]
+// does, and nothing for what is nil.
 func Cells(values ...any) []string {
 	cells := make([]string, len(values))
 	for i, v := range values {
@@ -89,7 +91,7 @@ func Cells(values ...any) []string {
 				cells[i] = Float(*v).String()
 			}
 		default:
-			cells[i] = fmt.Sprint(v)
+			cells[i] = cell.Text(fmt.Sprint(v))
 		}
 	}
 	return cells

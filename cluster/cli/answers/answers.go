@@ -12,6 +12,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/cell"
 	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
@@ -79,7 +80,7 @@ func WritePredictions(out io.Writer, p *driver.Predicted) error {
 		if of.Class != "" {
 			probability = strconv.FormatFloat(float64(of.Probability), 'g', 6, 64)
 		}
-		err = errors.Join(err, w.Write([]string{strconv.Itoa(of.Row), of.Class, probability}))
+		err = errors.Join(err, w.Write([]string{strconv.Itoa(of.Row), cell.Text(of.Class), probability}))
 	}
 	w.Flush()
 	return errors.Join(err, w.Error())

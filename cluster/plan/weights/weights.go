@@ -13,6 +13,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/record/cell"
 )
 
 const (
@@ -113,6 +114,7 @@ func Read(r io.Reader, name string) (map[string]float64, error) {
 			continue
 		}
 		line, _ := rows.FieldPos(0)
+		row[0] = cell.Plain(row[0])
 		if _, twice := of[row[0]]; twice {
 			return nil, fmt.Errorf("%s:%d: the class %q has a weight already", name, line, row[0])
 		}

@@ -237,7 +237,7 @@ func (b *builder) writeTables() error {
 		w := csv.NewWriter(&text)
 		_ = w.Write(append([]string{sourceKey}, t.head...))
 		for _, s := range b.sources {
-			t.rows(s, func(values ...any) { _ = w.Write(append([]string{s.Name}, record.Cells(values...)...)) })
+			t.rows(s, func(values ...any) { _ = w.Write(record.Cells(append([]any{s.Name}, values...)...)) })
 		}
 		w.Flush() // a buffer takes everything
 		if err := record.WriteFile(filepath.Join(b.output.Folder, t.name), text.Bytes()); err != nil {
