@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/gradwire/gradwire/datasets/input"
 )
@@ -51,6 +52,10 @@ type Other struct {
 	Classes []string
 	// Layout is the set's; nil if it was no table.
 	Layout *Layout
+	// Origin is the set's; see Set.Origin.
+	Origin []float64
+	// Shape is a sample's in the set; nil where that is not known.
+	Shape []int
 }
 
 // Others are the samples of another file.
@@ -63,6 +68,8 @@ type Others struct {
 	Total int
 	// Unknown are the columns of words in which there are others than the set has.
 	Unknown []Unknown
+	// Notes say what else of the file was passed over; see File.
+	Notes []string
 }
 
 // Unknown are words of a column that the training set has not. All inputs of the column are 0 then.
@@ -72,6 +79,25 @@ type Unknown struct {
 	First  string `json:"first"`
 	Line   int    `json:"line"`
 	Values int    `json:"values"`
+}
+
+// String says what the words are and what becomes of them.
+func (u Unknown) String() string {
+	return fmt.Sprintf("column %s has words that the training set has not, %d in all, the first, %q, on line %d: all "+
+		"of its inputs are 0 there", u.Column, u.Values, u.First, u.Line)
+}
+
+// CountUnknown counts a word of a column, in a line, that the training set has not.
+func CountUnknown(all []Unknown, column string, word []byte, line int) []Unknown {
+	for i := range all {
+		if all[i].Column == column {
+			all[i].Values++
+			return all
+		}
+	}
+	const longest = 200
+	first := strings.ToValidUTF8(string(word[:min(len(word), longest)]), "�")
+	return append(all, Unknown{Column: column, First: first, Line: line, Values: 1})
 }
 
 // ReadOther gives the text of a file to read, with its name for errors.
@@ -99,10 +125,10 @@ func (o *Other) CheckArrays() error {
 }
 
 // CheckInputs returns an error unless the samples of the file have as many inputs as the model
-// takes.
+// takes, in the same shape where both are known.
 func (o *Other) CheckInputs(s *Set) error {
 	if s.Inputs != o.Inputs {
 		return fmt.Errorf("%s: %d inputs a sample; the model takes %d", o.Path, s.Inputs, o.Inputs)
 	}
-	return nil
+	return CheckShape(o.Path, s.Shape, "that of the model's samples", o.Shape)
 }

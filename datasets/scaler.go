@@ -27,11 +27,13 @@ const (
 // (log1p(x) − offset)/width. Values outside the fitted range are left outside
 // the target range, never clipped. A column that is constant on the fitted
 // rows says nothing there and becomes 0 everywhere. All inputs of a set without
-// a list of numeric columns, as of images, are one column: they are scaled alike.
+// a list of numeric columns, as of images, are one column: they are scaled alike. Where the set has
+// an origin for a column, x is the difference from it, of which only the logarithm takes the sum.
 type Scaler struct {
 	scaling Scaling
 	inputs  int
 	columns []int
+	origin  []float64 // of the inputs; nil for none
 	offset  []float64
 	width   []float64
 }
@@ -55,6 +57,7 @@ func FitScaler(s Scaling, set *Set, rows []int32) *Scaler {
 		scaling: s,
 		inputs:  set.Inputs,
 		columns: set.Numeric,
+		origin:  set.Origin,
 		offset:  make([]float64, k),
 		width:   make([]float64, k),
 	}
@@ -75,9 +78,9 @@ func FitScaler(s Scaling, set *Set, rows []int32) *Scaler {
 // NewScaler returns the scaler of sets with these numeric columns that a fitted one describes by
 // Scaling and by Columns or, where the columns are nil, by Alike; see [Scaler.Apply]. Columns that
 // do not ascend or are not among the inputs, and offsets or widths that are not as many, are
-// errors.
-func NewScaler(s Scaling, inputs int, columns []int, offset, width []float64) (*Scaler, error) {
-	sc := &Scaler{scaling: s, inputs: inputs, columns: columns, offset: offset, width: width}
+// errors. Origin is the set's.
+func NewScaler(s Scaling, inputs int, columns []int, origin, offset, width []float64) (*Scaler, error) {
+	sc := &Scaler{scaling: s, inputs: inputs, columns: columns, origin: origin, offset: offset, width: width}
 	if !slices.Contains([]Scaling{MinMax, Standard, LogMinMax}, s) {
 		return nil, fmt.Errorf("scaling %q; accepted are min-max, standard and log-min-max", s)
 	}
@@ -104,7 +107,7 @@ func (sc *Scaler) fitRangeOfAll(set *Set, rows []int32) {
 	lowest, highest := math.Inf(1), math.Inf(-1)
 	eachRow(set, rows, func(x []float32) {
 		for _, v := range x {
-			m := sc.measure(v)
+			m := sc.measure(v, 0)
 			lowest, highest = min(lowest, m), max(highest, m)
 		}
 	})
@@ -136,6 +139,14 @@ func (sc *Scaler) fitMomentsOfAll(set *Set, rows []int32) {
 
 // Scaling returns what the scaler was fitted for.
 func (sc *Scaler) Scaling() Scaling { return sc.scaling }
+
+// Origins are those of the sets that it scales; nil for none. See Set.Origin.
+func (sc *Scaler) Origins() []float64 {
+	if sc == nil || sc.scaling == NoScaling {
+		return nil
+	}
+	return sc.origin
+}
 
 // ScaledColumn says what becomes of a numeric column x: (x − Offset)/Width, with LogMinMax
 // (sign(x)·log(1+|x|) − Offset)/Width; 0 where Width is 0.
@@ -174,7 +185,7 @@ func (sc *Scaler) fitRange(set *Set, rows []int32) {
 	}
 	eachRow(set, rows, func(x []float32) {
 		for j, column := range sc.columns {
-			v := sc.measure(x[column])
+			v := sc.measure(x[column], sc.from(column))
 			sc.offset[j] = min(sc.offset[j], v)
 			highest[j] = max(highest[j], v)
 		}
@@ -235,40 +246,63 @@ func eachRow(set *Set, rows []int32, visit func(x []float32)) {
 	}
 }
 
-func (sc *Scaler) measure(x float32) float64 {
+// from is the origin of an input.
+func (sc *Scaler) from(column int) float64 {
+	if sc.origin == nil {
+		return 0
+	}
+	return sc.origin[column]
+}
+
+// measure is what is scaled of a value, given its origin.
+func (sc *Scaler) measure(x float32, origin float64) float64 {
 	v := float64(x)
 	if sc.scaling == LogMinMax {
+		v += origin
 		return math.Copysign(math.Log1p(math.Abs(v)), v)
 	}
 	return v
 }
 
-// Apply scales the numeric columns of set in place. It panics if set has
-// another width or other numeric columns than the set that was fitted.
+// Apply scales the numeric columns of set in place, which has no origins then. It panics if set has
+// another width, other numeric columns or other origins than the set that was fitted.
 func (sc *Scaler) Apply(set *Set) {
 	if set.Inputs != sc.inputs || (set.Numeric == nil) != (sc.columns == nil) ||
-		!slices.Equal(set.Numeric, sc.columns) {
+		!slices.Equal(set.Numeric, sc.columns) || !slices.Equal(set.Origin, sc.origin) {
 		panic("datasets: scaler applied to a set of other columns")
 	}
+	defer func() { set.Origin = nil }()
 	if sc.scaling == NoScaling {
+		set.dropOrigins()
 		return
 	}
 	for i := range set.Len() {
 		x := set.Row(i)
 		if sc.columns == nil {
 			for column := range x {
-				x[column] = sc.scaled(0, x[column])
+				x[column] = sc.scaled(0, x[column], 0)
 			}
 		}
 		for j, column := range sc.columns {
-			x[column] = sc.scaled(j, x[column])
+			x[column] = sc.scaled(j, x[column], sc.from(column))
 		}
 	}
 }
 
-func (sc *Scaler) scaled(j int, x float32) float32 {
+// dropOrigins makes X the values themselves, as far as float32 goes.
+func (s *Set) dropOrigins() {
+	for column, origin := range s.Origin {
+		for i := range s.Len() {
+			if x := &s.X[i*s.Inputs+column]; origin != 0 {
+				*x = float32(float64(*x) + origin)
+			}
+		}
+	}
+}
+
+func (sc *Scaler) scaled(j int, x float32, origin float64) float32 {
 	if sc.width[j] == 0 {
 		return 0
 	}
-	return float32((sc.measure(x) - sc.offset[j]) / sc.width[j])
+	return float32((sc.measure(x, origin) - sc.offset[j]) / sc.width[j])
 }

@@ -31,6 +31,10 @@ type Set struct {
 	// itself. The others, such as one-hot columns, are left alone. Without a
 	// list (nil), as of images, all inputs are scaled alike.
 	Numeric []int
+	// Origin has a number for each input: what its values in X are differences from, where they
+	// would not survive as float32 otherwise; see Precision. It is 0 for others, and nil where it is
+	// for all. A Scaler measures and scales the sum, and leaves none.
+	Origin []float64
 	// Gaps says that where an input of a Numeric column is NaN the value is missing; a Filler puts
 	// another in its place before the set is used.
 	Gaps bool
@@ -88,6 +92,7 @@ func (s *Set) Subset(rows []int32) *Set {
 		Inputs:  s.Inputs,
 		Classes: s.Classes,
 		Numeric: s.Numeric,
+		Origin:  s.Origin,
 		Gaps:    s.Gaps,
 		Columns: s.Columns,
 		Layout:  s.Layout,
@@ -167,6 +172,9 @@ func (s *Set) validateShape() error {
 			return fmt.Errorf("classes %d and %d are both named %q", first, i, name)
 		}
 	}
+	if s.Origin != nil && (len(s.Origin) != s.Inputs || s.Numeric == nil) {
+		return fmt.Errorf("%d origins for %d inputs", len(s.Origin), s.Inputs)
+	}
 	last := -1
 	for _, column := range s.Numeric {
 		if column <= last || column >= s.Inputs {
@@ -196,5 +204,76 @@ func (s *Source) Validate() error {
 		return fmt.Errorf("test set %q has %d inputs and classes %q; the pool %q has %d and %q",
 			s.Test.Name, s.Test.Inputs, s.Test.Classes, s.Pool.Name, s.Pool.Inputs, s.Pool.Classes)
 	}
-	return nil
+	if !slices.Equal(s.Test.Origin, s.Pool.Origin) {
+		return fmt.Errorf("test set %q has other origins than the pool %q", s.Test.Name, s.Pool.Name)
+	}
+	return CheckShape(s.Test.Name, s.Test.Shape, "the training set's", s.Pool.Shape)
+}
+
+// CheckShape returns an error if a sample's shape is known and another one than the wanted, dimensions
+// of size 1 aside. A shape that is a plain vector says nothing about the order of the dimensions.
+func CheckShape(name string, shape []int, whose string, wanted []int) error {
+	a, b := significant(shape), significant(wanted)
+	if len(a) < 2 || len(b) < 2 || slices.Equal(a, b) {
+		return nil
+	}
+	hint := ""
+	if last := len(a) - 1; slices.Equal(append([]int{a[last]}, a[:last]...), b) {
+		hint = "; if the last dimension is the channels, say layout: channels-last, which moves it to the front"
+	}
+	return fmt.Errorf("%s: a sample has the shape %v; %s is %v%s", name, shape, whose, wanted, hint)
+}
+
+// significant are the dimensions of a shape whose size is not 1.
+func significant(shape []int) (dims []int) {
+	for _, n := range shape {
+		if n != 1 {
+			dims = append(dims, n)
+		}
+	}
+	return dims
+}
+
+// Layouts of the dimensions of a sample.
+const (
+	ChannelsFirst = "channels-first"
+	ChannelsLast  = "channels-last"
+)
+
+// MoveChannels moves the last dimension of a sample's shape to the front, in place; a shape of fewer
+// than two stays as it is.
+func (s *Set) MoveChannels() {
+	if len(s.Shape) < 2 {
+		return
+	}
+	channels := s.Shape[len(s.Shape)-1]
+	s.Shape = append([]int{channels}, s.Shape[:len(s.Shape)-1]...)
+	moved := make([]float32, s.Inputs)
+	for i := range s.Len() {
+		transpose(moved, s.Row(i), channels)
+		copy(s.Row(i), moved)
+	}
+	if s.Origin != nil {
+		origin := make([]float64, s.Inputs)
+		transpose(origin, s.Origin, channels)
+		s.Origin = origin
+	}
+}
+
+// transpose transposes a matrix of that many columns.
+func transpose[T any](to, from []T, columns int) {
+	rows := len(from) / columns
+	for at, v := range from {
+		to[at%columns*rows+at/columns] = v
+	}
+}
+
+// OriginAsIn returns the origins of the set's inputs in the order of a file of that layout.
+func (o *Other) OriginAsIn(layout string) []float64 {
+	if layout != ChannelsLast || o.Origin == nil || len(o.Shape) < 2 {
+		return o.Origin
+	}
+	origin := make([]float64, len(o.Origin))
+	transpose(origin, o.Origin, len(o.Origin)/o.Shape[0])
+	return origin
 }

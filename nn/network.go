@@ -78,6 +78,9 @@ func NewNetwork(input Shape, layers []Layer) (*Network, error) {
 	return n, nil
 }
 
+// InputShape is the shape of a sample: channels, height and width.
+func (n *Network) InputShape() []int { return []int{n.input.Channels, n.input.Height, n.input.Width} }
+
 // add appends an operation, joining a max-pool and a ReLU that follow each other into one.
 func (n *Network) add(op operation, counts map[string]int) error {
 	last := len(n.stages) - 1

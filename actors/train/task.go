@@ -93,6 +93,12 @@ func (t *Task) Validate() error {
 	case t.Train.Len() == 0 || t.Test != nil && t.Test.Len() == 0:
 		return errors.New("no samples to train on or to judge by")
 	}
+	if m, shaped := t.Model.(interface{ InputShape() []int }); shaped {
+		err := datasets.CheckShape("data set "+t.Train.Name, t.Train.Shape, "that of the model's input", m.InputShape())
+		if err != nil {
+			return err
+		}
+	}
 	for rank, shard := range t.Shards {
 		if len(shard) == 0 {
 			return fmt.Errorf("worker %q has no samples of data set %s", t.Workers[rank], t.Train.Name)

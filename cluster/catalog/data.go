@@ -239,8 +239,13 @@ func images(set string) Loader {
 	return Loader{
 		Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames(set),
 		Load:  verified(set, func(folder string, _ bool) (*datasets.Source, error) { return idx.Load(folder, set) }),
-		Other: idx.ReadOther,
+		Other: otherImages,
 	}
+}
+
+// otherImages reads other images for a model of a set of single-channel ones.
+func otherImages(f datasets.Other) (*datasets.Others, error) {
+	return idx.ReadOther(f, datasets.ChannelsFirst)
 }
 
 // verified loads a published set and refuses files that are not those that were published.
@@ -287,7 +292,7 @@ func addGenerated(c *Catalog) {
 				Test:   0.25,
 				Inputs: 28 * 28, Classes: 10, ClassNames: idx.ClassNames("mnist"),
 				Load:  generated(func() *datasets.Set { return synthetic.Digits(s.Seed, s.Samples) }),
-				Other: idx.ReadOther,
+				Other: otherImages,
 			}, nil
 		}))
 }

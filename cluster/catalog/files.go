@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -53,7 +52,7 @@ func addTexts(c *Catalog) {
 			"input each",
 		func() table {
 			return table{Options: csv.Options{
-				Label: csv.Last, Header: csv.Detect, Separator: "comma", Words: []string{}, Ignore: []string{},
+				Label: csv.Last, Header: csv.Detect, Separator: "comma", Encoding: csv.UTF8, Words: []string{}, Ignore: []string{},
 				Missing: csv.Refuse, Marks: csv.Marks(),
 			}}
 		},
@@ -69,6 +68,9 @@ func addTexts(c *Catalog) {
 		}))
 }
 
+// channelsFirst is the layout of arrays by default.
+var channelsFirst = npy.Layout{Order: datasets.ChannelsFirst}
+
 // addArrays adds formats of arrays: inputs in one, labels in another.
 func addArrays(c *Catalog) {
 	type idxFiles struct {
@@ -76,14 +78,14 @@ func addArrays(c *Catalog) {
 		Source *syntax.Node `plan:",node"`
 	}
 	c.Datasets.Add(Define("idx", "images and labels in MNIST's format, beside the plan",
-		func() idxFiles { return idxFiles{} },
+		func() idxFiles { return idxFiles{Files: idx.Files{Layout: datasets.ChannelsFirst}} },
 		func(c *Catalog, s *idxFiles) (Loader, error) {
 			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
 				return idx.LoadFiles(idx.Files{Images: at["images"], Labels: at["labels"],
-					TestImages: at["test-images"], TestLabels: at["test-labels"]})
+					TestImages: at["test-images"], TestLabels: at["test-labels"], Layout: s.Layout})
 			}, file{"images", "", &s.Images}, file{"labels", "", &s.Labels}, file{"test-images", "", &s.TestImages},
 				file{"test-labels", "", &s.TestLabels})
-			l.Other = idx.ReadOther
+			l.Other = func(f datasets.Other) (*datasets.Others, error) { return idx.ReadOther(f, s.Layout) }
 			return l, err
 		}))
 	type npyFiles struct {
@@ -91,34 +93,38 @@ func addArrays(c *Catalog) {
 		Source *syntax.Node `plan:",node"`
 	}
 	c.Datasets.Add(Define("npy", "arrays of NumPy, a file each, beside the plan",
-		func() npyFiles { return npyFiles{} },
+		func() npyFiles { return npyFiles{Pairs: npy.Pairs{Layout: channelsFirst}} },
 		func(c *Catalog, s *npyFiles) (Loader, error) {
 			l, err := c.own(s.Source, func(at places, _ bool) (*datasets.Source, error) {
-				return npy.Load(npy.Pairs{X: at["x"], Y: at["y"], TestX: at["test-x"], TestY: at["test-y"]})
+				return npy.Load(npy.Pairs{X: at["x"], Y: at["y"], TestX: at["test-x"], TestY: at["test-y"],
+					Layout: s.Layout})
 			}, file{"x", "", &s.X}, file{"y", "", &s.Y}, file{"test-x", "", &s.TestX}, file{"test-y", "", &s.TestY})
-			l.Other = func(f datasets.Other) (*datasets.Others, error) { return npy.ReadOther(f, npy.Pairs{}) }
+			l.Other = func(f datasets.Other) (*datasets.Others, error) {
+				return npy.ReadOther(f, npy.Pairs{Layout: s.Layout})
+			}
 			return l, err
 		}))
 	type archive struct {
-		File   string       `plan:"file,required" doc:"the archive, beside the plan unless its path is absolute"`
-		X      string       `plan:"x" doc:"the array of the inputs"`
-		Y      string       `plan:"y" doc:"the array of the labels, whole numbers"`
-		TestX  string       `plan:"test-x,omitzero" with:"test-y" doc:"the array of inputs to test on; default: a share of the others is held out"`
-		TestY  string       `plan:"test-y,omitzero" with:"test-x" doc:"the array of labels of the inputs to test on"`
+		File  string `plan:"file,required" doc:"the archive, beside the plan unless its path is absolute"`
+		X     string `plan:"x" doc:"the array of the inputs"`
+		Y     string `plan:"y" doc:"the array of the labels, whole numbers"`
+		TestX string `plan:"test-x,omitzero" with:"test-y" doc:"the array of inputs to test on; default: a share of the others is held out"`
+		TestY string `plan:"test-y,omitzero" with:"test-x" doc:"the array of labels of the inputs to test on"`
+		npy.Layout
 		Source *syntax.Node `plan:",node"`
 	}
 	c.Datasets.Add(Define("npz", "arrays of NumPy in one archive, beside the plan",
-		func() archive { return archive{X: "X", Y: "y"} },
+		func() archive { return archive{X: "X", Y: "y", Layout: channelsFirst} },
 		func(c *Catalog, s *archive) (Loader, error) {
 			l, err := c.own(s.Source, func(at places, test bool) (*datasets.Source, error) {
-				arrays := npy.Pairs{X: s.X, Y: s.Y}
+				arrays := npy.Pairs{X: s.X, Y: s.Y, Layout: s.Layout}
 				if test {
 					arrays.TestX, arrays.TestY = s.TestX, s.TestY
 				}
 				return npy.LoadArchive(at["file"], arrays)
 			}, file{"file", "", &s.File})
 			l.Other = func(f datasets.Other) (*datasets.Others, error) {
-				return npy.ReadOther(f, npy.Pairs{X: s.X, Y: s.Y})
+				return npy.ReadOther(f, npy.Pairs{X: s.X, Y: s.Y, Layout: s.Layout})
 			}
 			if s.TestX != "" {
 				l.Test = 0
@@ -224,10 +230,11 @@ func (c *Catalog) own(section *syntax.Node, load func(at places, test bool) (*da
 			break
 		}
 		// A file is opened to see that it is there; its samples are read when they are needed.
-		if _, err := readBeside(c, f.value(section), f.path, "file of samples",
-			func(io.Reader, string) (struct{}, error) { return struct{}{}, nil }); err != nil {
-			return Loader{}, err
+		opened, err := c.open(f.value(section), f.path)
+		if err != nil {
+			return Loader{}, syntax.Errorf(f.value(section), "the file of samples cannot be read: %w", err)
 		}
+		_ = opened.Close() // read only: nothing is lost
 	}
 	l := Loader{Load: func(_ string, test bool) (*datasets.Source, error) {
 		at := places{}

@@ -16,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
+	"github.com/gradwire/gradwire/datasets/input"
 )
 
 func addDelays(c *Catalog) {
@@ -60,9 +61,10 @@ func addDelays(c *Catalog) {
 		}))
 }
 
-// readBeside reads the file that a plan names at n, beside the plan unless its path is absolute.
-// The path becomes absolute, at n too, so that the resolved plan can stand anywhere. A catalog with
-// a folder reads in it alone, and leaves the path as it is.
+// readBeside reads the text file that a plan names at n, beside the plan unless its path is absolute,
+// without the byte order mark that some programs put before text. The path becomes absolute, at n
+// too, so that the resolved plan can stand anywhere. A catalog with a folder reads in it alone, and
+// leaves the path as it is.
 func readBeside[T any](c *Catalog, n *syntax.Node, path *string, what string,
 	read func(r io.Reader, name string) (T, error)) (content T, err error) {
 	f, err := c.open(n, path)
@@ -70,7 +72,11 @@ func readBeside[T any](c *Catalog, n *syntax.Node, path *string, what string,
 		return content, syntax.Errorf(n, "the %s cannot be read: %w", what, err)
 	}
 	defer func() { _ = f.Close() }() // read only: nothing is lost
-	if content, err = read(f, f.Name()); err != nil {
+	text, err := input.Text(f, "text")
+	if err != nil {
+		return content, syntax.Errorf(n, "the %s cannot be read: %s: %w", what, f.Name(), err)
+	}
+	if content, err = read(text, f.Name()); err != nil {
 		return content, syntax.Errorf(n, "%w", err)
 	}
 	return content, nil
@@ -109,7 +115,7 @@ func (c *Catalog) begins(n *syntax.Node, first time.Duration) {
 
 func (c *Catalog) open(n *syntax.Node, path *string) (*os.File, error) {
 	if c.Folder != nil {
-		return c.Folder.Open(*path)
+		return input.OpenFile(c.Folder, *path)
 	}
 	name := *path
 	if n.Pos.File != "--set" && !filepath.IsAbs(name) {
@@ -118,7 +124,7 @@ func (c *Catalog) open(n *syntax.Node, path *string) (*os.File, error) {
 	if absolute, err := filepath.Abs(name); err == nil {
 		*path, n.Text = absolute, absolute
 	}
-	return os.Open(name)
+	return input.OpenFile(input.Anywhere, name)
 }
 
 // place is where a file lies that open has opened.

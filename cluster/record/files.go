@@ -17,6 +17,9 @@ type DataFile struct {
 	// Missing says what became of the values that the samples lack; empty where they would have
 	// been refused.
 	Missing Missing `json:"missing,omitzero"`
+	// Notes say, in sentences, what of the content was passed over or read otherwise than it stands
+	// there.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Missing counts values that samples lack.
@@ -33,12 +36,14 @@ func (f DataFile) same(other DataFile) bool {
 	return f.Name == other.Name && f.Size == other.Size && f.SHA256 == other.SHA256
 }
 
-// SortFiles orders files by their names, and drops those that are listed twice.
+// SortFiles orders files by their names, and keeps of those that are listed twice the one with the
+// most notes.
 func SortFiles(files []DataFile) []DataFile {
 	slices.SortFunc(files, func(a, b DataFile) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.SHA256, b.SHA256))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.SHA256, b.SHA256),
+			cmp.Compare(len(b.Notes), len(a.Notes)))
 	})
-	return slices.Compact(files)
+	return slices.CompactFunc(files, DataFile.same)
 }
 
 // OtherData says, in a sentence for each file, where the data of a record differ from the data of

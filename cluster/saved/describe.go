@@ -2,6 +2,7 @@ package saved
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"github.com/gradwire/gradwire/datasets"
 )
@@ -39,13 +40,52 @@ type filling struct {
 	Omitted int `json:"omitted,omitempty"`
 }
 
+// origin is how metadata say what is subtracted, in float64, from inputs, before values that are
+// missing are put there and before they are scaled. Only a logarithm is of the input itself.
+type origin struct {
+	Columns []int     `json:"columns"`
+	Values  []float64 `json:"values"`
+	// Omitted counts inputs whose origins are too many.
+	Omitted int `json:"omitted,omitempty"`
+}
+
+// of returns the origin of each input; nil for none.
+func (o origin) of(inputs int) ([]float64, error) {
+	if len(o.Columns) != len(o.Values) {
+		return nil, fmt.Errorf("%d columns have %d values", len(o.Columns), len(o.Values))
+	}
+	if len(o.Columns) == 0 {
+		return nil, nil
+	}
+	all := make([]float64, inputs)
+	for i, c := range o.Columns {
+		if c < 0 || c >= inputs {
+			return nil, fmt.Errorf("column %d is none of the %d inputs", c, inputs)
+		}
+		all[c] = o.Values[i]
+	}
+	return all, nil
+}
+
+func originOf(origins []float64) (about origin) {
+	for i, o := range origins {
+		if o != 0 {
+			about.Columns, about.Values = append(about.Columns, i), append(about.Values, o)
+		}
+	}
+	if len(about.Columns) > maxDescribed {
+		about = origin{Omitted: len(about.Columns)}
+	}
+	return about
+}
+
 // maxLayout bounds the layout of a table in bytes of JSON, for the same reason.
 const maxLayout = 1 << 20
 
 // Describe says, in JSON, what somebody needs to give the samples of a set to its model elsewhere:
 // "classes", the names of the outputs in their order, "inputs", the names of the inputs where they
 // have any, "input_shape" of a sample, "layout", how the columns of a table become inputs, what is
-// put where values are "missing", if that depends on the samples, and the "scaling" that inputs go
+// subtracted from inputs before all else ("origin"), what is put where values are "missing", if that depends on the samples, and the "scaling" that inputs go
 // through then. A nil filler or scaler stands for samples without gaps or as they were read.
 func Describe(set *datasets.Set, f *datasets.Filler, sc *datasets.Scaler) (map[string]string, error) {
 	shape := set.Shape
@@ -58,6 +98,9 @@ func Describe(set *datasets.Set, f *datasets.Filler, sc *datasets.Scaler) (map[s
 	}
 	if set.Layout != nil {
 		values["layout"] = set.Layout
+	}
+	if origins := sc.Origins(); origins != nil {
+		values["origin"] = originOf(origins)
 	}
 	if f != nil {
 		values["missing"] = fillingOf(f)

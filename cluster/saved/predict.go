@@ -48,15 +48,23 @@ type Remarks struct {
 	LeftOut int `json:"left_out,omitempty"`
 	// Unknown are words that the training set has not.
 	Unknown []datasets.Unknown `json:"unknown,omitempty"`
+	// Passed says what else of the file was passed over.
+	Passed []string `json:"passed_over,omitempty"`
+
+	file string
 }
 
-func remarks(o *datasets.Others) Remarks { return Remarks{o.Total - o.Set.Len(), o.Unknown} }
+func remarks(o *datasets.Others, file string) Remarks {
+	return Remarks{o.Total - o.Set.Len(), o.Unknown, o.Notes, file}
+}
 
 // Notes are the remarks in sentences.
 func (r *Remarks) Notes() (notes []string) {
 	for _, u := range r.Unknown {
-		notes = append(notes, fmt.Sprintf("column %s has words that the training set has not, %d in all, the first, "+
-			"%q, on line %d: all of its inputs are 0 there", u.Column, u.Values, u.First, u.Line))
+		notes = append(notes, fmt.Sprintf("%s: %v", r.file, u))
+	}
+	for _, note := range r.Passed {
+		notes = append(notes, fmt.Sprintf("%s: %s", r.file, note))
 	}
 	if r.LeftOut > 0 {
 		notes = append(notes, fmt.Sprintf("left out because a value is missing, as in training: %d of the samples",
@@ -73,7 +81,7 @@ func (m *Model) Predict(o datasets.Other) (*Predicted, error) {
 	if err != nil {
 		return nil, refusal.Input(err)
 	}
-	p := &Predicted{Model: m.path, Data: nameOf(o), Classes: m.classes, Remarks: remarks(others)}
+	p := &Predicted{Model: m.path, Data: nameOf(o), Classes: m.classes, Remarks: remarks(others, nameOf(o))}
 	p.Predictions = make([]Prediction, others.Total)
 	for i := range p.Predictions {
 		p.Predictions[i] = Prediction{Row: i + 1, Probability: record.Float(math.NaN())}
@@ -111,7 +119,7 @@ func (m *Model) Judge(o datasets.Other) (*JudgedFile, error) {
 		return nil, refusal.Input(err)
 	}
 	return &JudgedFile{Model: m.path, Data: nameOf(o), Classes: m.classes,
-		Test: Judge(m.network, m.params, others.Set), Remarks: remarks(others)}, nil
+		Test: Judge(m.network, m.params, others.Set), Remarks: remarks(others, nameOf(o))}, nil
 }
 
 // nameOf is what a file is called.

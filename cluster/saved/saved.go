@@ -37,6 +37,8 @@ type Model struct {
 	scaler  *datasets.Scaler // nil for none
 	filler  *datasets.Filler // nil for none
 	numeric []int            // inputs that are scaled, or filled, each by itself
+	origin  []float64        // of the inputs; nil for none
+	shape   []int            // of a sample; nil where that is not known
 }
 
 // Folder opens the record of the run of a folder DIR/runs/NNNN, and returns the run's number.
@@ -172,7 +174,27 @@ func (m *Model) describe(c *catalog.Catalog, metadata map[string]string) error {
 			return err
 		}
 	}
+	if metadata["input_shape"] != "" {
+		if err := decode(metadata, "input_shape", &m.shape); err != nil {
+			return err
+		}
+		if size(m.shape) != m.network.Inputs() {
+			return fmt.Errorf("metadata input_shape: %v; the model takes %d inputs", m.shape, m.network.Inputs())
+		}
+	}
 	return m.transform(metadata)
+}
+
+// size is how many values have a shape; 0 for a shape that cannot be.
+func size(shape []int) int {
+	n := 1
+	for _, of := range shape {
+		if of < 1 || of > nn.MaxParams/n {
+			return 0
+		}
+		n *= of
+	}
+	return n
 }
 
 // transform takes in what becomes of inputs before they go to the model.
@@ -192,6 +214,17 @@ func (m *Model) transform(metadata map[string]string) error {
 		}
 		s.Omitted = max(s.Omitted, f.Omitted)
 	}
+	if metadata["origin"] != "" {
+		var o origin
+		err := decode(metadata, "origin", &o)
+		if err == nil {
+			m.origin, err = o.of(m.network.Inputs())
+		}
+		if err != nil {
+			return fmt.Errorf("metadata origin: %w", err)
+		}
+		s.Omitted = max(s.Omitted, o.Omitted)
+	}
 	switch {
 	case s.Omitted > 0:
 		return fmt.Errorf("the file does not say how inputs are scaled or filled: they are %d, of which %d at most "+
@@ -203,7 +236,7 @@ func (m *Model) transform(metadata map[string]string) error {
 		m.numeric = []int{} // a table of words alone
 	}
 	var err error
-	if m.scaler, err = datasets.NewScaler(s.Kind, m.network.Inputs(), m.numeric, s.Offset, s.Width); err != nil {
+	if m.scaler, err = datasets.NewScaler(s.Kind, m.network.Inputs(), m.numeric, m.origin, s.Offset, s.Width); err != nil {
 		return fmt.Errorf("metadata scaling: %w", err)
 	}
 	return nil
@@ -227,6 +260,7 @@ func (m *Model) samples(o datasets.Other) (*datasets.Others, error) {
 			"could be other samples", m.path, m.set)
 	}
 	o.Inputs, o.Classes, o.Layout = m.network.Inputs(), m.classes, m.layout
+	o.Origin, o.Shape = m.origin, m.shape
 	others, err := m.loader.Other(o)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -144,7 +146,7 @@ func (s *Shelf) addFiles(files []datasets.File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range files {
-		if !slices.Contains(s.read, f) {
+		if !slices.ContainsFunc(s.read, func(r datasets.File) bool { return reflect.DeepEqual(r, f) }) {
 			s.read = append(s.read, f)
 		}
 	}
@@ -156,7 +158,7 @@ func (s *Shelf) Files() (files []record.DataFile) {
 	defer s.mu.Unlock()
 	for _, f := range s.read {
 		files = append(files, record.DataFile{Name: f.Name, Size: f.Size, SHA256: f.SHA256,
-			Missing: record.Missing(f.Missing)})
+			Missing: record.Missing(f.Missing), Notes: f.Notes})
 	}
 	return record.SortFiles(files)
 }
@@ -240,7 +242,10 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*Samples, error
 		return nil, err
 	}
 	c.Train, c.Test = source.Pool, source.Test
-	if rows == nil && d.Scaling == datasets.NoScaling {
+	if d.Scaling == datasets.NoScaling && source.Pool.Origin != nil {
+		c.noteLoss(source.Pool)
+	}
+	if rows == nil && d.Scaling == datasets.NoScaling && source.Pool.Origin == nil {
 		c.Sparse = nn.NewSparse(c.Train.X, c.Train.Inputs)
 		return c, nil
 	}
@@ -262,6 +267,31 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*Samples, error
 	}
 	c.Sparse = nn.NewSparse(c.Train.X, c.Train.Inputs)
 	return c, nil
+}
+
+// noteLoss notes that samples that are not scaled lose digits.
+func (c *Samples) noteLoss(set *datasets.Set) {
+	var inputs []string
+	for i, origin := range set.Origin {
+		if origin == 0 {
+			continue
+		}
+		name := "input " + strconv.Itoa(i+1)
+		if set.Columns != nil {
+			name = "column " + set.Columns[i]
+		}
+		inputs = append(inputs, fmt.Sprintf("%s, with values such as %s", name, strconv.FormatFloat(origin, 'f', -1, 64)))
+	}
+	const most = 3
+	more := ""
+	if n := len(inputs) - most; n > 0 {
+		inputs, more = inputs[:most], fmt.Sprintf(" and %d more", n)
+	}
+	c.Files = slices.Clone(c.Files)
+	file := &c.Files[0]
+	file.Notes = append(slices.Clone(file.Notes), fmt.Sprintf("%s%s: models take inputs as float32, which has too few "+
+		"digits to tell these values apart; scale: standard or min-max keeps the precision", strings.Join(inputs, "; "),
+		more))
 }
 
 // filled returns a source without gaps, which is the same if that has none: means are those of the

@@ -112,14 +112,15 @@ var table = map[string]string{
 	"cluster/plan/unit":     "cluster/plan/syntax",
 	"cluster/plan/field":    "",
 	"cluster/plan/settings": "cluster/plan/field cluster/plan/syntax cluster/plan/unit",
-	"cluster/plan/weights":  "cluster/plan/settings cluster/plan/syntax",
+	"cluster/plan/weights":  "cluster/plan/settings cluster/plan/syntax cluster/record/cell",
 	"cluster/catalog/sites": "cluster/link cluster/plan cluster/plan/syntax cluster/plan/unit",
 	"cluster/catalog": "cluster/plan/... cluster/catalog/sites cluster/link cluster/link/rate cluster/topology " +
 		"actors/... nn/... datasets/..." + message,
 	"cluster/record/stats": gonum,
 
-	"cluster/record": "actors actors/world cluster/record/choosing cluster/record/goodput cluster/record/lockfile " +
+	"cluster/record": "actors actors/world cluster/record/cell cluster/record/choosing cluster/record/goodput cluster/record/lockfile " +
 		"cluster/record/safetensors cluster/record/stats",
+	"cluster/record/cell":        "",
 	"cluster/record/choosing":    "",
 	"cluster/record/lockfile":    "",
 	"cluster/record/safetensors": "",
@@ -172,7 +173,7 @@ var table = map[string]string{
 		mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
 		"cluster/identity cluster/saved cluster/catalog datasets",
-	"cluster/cli/answers": "cluster/driver cluster/record cluster/report/text",
+	"cluster/cli/answers": "cluster/driver cluster/record cluster/record/cell cluster/report/text",
 	"cluster/cli/bundled": "cluster/driver cluster/plan/syntax",
 	"cluster/cli/hint":    "",
 	"cluster/cli/display": "cluster/driver github.com/schollz/progressbar/v3 golang.org/x/term",

@@ -1,10 +1,12 @@
-// Package csv reads tables of text that follow RFC 4180, in UTF-8, plain or compressed with
-// gzip. It treats them as hostile: every length is bounded.
+// Package csv reads tables of text that follow RFC 4180, in UTF-8 or Windows-1252, plain or
+// compressed with gzip. It treats them as hostile: every length is bounded.
 //
 // One column holds the label. Every other column holds numbers or, if the options name it,
 // words; each distinct word becomes one input. A field may stand in double quotes, where a
-// quote is written twice; a field ends on its line. Missing values are refused unless the options
-// say what becomes of them.
+// quote is written twice and a line may end. Missing values are refused unless the options say what
+// becomes of them. Empty lines, and lines that repeat the header, are passed over; so is a line that
+// begins with # and has another number of fields than the table. The second of two columns of one
+// name, as NAME, is called NAME.1, a third one NAME.2.
 package csv
 
 import (
@@ -17,6 +19,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/input"
 )
 
@@ -56,6 +59,8 @@ type Options struct {
 	Header Header `plan:"header" words:"detect|present|absent" doc:"whether the first line names the columns"`
 	// Separator stands between the fields. Default: a comma.
 	Separator string `plan:"separator" words:"comma|semicolon|tab|bar" doc:"what stands between two fields"`
+	// Encoding of the text. Default: UTF8.
+	Encoding Encoding `plan:"encoding" words:"utf-8|windows-1252" doc:"how the text's characters are written"`
 	// Words are columns of words, each written out as one input for each word, in their order.
 	Words []string `plan:"words" doc:"columns of words, each word of which becomes an input"`
 	// Ignore are columns that are left out.
@@ -70,6 +75,8 @@ type Options struct {
 	// By is a column whose values become the set's groups. It is no input unless it is one of
 	// Words. Default: none.
 	By string
+
+	origins []float64 // of columns of numbers, what they are held as differences from; nil for none
 }
 
 // separators are the bytes that words of Options.Separator stand for.
@@ -84,6 +91,8 @@ type column struct {
 	at    int    // its place in the training file
 	role  role
 	words *vocabulary // of a column of words and of the label
+	// precision is of a column of numbers. Tables that are parts of one share it.
+	precision *datasets.Precision
 }
 
 type role uint8
@@ -111,19 +120,28 @@ type table struct {
 	fields    [][]byte
 	scratch   []byte   // the line, with quotes taken off
 	first     [][]byte // fields of a first line that may be a header; nil once that is known
+	decoded   []byte   // the line, in UTF-8
+	unclosed  []byte   // lines of which a quote is not closed
+	remark    [][]byte // fields of a line before the first that begins with #
+	names     []string // of the header, as its fields are
+	renamed   []string // names given to columns whose own an earlier one has
+	repeated  int      // lines that repeat the header
+	repeat    int      // the first of them
 	// values holds, sample by sample, each column of numbers or words; a word is its position.
-	values input.Chunks[float32]
-	labels input.Chunks[int32]
-	kept   int    // number of columns of numbers and words
-	number int    // of the line
-	headed bool   // by a header
-	like   *table // the training file's, for a test file or another one
-	joint  bool   // tables that are like this one are parts of the same
-	other  *other // what is asked of another file than these two; else nil
-	found  input.Missing
-	by     int // the number from 1 of the column of the groups; 0 for none
-	groups input.Chunks[int32]
-	group  *vocabulary
+	values  input.Chunks[float32]
+	labels  input.Chunks[int32]
+	origins []float64 // by column of the training file, what its numbers are differences from; nil for none
+	kept    int       // number of columns of numbers and words
+	number  int       // of the line
+	headed  bool      // by a header
+	like    *table    // the training file's, for a test file or another one
+	joint   bool      // tables that are like this one are parts of the same
+	other   *other    // what is asked of another file than these two; else nil
+	words   []datasets.Unknown
+	found   input.Missing
+	by      int // the number from 1 of the column of the groups; 0 for none
+	groups  input.Chunks[int32]
+	group   *vocabulary
 }
 
 // read returns a function that reads a table, of the columns of another one unless that is nil.
@@ -147,18 +165,21 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 		case like != nil:
 			o.Header = Absent
 		}
-		t := &table{options: o, separator: separators[o.Separator], text: text, like: like}
+		t := &table{options: o, separator: separators[o.Separator], text: text, like: like,
+			origins: o.origins}
 		t.group = &vocabulary{index: map[string]int32{}}
 		if like != nil {
-			t.other = like.other
+			t.other, t.origins = like.other, like.origins
 		}
 		if like != nil && like.joint {
 			t.group = like.group
 		}
-		if err := text.Lines(input.MaxLine, t.line); err != nil {
+		if err := text.Lines(accepted, input.MaxLine, t.line); err != nil {
 			return nil, err
 		}
 		switch {
+		case t.unclosed != nil:
+			return nil, fmt.Errorf("%s:%d: the closing quote of a field is missing", name, t.number)
 		case t.first != nil:
 			return nil, fmt.Errorf("%s: a single line, of which it cannot be told whether it is a header; say so "+
 				"with header: present or absent", name)
@@ -176,21 +197,72 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 	}
 }
 
-// line takes one line.
+// accepted is what other formats are told.
+const accepted = "a table of text (CSV), plain or compressed with gzip"
+
+// line takes one line, and with it those before that end within a quoted field.
 func (t *table) line(n int, line []byte) error {
-	t.number = n
-	if n == 1 {
-		if bytes.HasPrefix(line, []byte{0xff, 0xfe}) || bytes.HasPrefix(line, []byte{0xfe, 0xff}) {
-			return errors.New("the text begins with the byte order mark of UTF-16; accepted is UTF-8")
-		}
-		line = bytes.TrimPrefix(line, []byte("\ufeff"))
+	if t.unclosed == nil {
+		t.number = n
 	}
-	if len(line) == 0 {
+	if t.options.Encoding == Windows1252 {
+		line = t.decode(line)
+	}
+	if t.unclosed != nil {
+		t.unclosed = append(append(t.unclosed, '\n'), line...)
+		if len(t.unclosed) > input.MaxLine {
+			return fmt.Errorf("the closing quote of a field is missing in the %d bytes from line %d on", input.MaxLine,
+				t.number)
+		}
+		if t.closes(line, true) {
+			line, t.unclosed = t.unclosed, nil
+			return t.record(line)
+		}
+		return nil
+	}
+	if !t.closes(line, false) {
+		t.unclosed = append([]byte{}, line...)
+		return nil
+	}
+	return t.record(line)
+}
+
+// record takes the line, or the lines, of a sample.
+func (t *table) record(line []byte) error {
+	if blank := bytes.TrimLeft(line, " "); len(blank) == 0 {
 		return nil
 	}
 	if err := t.split(line); err != nil {
 		return err
 	}
+	if line[0] == '#' && (t.columns == nil && t.first == nil || len(t.fields) != max(len(t.columns), len(t.first))) {
+		if t.columns == nil && t.first == nil {
+			t.remark = cloned(t.fields)
+		}
+		return nil
+	}
+	if remark := t.remark; remark != nil {
+		t.remark = nil
+		if fields := cloned(t.fields); len(remark) == len(fields) {
+			t.fields = remark
+			if err := t.entry(); err != nil {
+				return err
+			}
+			t.fields = fields
+		}
+	}
+	return t.entry()
+}
+
+func cloned(fields [][]byte) (copies [][]byte) {
+	for _, f := range fields {
+		copies = append(copies, bytes.Clone(f))
+	}
+	return copies
+}
+
+// entry takes the fields of a header or a sample.
+func (t *table) entry() error {
 	switch {
 	case t.columns != nil:
 		return t.sample()
@@ -216,9 +288,7 @@ func (t *table) begin() error {
 		}
 		return t.sample()
 	}
-	for _, f := range t.fields {
-		t.first = append(t.first, bytes.Clone(f))
-	}
+	t.first = cloned(t.fields)
 	return nil
 }
 
@@ -277,25 +347,31 @@ func isNumber(field []byte) bool {
 // named takes a line as the header.
 func (t *table) named(names [][]byte) error {
 	t.headed = true
+	for _, name := range names {
+		t.names = append(t.names, string(name))
+	}
 	return t.header(names)
+}
+
+// repeats reports whether the fields are those of the header once more, as where tables were put
+// behind each other.
+func (t *table) repeats() bool {
+	if !t.headed || !slices.EqualFunc(t.fields, t.names, func(f []byte, name string) bool {
+		return string(f) == name
+	}) {
+		return false
+	}
+	if t.repeated++; t.repeated == 1 {
+		t.repeat = t.number
+	}
+	return true
 }
 
 // header makes the columns of their names; an empty name is replaced by the column's number.
 func (t *table) header(names [][]byte) error {
-	seen := make(map[string]int, len(names))
-	columns := make([]column, len(names))
-	for i, name := range names {
-		columns[i].name, columns[i].at = strconv.Itoa(i+1), i
-		if len(name) == 0 {
-			continue
-		}
-		if err := checkPrintable(name); err != nil {
-			return fmt.Errorf("name of column %d: %w", i+1, err)
-		}
-		if other := seen[string(name)]; other > 0 {
-			return fmt.Errorf("columns %d and %d are both named %s", other, i+1, input.Quote(name))
-		}
-		seen[string(name)], columns[i].name = i+1, string(name)
+	columns, seen, err := t.title(names)
+	if err != nil {
+		return err
 	}
 	switch {
 	case t.other != nil:
@@ -332,6 +408,38 @@ func (t *table) header(names [][]byte) error {
 	}
 	t.columns = columns
 	return nil
+}
+
+// title gives the columns their names, and returns also the number from 1 of the column of each.
+func (t *table) title(names [][]byte) (columns []column, seen map[string]int, err error) {
+	seen, columns = make(map[string]int, len(names)), make([]column, len(names))
+	var twice []int
+	for i, name := range names {
+		columns[i] = column{name: strconv.Itoa(i + 1), at: i, precision: &datasets.Precision{}}
+		if len(name) == 0 {
+			continue
+		}
+		if err := t.checkPrintable(name); err != nil {
+			return nil, nil, fmt.Errorf("name of column %d: %w", i+1, err)
+		}
+		columns[i].name = string(name)
+		if seen[columns[i].name] > 0 {
+			twice = append(twice, i)
+			continue
+		}
+		seen[columns[i].name] = i + 1
+	}
+	suffix := map[string]int{}
+	for _, i := range twice {
+		name := columns[i].name
+		for seen[columns[i].name] > 0 {
+			suffix[name]++
+			columns[i].name = fmt.Sprintf("%s.%d", name, suffix[name])
+		}
+		t.renamed = append(t.renamed, columns[i].name)
+		seen[columns[i].name] = i + 1
+	}
+	return columns, seen, nil
 }
 
 // sameAs takes the columns of the table that this one is like.
@@ -399,6 +507,9 @@ func (t *table) sample() error {
 	if len(t.fields) != len(t.columns) {
 		return fmt.Errorf("%d fields; the table has %d columns", len(t.fields), len(t.columns))
 	}
+	if t.repeats() {
+		return nil
+	}
 	if t.labels.Len() == MaxRows {
 		return fmt.Errorf("more than %d samples", MaxRows)
 	}
@@ -410,7 +521,7 @@ func (t *table) sample() error {
 	}
 	for i := range t.columns {
 		c := &t.columns[i]
-		v, err := t.value(c, t.fields[i])
+		v, err := t.value(i, t.fields[i])
 		if err != nil {
 			return fmt.Errorf("column %d (%s): %w%s", i+1, c.name, err, t.options.hint(t.fields[i]))
 		}
@@ -445,33 +556,56 @@ func (t *table) inputs() int {
 }
 
 // value reads a field: a number, the position of a word, or what stands for a missing one.
-func (t *table) value(c *column, field []byte) (float32, error) {
+func (t *table) value(i int, field []byte) (float32, error) {
+	c := &t.columns[i]
 	if c.role != ignored && t.gap(field) {
-		return t.filling(c.role)
+		return t.filling(c)
 	}
 	switch c.role {
 	case number:
-		v, err := parse(field)
-		if err != nil {
-			return 0, fmt.Errorf("%w; a column of words is named under words, one of no use under ignore", err)
-		}
-		return float32(v), nil
+		return t.numeral(c, field)
 	case word, label:
-		if t.other != nil && c.role == word && t.other.unknown(t, c, field) {
-			return noWord, nil
+		if c.role == word && c.words.fixed && len(field) > 0 {
+			if _, known := c.words.index[string(field)]; !known {
+				t.words = datasets.CountUnknown(t.words, c.name, field, t.number)
+				return noWord, nil
+			}
 		}
 		most := MaxWords
 		if c.role == label {
 			most = MaxClasses
 		}
-		i, err := c.words.at(field, most)
+		i, err := c.words.at(t, field, most)
 		return float32(i), err
 	}
 	return 0, nil
 }
 
+// numeral reads a number, as the difference from its column's origin if that has one.
+func (t *table) numeral(c *column, field []byte) (float32, error) {
+	v, err := parse(field)
+	if err != nil {
+		return 0, fmt.Errorf("%w; a column of words is named under words, one of no use under ignore", err)
+	}
+	if t.like == nil || t.like.joint {
+		c.precision.Add(v.high, v.low)
+	}
+	if origin := t.origin(c); origin != 0 {
+		return float32(v.high - origin + v.low), nil
+	}
+	return v.narrow, nil
+}
+
+// origin is a column's; 0 for none.
+func (t *table) origin(c *column) float64 {
+	if t.origins == nil {
+		return 0
+	}
+	return t.origins[c.at]
+}
+
 // at returns the position of a word.
-func (v *vocabulary) at(field []byte, most int) (int32, error) {
+func (v *vocabulary) at(t *table, field []byte, most int) (int32, error) {
 	if i, ok := v.index[string(field)]; ok {
 		return i, nil
 	}
@@ -485,7 +619,7 @@ func (v *vocabulary) at(field []byte, most int) (int32, error) {
 	case len(field) == 0:
 		return 0, errors.New("the field is empty")
 	}
-	if err := checkPrintable(field); err != nil {
+	if err := t.checkPrintable(field); err != nil {
 		return 0, err
 	}
 	i := int32(len(v.words))
@@ -507,13 +641,14 @@ func abbreviated(words []string) string {
 }
 
 // checkPrintable returns an error for text that is too long, not UTF-8 or not printable.
-func checkPrintable(text []byte) error {
+func (t *table) checkPrintable(text []byte) error {
 	const longest = 200
 	switch {
 	case len(text) > longest:
 		return fmt.Errorf("%s has %d bytes; at most %d are accepted", input.Quote(text), len(text), longest)
 	case !utf8.Valid(text):
-		return fmt.Errorf("%s is not UTF-8", input.Quote(text))
+		return fmt.Errorf("%s is not UTF-8; if the file is of Windows or in Latin-1, say encoding: windows-1252",
+			input.Quote(text))
 	}
 	for _, c := range string(text) {
 		if !strconv.IsPrint(c) {
@@ -523,12 +658,35 @@ func checkPrintable(text []byte) error {
 	return nil
 }
 
-// parse reads a finite number in decimal notation, rounded to a float32 once.
-func parse(field []byte) (float64, error) {
-	v, err := strconv.ParseFloat(string(field), 32)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) || bytes.ContainsAny(field, "_xXpP") {
-		return 0, fmt.Errorf("%s is not a number from %.3g to %.3g", input.Quote(field), -math.MaxFloat32,
+// numeral is a number of a table.
+type numeral struct {
+	high, low float64 // which it is the sum of; low is 0 but for integers of many digits
+	narrow    float32 // rounded once
+}
+
+// parse reads a finite number in decimal notation.
+func parse(field []byte) (n numeral, err error) {
+	text := string(field)
+	if n.high, err = strconv.ParseFloat(text, 64); err == nil && twiceRounded(n.high) {
+		var v float64
+		v, err = strconv.ParseFloat(text, 32)
+		n.narrow = float32(v)
+	} else {
+		n.narrow = float32(n.high)
+	}
+	if err != nil || math.IsNaN(n.high) || math.IsInf(float64(n.narrow), 0) || bytes.ContainsAny(field, "_xXpP") {
+		return n, fmt.Errorf("%s is not a number from %.3g to %.3g", input.Quote(field), -math.MaxFloat32,
 			math.MaxFloat32)
 	}
-	return v, nil
+	n.high, n.low = datasets.Exact(text, n.high)
+	return n, nil
+}
+
+// twiceRounded reports whether a number, which was rounded to a float64, may become another float32
+// than the one next to what it was before.
+func twiceRounded(v float64) bool {
+	const behind = 52 - 23 // bits of the fraction that a float32 has not
+	tie := math.Float64bits(v)&(1<<behind-1) == 1<<(behind-1)
+	size := math.Abs(v)
+	return tie || size < 1e-37 && size > 0 || size > math.MaxFloat32
 }

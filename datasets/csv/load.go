@@ -5,10 +5,12 @@ import (
 	"slices"
 
 	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/datasets/input"
 )
 
 // Load reads the file train into Pool and, unless its name is empty, the file test into Test. The
-// test file has the same columns, and no other labels or words. Columns of numbers are Numeric;
+// test file has the same columns and no other labels; a word that only it has is none of its column's,
+// and is noted. Columns of numbers are Numeric;
 // inputs are in the order of the columns. Labels, and the words of a column, are in ascending
 // order: by value if all are numbers, as text otherwise.
 func Load(train, test string, o Options) (*datasets.Source, error) {
@@ -28,20 +30,16 @@ func LoadParts(parts []Part, test string, o Options) (*datasets.Source, error) {
 	if separators[o.Separator] == 0 {
 		return nil, fmt.Errorf("separator %q; accepted are comma, semicolon, tab and bar", o.Separator)
 	}
-	source := &datasets.Source{}
-	var tables []*table
-	for _, part := range parts {
-		var like *table
-		if len(tables) > 0 {
-			like = tables[0]
-			like.joint = true
-		}
-		t, file, err := o.open(part.Path, like)
-		if err != nil {
+	tables, files, err := o.openParts(parts, nil)
+	if err != nil {
+		return nil, err
+	}
+	if origins := tables[0].needed(); origins != nil {
+		if tables, files, err = o.openParts(parts, origins); err != nil {
 			return nil, err
 		}
-		tables, source.Files = append(tables, t), append(source.Files, file)
 	}
+	source := &datasets.Source{Files: files}
 	first := tables[0]
 	if test != "" {
 		first.joint = false
@@ -59,6 +57,33 @@ func LoadParts(parts []Part, test string, o Options) (*datasets.Source, error) {
 		source.Pool = join(source.Pool, tables[1:], parts)
 	}
 	return source, nil
+}
+
+// openParts reads the tables, whose columns are held as differences from the given origins.
+func (o Options) openParts(parts []Part, origins []float64) (tables []*table, files []input.File, err error) {
+	o.origins = origins
+	for _, part := range parts {
+		var like *table
+		if len(tables) > 0 {
+			like = tables[0]
+			like.joint = true
+		}
+		t, file, err := o.open(part.Path, like)
+		if err != nil {
+			return nil, nil, err
+		}
+		tables, files = append(tables, t), append(files, file)
+	}
+	return tables, files, nil
+}
+
+// needed are the origins that the columns need; nil for none.
+func (t *table) needed() []float64 {
+	columns := make([]datasets.Precision, len(t.columns))
+	for i, c := range t.columns {
+		columns[i] = *c.precision
+	}
+	return datasets.Origins(columns)
 }
 
 // checkBudget checks that the samples of several files can be written out with the words of all.

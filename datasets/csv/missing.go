@@ -86,7 +86,7 @@ func (t *table) join() error {
 		return fmt.Errorf("column %d (%s): the value that the samples are split by is missing; missing: drop leaves "+
 			"such samples out", t.by, t.columns[t.by-1].name)
 	}
-	g, err := t.group.at(field, MaxGroups)
+	g, err := t.group.at(t, field, MaxGroups)
 	if err != nil {
 		return fmt.Errorf("column %d (%s), by which the samples are split: %w%s", t.by, t.columns[t.by-1].name, err,
 			t.options.hint(field))
@@ -96,16 +96,16 @@ func (t *table) join() error {
 }
 
 // filling is what stands among the values for one that is missing.
-func (t *table) filling(r role) (float32, error) {
+func (t *table) filling(c *column) (float32, error) {
 	switch {
-	case r == label:
+	case c.role == label:
 		return 0, errors.New("the label is missing; missing: drop leaves such samples out")
-	case r == word:
+	case c.role == word:
 		return noWord, nil
 	case t.options.Missing == Mean:
 		return float32(math.NaN()), nil
 	}
-	return float32(t.options.Constant), nil
+	return float32(t.options.Constant - t.origin(c)), nil
 }
 
 // hint says what to do about a field that is an error because it stands for a missing value.
@@ -119,9 +119,29 @@ func (o *Options) hint(field []byte) string {
 // open reads the table of a file, which may be like another one.
 func (o Options) open(path string, like *table) (*table, input.File, error) {
 	t, file, err := input.Open(path, o.read(like))
-	if err == nil && t.options.Missing != Refuse {
+	if err != nil {
+		return nil, file, err
+	}
+	if t.options.Missing != Refuse {
 		file.Missing = t.found
 		file.Missing.Done = string(t.options.Missing)
 	}
-	return t, file, err
+	file.Notes = t.notes()
+	return t, file, nil
+}
+
+// notes say what was passed over.
+func (t *table) notes() (notes []string) {
+	for _, u := range t.words {
+		notes = append(notes, u.String())
+	}
+	if len(t.renamed) > 0 {
+		notes = append(notes, fmt.Sprintf("columns have the names of earlier ones; they are called %s",
+			abbreviated(t.renamed)))
+	}
+	if t.repeated > 0 {
+		notes = append(notes, fmt.Sprintf("lines that repeat the header are passed over, %d in all, the first of them "+
+			"line %d", t.repeated, t.repeat))
+	}
+	return notes
 }

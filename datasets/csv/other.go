@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/input"
@@ -32,7 +31,6 @@ type other struct {
 	labelled bool
 	rows     []int32 // under missing: drop, of the samples that are not left out, from 0
 	total    int     // samples so far
-	words    []datasets.Unknown
 }
 
 // take counts the sample that the table has taken.
@@ -44,23 +42,6 @@ func (o *other) take(t *table) {
 		o.rows = append(o.rows, int32(o.total))
 	}
 	o.total++
-}
-
-// unknown counts a word that the training file has not, and reports whether it is one.
-func (o *other) unknown(t *table, c *column, field []byte) bool {
-	if _, known := c.words.index[string(field)]; known || len(field) == 0 {
-		return false
-	}
-	for i := range o.words {
-		if o.words[i].Column == c.name {
-			o.words[i].Values++
-			return true
-		}
-	}
-	const longest = 200
-	first := strings.ToValidUTF8(string(field[:min(len(field), longest)]), "�")
-	o.words = append(o.words, datasets.Unknown{Column: c.name, First: first, Line: t.number, Values: 1})
-	return true
 }
 
 // ReadOther reads the table of another file by the layout of the one that was trained on. Where
@@ -91,7 +72,9 @@ func ReadOther(o datasets.Other, options Options) (*datasets.Others, error) {
 		return nil, fmt.Errorf("the layout's columns are %d inputs; the model takes %d", set.Inputs, o.Inputs)
 	}
 	set.Classes = slices.Clone(o.Classes)
-	others := &datasets.Others{Set: set, Total: like.other.total, Unknown: like.other.words}
+	others := &datasets.Others{Set: set, Total: like.other.total, Unknown: t.words}
+	t.words = nil
+	others.Notes = t.notes()
 	if set.Len() < others.Total {
 		others.Rows = like.other.rows
 	}
@@ -101,7 +84,8 @@ func ReadOther(o datasets.Other, options Options) (*datasets.Others, error) {
 // tableOf is the table that a layout describes, without samples.
 func tableOf(o datasets.Other, options Options) (*table, error) {
 	t := &table{options: options, headed: o.Layout.Header}
-	labels := 0
+	labels, at := 0, 0
+	origins := make([]float64, len(o.Layout.Columns))
 	for i, about := range o.Layout.Columns {
 		c := column{name: about.Name, at: i}
 		for r, name := range roles {
@@ -116,6 +100,11 @@ func tableOf(o datasets.Other, options Options) (*table, error) {
 		switch c.role {
 		case number, word:
 			t.kept++
+			if c.role == number && o.Origin != nil {
+				origins[i], at = o.Origin[at], at+1
+			} else {
+				at += len(about.Words)
+			}
 		case label:
 			if labels++; len(about.Words) != len(o.Classes) {
 				return nil, fmt.Errorf("the layout has %d labels for %d classes", len(about.Words), len(o.Classes))
@@ -131,6 +120,9 @@ func tableOf(o datasets.Other, options Options) (*table, error) {
 	}
 	if labels != 1 {
 		return nil, fmt.Errorf("the layout has %d columns of labels; 1 is needed", labels)
+	}
+	if o.Origin != nil {
+		t.origins = origins
 	}
 	return t, nil
 }

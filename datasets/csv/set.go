@@ -16,7 +16,7 @@ func (v *vocabulary) sorted() (words []string, position []int32) {
 	numbers := make(map[string]float64, len(v.words))
 	for _, w := range v.words {
 		if x, err := parse([]byte(w)); err == nil {
-			numbers[w] = x
+			numbers[w] = float64(x.narrow)
 		}
 	}
 	words = slices.Clone(v.words)
@@ -50,6 +50,20 @@ func (t *table) places(starts []place) (places []place) {
 	return places
 }
 
+// originsOf are the origins of that many inputs; nil for none.
+func (t *table) originsOf(order []column, starts []place, inputs int) (origins []float64) {
+	if t.origins == nil {
+		return nil
+	}
+	origins = make([]float64, inputs)
+	for i, c := range order {
+		if c.role == number {
+			origins[starts[i].first] = t.origins[c.at]
+		}
+	}
+	return origins
+}
+
 // set writes the samples out, words in their order. It leaves the table empty.
 func (t *table) set(name string) *datasets.Set {
 	order := t.columns
@@ -77,6 +91,7 @@ func (t *table) set(name string) *datasets.Set {
 			s.Classes, labels = c.words.sorted()
 		}
 	}
+	s.Origin = t.originsOf(order, starts, s.Inputs)
 	s.Layout = t.layout()
 	n := t.labels.Len()
 	s.X = make([]float32, n*s.Inputs)

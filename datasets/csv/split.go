@@ -79,7 +79,36 @@ func (t *table) field(line []byte) (field, rest []byte, more bool, err error) {
 			fmt.Errorf("%s follows the closing quote; a separator or the end of the line is expected",
 				input.Quote(rest))
 	}
-	return nil, nil, false, errors.New("the closing quote is missing; a field ends on its line")
+	return nil, nil, false, errors.New("the closing quote is missing")
 }
 
 func trim(field []byte) []byte { return bytes.Trim(field, " \t") }
+
+// closes reports whether a line ends outside of quotes, given whether it begins within them. A line
+// whose quotes are not as they should be does: split says what is wrong with it.
+func (t *table) closes(line []byte, quoted bool) bool {
+	if bytes.IndexByte(line, '"') < 0 {
+		return !quoted
+	}
+	for {
+		if quoted {
+			end := bytes.IndexByte(line, '"')
+			if end < 0 {
+				return false
+			}
+			if line = line[end+1:]; len(line) > 0 && line[0] == '"' {
+				line = line[1:]
+				continue
+			}
+			quoted = false
+		} else if start := bytes.TrimLeft(line, " "); len(start) > 0 && start[0] == '"' {
+			line, quoted = start[1:], true
+			continue
+		}
+		end := bytes.IndexByte(line, t.separator)
+		if end < 0 {
+			return true
+		}
+		line = line[end+1:]
+	}
+}

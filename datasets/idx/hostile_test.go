@@ -12,7 +12,7 @@ var hostiles = []hostile.File{
 	{"empty", "The file is empty.", "offset 0: magic number: the file ends too early"},
 	{"magic-cut", "The file ends within its magic number.", "offset 0: magic number: the file ends too early"},
 	{"png", "The file is an image, not an array of them.",
-		"offset 0: magic number 89 50 4e 47 is not an IDX file's; 00 00 08"},
+		"this is a PNG image; accepted is an array in IDX, the format of MNIST's files"},
 	{"little-endian", "The magic number is written in little-endian order.",
 		"offset 0: magic number 03 08 00 00 is not"},
 	{"floats", "The elements are floats.", "offset 2: element type 0x0d; only unsigned bytes (0x08) are accepted"},

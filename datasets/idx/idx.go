@@ -60,6 +60,9 @@ func read(r io.Reader, name string, begin func(size int), take func(part []byte)
 	if err != nil {
 		return nil, err
 	}
+	if err := plain.Foreign("\x00\x00\x08", "an array in IDX, the format of MNIST's files"); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	dims, size, err := readHeader(plain)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)

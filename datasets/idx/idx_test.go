@@ -214,11 +214,11 @@ func TestLoadFindsFilesInEitherFolderWithOrWithoutGz(t *testing.T) {
 func TestFilesOfOnesOwnAreJoined(t *testing.T) {
 	dir := write(t, map[string][]byte{
 		"images": file([]byte{0, 51, 102, 153, 204, 255}, 3, 2), "labels": zipped(t, file([]byte{2, 0, 2}, 3)),
-		"more": file([]byte{255, 0}, 1, 1, 2), "ones": file([]byte{1}, 1), "threes": file([]byte{3}, 1),
+		"more": file([]byte{255, 0}, 1, 1, 2), "ones": file([]byte{2}, 1), "threes": file([]byte{3}, 1),
 		"wide": file([]byte{1, 2, 3}, 1, 3), "flat": file([]byte{1, 2, 3}, 3),
 	})
 	files := func(images, labels, testImages, testLabels string) Files {
-		f := Files{filepath.Join(dir, images), filepath.Join(dir, labels), "", ""}
+		f := Files{Images: filepath.Join(dir, images), Labels: filepath.Join(dir, labels)}
 		if testImages != "" {
 			f.TestImages, f.TestLabels = filepath.Join(dir, testImages), filepath.Join(dir, testLabels)
 		}
@@ -231,13 +231,13 @@ func TestFilesOfOnesOwnAreJoined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"0", "1", "2"}, s.Pool.Classes); diff != "" || s.Pool.Inputs != 2 ||
+	if diff := cmp.Diff([]string{"0", "2"}, s.Pool.Classes); diff != "" || s.Pool.Inputs != 2 ||
 		s.Test.Y[0] != 1 || s.Test.X[0] != 1 {
 		t.Errorf("%d inputs, test set %+v, classes %s", s.Pool.Inputs, s.Test, diff)
 	}
 	fewer := "images has 3 images, " + filepath.Join(dir, "ones") + " has 1 labels"
 	for want, f := range map[string]Files{
-		"threes: label 3 of sample 0; labels are 0 to 2":    files("images", "labels", "more", "threes"),
+		"threes: label 3 of sample 0 does not occur among":  files("images", "labels", "more", "threes"),
 		"wide: 3 inputs a sample; the images in ":           files("images", "labels", "wide", "ones"),
 		"flat: dimensions [3]; samples × at least one more": files("flat", "labels", "", ""),
 		"images: dimensions [3 2]; a single dimension, one": files("images", "images", "", ""),

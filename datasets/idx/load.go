@@ -77,19 +77,21 @@ type Files struct {
 	Labels     string `plan:"labels,required" doc:"the labels, beside the plan unless its path is absolute"`
 	TestImages string `plan:"test-images,omitzero" with:"test-labels" doc:"images to test on; default: a share of the others is held out"`
 	TestLabels string `plan:"test-labels,omitzero" with:"test-images" doc:"labels of the images to test on"`
+	Layout     string `plan:"layout" words:"channels-first|channels-last" doc:"where the channels of an image stand among its dimensions; models take them first, and the last are moved there"`
 }
 
 // LoadFiles reads images, samples × any other dimensions, and labels, one per sample, into Pool,
 // and the test files, if there are any, into Test. It divides the elements of images by 255; no
-// column is Numeric. The classes are the numbers from 0 to the largest label of the training
-// samples.
+// column is Numeric. The classes are the labels of the training samples in ascending order.
 func LoadFiles(f Files) (*datasets.Source, error) {
 	source := &datasets.Source{}
 	pool, err := loadPair(source, f.Images, f.Labels, nil)
 	if err != nil {
 		return nil, err
 	}
-	source.Pool = pool
+	if source.Pool = pool; f.Layout == datasets.ChannelsLast {
+		pool.MoveChannels()
+	}
 	if f.TestImages == "" {
 		return source, nil
 	}
@@ -99,6 +101,9 @@ func LoadFiles(f Files) (*datasets.Source, error) {
 	if pool.Inputs != source.Test.Inputs {
 		return nil, fmt.Errorf("%s: %d inputs a sample; the images in %s have %d", f.TestImages, source.Test.Inputs,
 			f.Images, pool.Inputs)
+	}
+	if f.Layout == datasets.ChannelsLast {
+		source.Test.MoveChannels()
 	}
 	return source, nil
 }
@@ -138,14 +143,21 @@ func loadPair(source *datasets.Source, imagesPath, labelsPath string, names []st
 	}
 	source.Files = append(source.Files, imageFile, labelFile)
 	if names == nil {
-		for i := range int(slices.Max(labels.Data)) + 1 {
-			names = append(names, strconv.Itoa(i))
+		var seen [256]bool
+		for _, label := range labels.Data {
+			seen[label] = true
+		}
+		for label, is := range seen {
+			if is {
+				names = append(names, strconv.Itoa(label))
+			}
 		}
 	}
 	return join(images, imagesPath, labels, labelsPath, names)
 }
 
-// join makes a set of images and their labels.
+// join makes a set of images and their labels. A label is the number of a class or, where all classes
+// have numbers for names, its name.
 func join(images *pixels, imagesPath string, labels *Array, labelsPath string, names []string) (*datasets.Set, error) {
 	n := images.dims[0]
 	switch {
@@ -161,19 +173,43 @@ func join(images *pixels, imagesPath string, labels *Array, labelsPath string, n
 			labelsPath, labels.Dims[0])
 	}
 	y := make([]int32, n)
+	classOf := classesOf(names)
 	for i, label := range labels.Data {
-		if int(label) >= len(names) {
-			return nil, fmt.Errorf("%s: label %d of sample %d; labels are 0 to %d", labelsPath, label, i, len(names)-1)
+		if y[i] = classOf[label]; y[i] < 0 {
+			return nil, fmt.Errorf("%s: label %d of sample %d does not occur among those to train on; the classes "+
+				"are %q", labelsPath, label, i, names)
 		}
-		y[i] = int32(label)
 	}
 	return &datasets.Set{Name: imagesPath, X: images.x, Y: y, Inputs: len(images.x) / n, Classes: names,
 		Shape: images.dims[1:]}, nil
 }
 
+// classesOf returns the class of each label; -1 for none.
+func classesOf(names []string) (of [256]int32) {
+	for label := range of {
+		of[label] = -1
+	}
+	numbers := make([]int, len(names))
+	for i, name := range names {
+		label, err := strconv.ParseUint(name, 10, 8)
+		if numbers[i] = int(label); err != nil {
+			numbers = nil
+			break
+		}
+	}
+	for i := range min(len(names), len(of)) {
+		if numbers != nil {
+			of[numbers[i]] = int32(i)
+		} else {
+			of[i] = int32(i)
+		}
+	}
+	return of
+}
+
 // ReadOther reads other images, and their labels if they are asked for, for a model of a set in
-// this format.
-func ReadOther(o datasets.Other) (*datasets.Others, error) {
+// this format and this layout.
+func ReadOther(o datasets.Other, layout string) (*datasets.Others, error) {
 	if err := o.CheckArrays(); err != nil {
 		return nil, err
 	}
@@ -185,10 +221,14 @@ func ReadOther(o datasets.Other) (*datasets.Others, error) {
 		var images *pixels
 		if images, _, err = input.Open(o.Path, readImages); err == nil {
 			none := &Array{Dims: images.dims[:1], Data: make([]byte, images.dims[0])}
-			set, err = join(images, o.Path, none, "", o.Classes)
+			set, err = join(images, o.Path, none, "", []string{"0"})
 		}
 	}
+	if err == nil && layout == datasets.ChannelsLast {
+		set.MoveChannels()
+	}
 	if err == nil {
+		set.Classes = o.Classes
 		err = o.CheckInputs(set)
 	}
 	if err != nil {

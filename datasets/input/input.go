@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 )
@@ -125,6 +124,9 @@ type File struct {
 	// Missing says what became of the values that the samples lack, in formats that have a way to
 	// say so.
 	Missing Missing
+	// Notes say, in sentences, what of the content was passed over or read otherwise than it stands
+	// there.
+	Notes []string
 }
 
 // Missing counts values that samples lack.
@@ -234,10 +236,10 @@ func Ends(err error) error {
 	return err
 }
 
-// Open opens the file of that name and gives it to read, with the same name for errors. It
+// Open opens the regular file of that name and gives it to read, with the same name for errors. It
 // describes the file by what was read of it.
 func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (content T, file File, err error) {
-	f, err := os.Open(path)
+	f, err := OpenFile(Anywhere, path)
 	if err != nil {
 		return content, file, err
 	}
@@ -253,10 +255,14 @@ func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (c
 	return content, file, err
 }
 
-// Lines calls visit with each line of text, without its end (LF or CRLF) and valid only for the
-// call. Errors, including visit's, begin with the reader's name and the number of the
-// line. A line longer than longest bytes, which is at most MaxLine, is an error.
-func (d *Reader) Lines(longest int, visit func(number int, line []byte) error) error {
+// Lines calls visit with each line of text, without its end (LF or CRLF), without the byte order
+// mark of UTF-8 before the first, and valid only for the call. Errors, including visit's, begin with
+// the reader's name and the number of the line. A line longer than longest bytes, which is at most
+// MaxLine, is an error; so is content that is no text, or has another format than the accepted one.
+func (d *Reader) Lines(accepted string, longest int, visit func(number int, line []byte) error) error {
+	if err := d.text(accepted); err != nil {
+		return fmt.Errorf("%s: %w", d.name, err)
+	}
 	for number := 1; ; number++ {
 		line, err := d.line(longest)
 		fault := d.count(len(line), nil)
@@ -267,7 +273,9 @@ func (d *Reader) Lines(longest int, visit func(number int, line []byte) error) e
 			fault = Ends(err)
 		}
 		if fault == nil && (err == nil || len(line) > 0) {
-			line = bytes.TrimSuffix(line, []byte("\n"))
+			if line = bytes.TrimSuffix(line, []byte("\n")); number == 1 {
+				line = bytes.TrimPrefix(line, []byte(mark))
+			}
 			fault = visit(number, bytes.TrimSuffix(line, []byte("\r")))
 		}
 		if fault != nil {
@@ -278,6 +286,9 @@ func (d *Reader) Lines(longest int, visit func(number int, line []byte) error) e
 		}
 	}
 }
+
+// mark is the byte order mark of UTF-8, which some programs put before text.
+const mark = "\ufeff"
 
 // line returns a line with its end, of which it may leave a part behind if it is too long.
 func (d *Reader) line(longest int) ([]byte, error) {

@@ -109,7 +109,7 @@ func TestLinesAreNumberedAndLoseTheirEnds(t *testing.T) {
 			bytes.NewReader(compressed(t, []byte(text)))} {
 			d := open(t, r, 0)
 			var got []string
-			err := d.Lines(16, func(number int, line []byte) error {
+			err := d.Lines("text", 16, func(number int, line []byte) error {
 				if got = append(got, string(line)); number != len(got) {
 					t.Errorf("%q: line %d is numbered %d", text, len(got), number)
 				}
@@ -131,12 +131,12 @@ func TestErrorsOfLinesTellTheirNumber(t *testing.T) {
 		"f:2: own":                     broken,
 		"f:1: the file ends too early": bytes.NewReader(compressed(t, []byte("abc"))[:14]),
 	} {
-		if err := open(t, r, 0).Lines(16, func(int, []byte) error { return nil }); err == nil ||
+		if err := open(t, r, 0).Lines("text", 16, func(int, []byte) error { return nil }); err == nil ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	err := open(t, strings.NewReader("a\nb\nc"), 0).Lines(16, func(number int, _ []byte) error {
+	err := open(t, strings.NewReader("a\nb\nc"), 0).Lines("text", 16, func(number int, _ []byte) error {
 		if number == 2 {
 			return own
 		}
@@ -151,7 +151,7 @@ func TestLinesMayBeLongerThanAnyBuffer(t *testing.T) {
 	for _, n := range []int{1<<16 - 1, 1 << 16, 1<<16 + 1, 200_000, MaxLine - 1, MaxLine} {
 		text := "a\n" + strings.Repeat("b", n) + "\nc"
 		var lengths []int
-		err := open(t, strings.NewReader(text), 0).Lines(MaxLine, func(_ int, line []byte) error {
+		err := open(t, strings.NewReader(text), 0).Lines("text", MaxLine, func(_ int, line []byte) error {
 			lengths = append(lengths, len(line))
 			return nil
 		})

@@ -38,22 +38,33 @@ func LoadA9A(dir string, test bool) (*datasets.Source, error) {
 // Test, which can have no other classes. Both have as many inputs as are asked for; with 0, as
 // the largest index in either. All columns are Numeric.
 func Load(train, test string, inputs int) (*datasets.Source, error) {
-	pool, file, err := readFile(train, Options{Inputs: inputs})
+	pool, file, origin, err := readFile(train, Options{Inputs: inputs})
+	if err == nil && origin != nil {
+		pool, file, _, err = readFile(train, Options{Inputs: pool.Inputs, Origin: origin})
+	}
 	if err != nil {
 		return nil, err
 	}
+	pool.Numeric = all(pool.Inputs)
 	source := &datasets.Source{Pool: pool, Files: []input.File{file}}
-	if test != "" {
-		if source.Test, file, err = readFile(test, Options{Inputs: inputs, Classes: pool.Classes}); err != nil {
+	if test == "" {
+		return source, nil
+	}
+	options := Options{Inputs: inputs, Classes: pool.Classes}
+	if source.Test, file, _, err = readFile(test, options); err != nil {
+		return nil, err
+	}
+	if wide := max(pool.Inputs, source.Test.Inputs); pool.Inputs != source.Test.Inputs {
+		return Load(train, test, wide)
+	}
+	if origin != nil {
+		options.Inputs, options.Origin = pool.Inputs, origin
+		if source.Test, file, _, err = readFile(test, options); err != nil {
 			return nil, err
 		}
-		source.Files = append(source.Files, file)
-		if wide := max(pool.Inputs, source.Test.Inputs); inputs == 0 && pool.Inputs != source.Test.Inputs {
-			return Load(train, test, wide)
-		}
-		source.Test.Numeric = all(pool.Inputs)
 	}
-	pool.Numeric = all(pool.Inputs)
+	source.Test.Numeric = pool.Numeric
+	source.Files = append(source.Files, file)
 	return source, nil
 }
 
@@ -65,13 +76,21 @@ func all(n int) []int {
 	return columns
 }
 
-func readFile(path string, o Options) (*datasets.Set, input.File, error) {
-	return input.Open(path, func(r io.Reader, name string) (*datasets.Set, error) { return Read(r, name, o) })
+// readFile returns also the origins that the set needs, if it has none.
+func readFile(path string, o Options) (set *datasets.Set, file input.File, origin []float64, err error) {
+	set, file, err = input.Open(path, func(r io.Reader, name string) (*datasets.Set, error) {
+		d, set, err := read(r, name, o)
+		if err == nil && o.Origin == nil {
+			origin = d.origin(set)
+		}
+		return set, err
+	})
+	return set, file, origin, err
 }
 
 // ReadOther reads other samples for a model of a set in this format.
 func ReadOther(o datasets.Other) (*datasets.Others, error) {
-	options := Options{Inputs: o.Inputs, Classes: o.Classes, Bare: !o.Labelled}
+	options := Options{Inputs: o.Inputs, Classes: o.Classes, Bare: !o.Labelled, Origin: o.Origin}
 	set, err := datasets.ReadOther(o, func(r io.Reader, name string) (*datasets.Set, error) {
 		return Read(r, name, options)
 	})

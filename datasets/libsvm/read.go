@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -26,6 +27,9 @@ const (
 	// MaxClasses bounds the number of different labels, so that a file of real-valued
 	// targets is not taken for one of classes.
 	MaxClasses = 1000
+	// MaxPrecise bounds the inputs whose values need more digits than a float32 has, and get an
+	// origin if need be.
+	MaxPrecise = 1 << 16
 )
 
 // Options says what a file must hold.
@@ -37,6 +41,8 @@ type Options struct {
 	Classes []string
 	// Bare says that labels are not looked at, and need not be there.
 	Bare bool
+	// Origin is the set's; see datasets.Set.
+	Origin []float64
 }
 
 // reader turns lines into samples, which stay sparse until all are there.
@@ -49,6 +55,8 @@ type reader struct {
 	counts  input.Chunks[int32] // of each sample's inputs that are written
 	written input.Chunks[entry]
 	inputs  int // largest index so far, or Options.Inputs
+	// precision is of inputs, from 0, whose values do not all survive as float32.
+	precision map[int]*datasets.Precision
 }
 
 // entry is an input that is written, with its index from 0.
@@ -60,34 +68,39 @@ type entry struct {
 // Read reads samples. No column is Numeric. Errors begin with name and the number of the
 // line and say what is accepted there.
 func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
+	_, set, err := read(r, name, o)
+	return set, err
+}
+
+func read(r io.Reader, name string, o Options) (*reader, *datasets.Set, error) {
 	if o.Inputs < 0 || o.Inputs > MaxInputs {
-		return nil, fmt.Errorf("%s: %d inputs are asked for; accepted are 1 to %d, or 0 for as many as there are", name,
+		return nil, nil, fmt.Errorf("%s: %d inputs are asked for; accepted are 1 to %d, or 0 for as many as there are", name,
 			o.Inputs, MaxInputs)
 	}
 	text, err := input.New(r, name, nil)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	d := &reader{text: text, options: o, inputs: o.Inputs}
+	d := &reader{text: text, options: o, inputs: o.Inputs, precision: map[int]*datasets.Precision{}}
 	for _, class := range o.Classes {
 		v, err := number([]byte(class), math.MaxFloat64)
 		if err != nil {
-			return nil, fmt.Errorf("%s: class %w", name, err)
+			return nil, nil, fmt.Errorf("%s: class %w", name, err)
 		}
 		d.labels, d.classes = append(d.labels, v), append(d.classes, class)
 	}
-	err = text.Lines(input.MaxLine, func(_ int, line []byte) error { return d.parse(line) })
+	err = text.Lines("text in LIBSVM's format", input.MaxLine, func(_ int, line []byte) error { return d.parse(line) })
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case d.y.Len() == 0:
-		return nil, fmt.Errorf("%s: no samples; accepted are lines of the form label index:value …", name)
+		return nil, nil, fmt.Errorf("%s: no samples; accepted are lines of the form label index:value …", name)
 	case d.inputs == 0:
-		return nil, fmt.Errorf("%s: no sample has an input", name)
+		return nil, nil, fmt.Errorf("%s: no sample has an input", name)
 	}
 	set := d.set()
 	set.Name = name
-	return set, nil
+	return d, set, nil
 }
 
 // parse takes one line.
@@ -180,7 +193,44 @@ func (d *reader) pair(text []byte, last int) (index int, v float32, err error) {
 	if err != nil {
 		return 0, 0, fmt.Errorf("value of input %d: %w", index, err)
 	}
-	return index, float32(x), nil
+	return index, d.narrow(index-1, string(right), x), nil
+}
+
+// narrow returns a value of an input, from 0, as the difference from its origin if it has one.
+func (d *reader) narrow(at int, text string, x float64) float32 {
+	high, low := datasets.Exact(text, x)
+	if float64(float32(high)) != high || low != 0 {
+		p := d.precision[at]
+		if p == nil && len(d.precision) < MaxPrecise {
+			p = &datasets.Precision{}
+			d.precision[at] = p
+		}
+		if p != nil {
+			p.Add(high, low)
+		}
+	}
+	if d.options.Origin != nil && d.options.Origin[at] != 0 {
+		return float32(high - d.options.Origin[at] + low)
+	}
+	return float32(x)
+}
+
+// origin returns the set's that its values, which are not yet differences from any, need; nil for
+// none.
+func (d *reader) origin(s *datasets.Set) (origin []float64) {
+	for _, at := range slices.Sorted(maps.Keys(d.precision)) {
+		p := d.precision[at]
+		for i := range s.Len() {
+			p.Widen(s.Row(i)[at])
+		}
+		if o := p.Origin(); o != 0 {
+			if origin == nil {
+				origin = make([]float64, s.Inputs)
+			}
+			origin[at] = o
+		}
+	}
+	return origin
 }
 
 // number reads a finite number of at most a magnitude.
@@ -204,7 +254,13 @@ func field(line []byte) (first, rest []byte) {
 // set writes the samples out, with the classes in ascending order unless they were given.
 func (d *reader) set() *datasets.Set {
 	n := d.y.Len()
-	s := &datasets.Set{X: make([]float32, n*d.inputs), Y: d.y.Slice(), Inputs: d.inputs, Classes: d.classes}
+	s := &datasets.Set{X: make([]float32, n*d.inputs), Y: d.y.Slice(), Inputs: d.inputs, Classes: d.classes,
+		Origin: d.options.Origin}
+	for at, origin := range s.Origin {
+		for i := 0; origin != 0 && i < n; i++ {
+			s.X[i*d.inputs+at] = float32(-origin)
+		}
+	}
 	counts := d.counts.Slice()
 	row, left := 0, counts[0]
 	d.written.Each(func(part []entry) {

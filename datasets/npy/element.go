@@ -6,37 +6,71 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/gradwire/gradwire/datasets"
 )
 
 // element says how an element of an array is written.
 type element struct {
 	size int  // in bytes
 	big  bool // the most significant byte comes first
-	read func(b []byte) (float32, error)
+	wide bool // not every value is a float32
+	read func(b []byte) (number, error)
+}
+
+// number is what is written: high + low, where low is 0 unless an integer has more digits than a
+// float64.
+type number struct{ high, low float64 }
+
+// float32 rounds the number once.
+func (n number) float32() float32 {
+	v := float32(n.high)
+	if n.low == 0 {
+		return v
+	}
+	exact := func(f float32) float64 { return math.Abs(n.high - float64(f) + n.low) }
+	toward := math.Nextafter32(v, float32(math.Inf(1)))
+	if n.low < 0 {
+		toward = math.Nextafter32(v, float32(math.Inf(-1)))
+	}
+	if exact(toward) < exact(v) {
+		return toward
+	}
+	return v
+}
+
+func whole(v int64) (n number, err error) {
+	n.high, n.low = datasets.Split(v)
+	return n, nil
 }
 
 // types are the accepted element types, by their names in a header without the byte order.
 var types = map[string]element{
 	"b1": {size: 1, read: boolean},
-	"i1": {size: 1, read: func(b []byte) (float32, error) { return float32(int8(b[0])), nil }},
-	"i2": {size: 2, read: func(b []byte) (float32, error) {
-		return float32(int16(binary.LittleEndian.Uint16(b))), nil
+	"i1": {size: 1, read: func(b []byte) (number, error) { return whole(int64(int8(b[0]))) }},
+	"i2": {size: 2, read: func(b []byte) (number, error) {
+		return whole(int64(int16(binary.LittleEndian.Uint16(b))))
 	}},
-	"i4": {size: 4, read: func(b []byte) (float32, error) {
-		return float32(int32(binary.LittleEndian.Uint32(b))), nil
+	"i4": {size: 4, wide: true, read: func(b []byte) (number, error) {
+		return whole(int64(int32(binary.LittleEndian.Uint32(b))))
 	}},
-	"i8": {size: 8, read: func(b []byte) (float32, error) {
-		return float32(int64(binary.LittleEndian.Uint64(b))), nil
+	"i8": {size: 8, wide: true, read: func(b []byte) (number, error) {
+		return whole(int64(binary.LittleEndian.Uint64(b)))
 	}},
-	"u1": {size: 1, read: func(b []byte) (float32, error) { return float32(b[0]), nil }},
-	"u2": {size: 2, read: func(b []byte) (float32, error) { return float32(binary.LittleEndian.Uint16(b)), nil }},
-	"u4": {size: 4, read: func(b []byte) (float32, error) { return float32(binary.LittleEndian.Uint32(b)), nil }},
-	"u8": {size: 8, read: func(b []byte) (float32, error) { return float32(binary.LittleEndian.Uint64(b)), nil }},
-	"f2": {size: 2, read: func(b []byte) (float32, error) { return finite(half(binary.LittleEndian.Uint16(b))) }},
-	"f4": {size: 4, read: func(b []byte) (float32, error) {
+	"u1": {size: 1, read: func(b []byte) (number, error) { return whole(int64(b[0])) }},
+	"u2": {size: 2, read: func(b []byte) (number, error) { return whole(int64(binary.LittleEndian.Uint16(b))) }},
+	"u4": {size: 4, wide: true, read: func(b []byte) (number, error) {
+		return whole(int64(binary.LittleEndian.Uint32(b)))
+	}},
+	"u8": {size: 8, wide: true, read: func(b []byte) (n number, err error) {
+		n.high, n.low = datasets.SplitUnsigned(binary.LittleEndian.Uint64(b))
+		return n, nil
+	}},
+	"f2": {size: 2, read: func(b []byte) (number, error) { return finite(half(binary.LittleEndian.Uint16(b))) }},
+	"f4": {size: 4, read: func(b []byte) (number, error) {
 		return finite(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
 	}},
-	"f8": {size: 8, read: func(b []byte) (float32, error) {
+	"f8": {size: 8, wide: true, read: func(b []byte) (number, error) {
 		return finite(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 	}},
 }
@@ -55,26 +89,26 @@ func elementOf(descr string) (element, bool) {
 	return e, ok && (descr[0] != '|' || e.size == 1)
 }
 
-// value reads an element, rounded once. It may change b.
-func (e element) value(b []byte) (float32, error) {
+// value reads an element. It may change b.
+func (e element) value(b []byte) (number, error) {
 	if e.big {
 		slices.Reverse(b)
 	}
 	return e.read(b)
 }
 
-func boolean(b []byte) (float32, error) {
+func boolean(b []byte) (number, error) {
 	if b[0] > 1 {
-		return 0, fmt.Errorf("%d; accepted of booleans are 0 and 1", b[0])
+		return number{}, fmt.Errorf("%d; accepted of booleans are 0 and 1", b[0])
 	}
-	return float32(b[0]), nil
+	return whole(int64(b[0]))
 }
 
-func finite(v float64) (float32, error) {
+func finite(v float64) (number, error) {
 	if !(math.Abs(v) <= math.MaxFloat32) {
-		return 0, fmt.Errorf("%v; accepted are numbers from %v to %v", v, -math.MaxFloat32, math.MaxFloat32)
+		return number{}, fmt.Errorf("%v; accepted are numbers from %v to %v", v, -math.MaxFloat32, math.MaxFloat32)
 	}
-	return float32(v), nil
+	return number{high: v}, nil
 }
 
 // half is the value of a binary16 of IEEE 754-2008.

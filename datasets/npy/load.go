@@ -28,6 +28,12 @@ type Pairs struct {
 	Y     string `plan:"y,required" doc:"the labels, whole numbers"`
 	TestX string `plan:"test-x,omitzero" with:"test-y" doc:"inputs to test on; default: a share of the others is held out"`
 	TestY string `plan:"test-y,omitzero" with:"test-x" doc:"labels of the inputs to test on"`
+	Layout
+}
+
+// Layout says in which order the dimensions of a sample are.
+type Layout struct {
+	Order string `plan:"layout" words:"channels-first|channels-last" doc:"where the channels of an image stand among its dimensions; models take them first, and the last are moved there"`
 }
 
 // Load reads NPY files: inputs, samples × any other dimensions, and labels, one whole number a
@@ -35,9 +41,11 @@ type Pairs struct {
 // classes are the labels of the training samples in ascending order.
 func Load(p Pairs) (*datasets.Source, error) {
 	var files []input.File
-	source, err := p.load(func(path string) (*Array, string, error) {
-		a, file, err := input.Open(path, Read)
-		files = append(files, file)
+	source, err := p.load(func(path string, origin []float64) (*Array, string, error) {
+		a, file, err := openArray(path, origin)
+		if !slices.ContainsFunc(files, func(f input.File) bool { return f.Path == file.Path }) {
+			files = append(files, file)
+		}
 		return a, path, err
 	}, p.X)
 	if err != nil {
@@ -45,6 +53,11 @@ func Load(p Pairs) (*datasets.Source, error) {
 	}
 	source.Files = files
 	return source, nil
+}
+
+// openArray reads the array of a file, as differences from origins unless these are nil.
+func openArray(path string, origin []float64) (*Array, input.File, error) {
+	return input.Open(path, func(r io.Reader, name string) (*Array, error) { return read(r, name, nil, origin) })
 }
 
 // LoadArchive reads arrays of one NPZ file; see Load.
@@ -65,23 +78,41 @@ func (a *archive) load(p Pairs) (*datasets.Source, error) {
 }
 
 // get reads an array by its name, and returns also what errors call it.
-func (a *archive) get(name string) (*Array, string, error) {
-	array, err := a.array(name)
+func (a *archive) get(name string, origin []float64) (*Array, string, error) {
+	array, err := a.array(name, origin)
 	return array, a.name + ": " + name + ".npy", err
 }
 
-// load reads arrays by their names; get returns also what errors call them.
-func (p Pairs) load(get func(name string) (*Array, string, error), name string) (*datasets.Source, error) {
-	pool, labels, err := join(get, p.X, p.Y, nil)
+// getter returns an array by its name, as differences from origins unless these are nil, and what
+// errors call it.
+type getter func(name string, origin []float64) (*Array, string, error)
+
+// load reads arrays by their names.
+func (p Pairs) load(get getter, name string) (*datasets.Source, error) {
+	fitted := func(name string, _ []float64) (*Array, string, error) {
+		a, where, err := get(name, nil)
+		if err != nil {
+			return nil, where, err
+		}
+		if origin := datasets.Origins(a.precision); origin != nil {
+			return get(name, origin)
+		}
+		return a, where, nil
+	}
+	pool, labels, err := join(fitted, p.X, p.Y, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	pool.Name = name
 	source := &datasets.Source{Pool: pool}
+	origin := pool.Origin
+	if p.Order == datasets.ChannelsLast {
+		pool.MoveChannels()
+	}
 	if p.TestX == "" {
 		return source, nil
 	}
-	if source.Test, _, err = join(get, p.TestX, p.TestY, labels); err != nil {
+	if source.Test, _, err = join(get, p.TestX, p.TestY, labels, origin); err != nil {
 		return nil, err
 	}
 	source.Test.Name = name + " test"
@@ -90,6 +121,9 @@ func (p Pairs) load(get func(name string) (*Array, string, error), name string) 
 		return nil, fmt.Errorf("%s: %d inputs a sample; the samples in %s have %d", p.TestX, source.Test.Inputs, p.X,
 			pool.Inputs)
 	}
+	if p.Order == datasets.ChannelsLast {
+		source.Test.MoveChannels()
+	}
 	return source, nil
 }
 
@@ -97,14 +131,15 @@ func (p Pairs) load(get func(name string) (*Array, string, error), name string) 
 // for: from an NPY file and another one of labels or, with the names of the arrays, from an NPZ
 // file.
 func ReadOther(o datasets.Other, arrays Pairs) (*datasets.Others, error) {
-	if arrays == (Pairs{}) {
+	if arrays.X == "" {
 		if err := o.CheckArrays(); err != nil {
 			return nil, err
 		}
-		return joinOther(o, func(path string) (*Array, string, error) {
-			a, _, err := input.Open(path, Read)
+		arrays.X, arrays.Y = o.Path, o.Labels
+		return joinOther(o, func(path string, origin []float64) (*Array, string, error) {
+			a, _, err := openArray(path, origin)
 			return a, path, err
-		}, Pairs{X: o.Path, Y: o.Labels})
+		}, arrays)
 	}
 	in := o
 	in.Labels = o.Path
@@ -114,7 +149,7 @@ func ReadOther(o datasets.Other, arrays Pairs) (*datasets.Others, error) {
 	return inArchive(o.Path, func(a *archive) (*datasets.Others, error) { return joinOther(o, a.get, arrays) })
 }
 
-func joinOther(o datasets.Other, get func(name string) (*Array, string, error), p Pairs) (*datasets.Others, error) {
+func joinOther(o datasets.Other, get getter, p Pairs) (*datasets.Others, error) {
 	var known []float32
 	for _, class := range o.Classes {
 		v, err := strconv.ParseFloat(class, 32)
@@ -125,14 +160,18 @@ func joinOther(o datasets.Other, get func(name string) (*Array, string, error), 
 	}
 	var set *datasets.Set
 	var err error
+	origin := o.OriginAsIn(p.Order)
 	if o.Labelled {
-		set, _, err = join(get, p.X, p.Y, known)
+		set, _, err = join(get, p.X, p.Y, known, origin)
 	} else {
 		var x *Array
 		var where string
-		if x, where, err = get(p.X); err == nil {
+		if x, where, err = get(p.X, origin); err == nil {
 			set, err = ofInputs(x, where, make([]int32, append(x.Dims, 0)[0]), "")
 		}
+	}
+	if err == nil && p.Order == datasets.ChannelsLast {
+		set.MoveChannels()
 	}
 	if err == nil {
 		err = o.CheckInputs(set)
@@ -146,9 +185,9 @@ func joinOther(o datasets.Other, get func(name string) (*Array, string, error), 
 
 // join makes a set of two arrays. The labels can be only those that are known, unless there are
 // none yet.
-func join(get func(name string) (*Array, string, error), inputs, targets string, known []float32) (s *datasets.Set,
-	labels []float32, err error) {
-	y, where, err := get(targets)
+func join(get getter, inputs, targets string, known []float32, origin []float64) (s *datasets.Set, labels []float32,
+	err error) {
+	y, where, err := get(targets, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -171,7 +210,7 @@ func join(get func(name string) (*Array, string, error), inputs, targets string,
 		}
 		of[i] = int32(k)
 	}
-	x, whereX, err := get(inputs)
+	x, whereX, err := get(inputs, origin)
 	if err == nil {
 		s, err = ofInputs(x, whereX, of, where)
 	}
@@ -194,7 +233,7 @@ func ofInputs(x *Array, whereX string, labels []int32, where string) (*datasets.
 		return nil, fmt.Errorf("%s has %d samples, %s has %d labels; as many of each are needed", whereX,
 			x.Dims[0], where, len(labels))
 	}
-	s := &datasets.Set{X: x.Values, Y: labels, Inputs: len(x.Values) / x.Dims[0]}
+	s := &datasets.Set{X: x.Values, Y: labels, Inputs: x.inputs(), Origin: x.origin}
 	if len(x.Dims) > 2 {
 		s.Shape = x.Dims[1:]
 	}

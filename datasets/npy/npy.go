@@ -14,6 +14,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/input"
 )
 
@@ -24,6 +25,8 @@ const (
 	MaxElements = input.MaxBytes
 	// MaxHeader bounds the text of a header in bytes, as NumPy's own reader does.
 	MaxHeader = 10_000
+
+	magic = "\x93NUMPY"
 )
 
 // Array is an array of numbers.
@@ -32,6 +35,9 @@ type Array struct {
 	Dims []int
 	// Values are the elements, the last dimension running fastest.
 	Values []float32
+
+	origin    []float64            // by input, what the values are differences from; nil for none
+	precision []datasets.Precision // of each input; nil where that is not asked, or no value loses anything
 }
 
 // Read reads one array and requires r to end there. Errors begin with name and tell the offset, in
@@ -39,21 +45,25 @@ type Array struct {
 // header that is not as NumPy writes it, another element type, more than MaxDims dimensions or
 // MaxElements elements, an early end, trailing bytes, a number that is not finite as a float32, a
 // boolean other than 0 and 1. An array of more than 8 MiB can be read only from an io.ReadSeeker.
-func Read(r io.Reader, name string) (*Array, error) { return read(r, name, nil) }
+func Read(r io.Reader, name string) (*Array, error) { return read(r, name, nil, nil) }
 
-func read(r io.Reader, name string, rewind func() (io.Reader, error)) (*Array, error) {
+// read reads an array whose values are differences from origins, unless these are nil.
+func read(r io.Reader, name string, rewind func() (io.Reader, error), origin []float64) (*Array, error) {
 	plain, err := input.New(r, name, rewind)
 	if err != nil {
 		return nil, err
 	}
-	a, err := readArray(plain)
+	a, err := readArray(plain, origin)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return a, nil
 }
 
-func readArray(r *input.Reader) (*Array, error) {
+func readArray(r *input.Reader, origin []float64) (*Array, error) {
+	if err := r.Foreign(magic, "an array in NumPy's format NPY"); err != nil {
+		return nil, err
+	}
 	text, err := readHeader(r)
 	if err != nil {
 		return nil, err
@@ -72,6 +82,11 @@ func readArray(r *input.Reader) (*Array, error) {
 		return nil, fmt.Errorf("offset %d: elements of shape %v: %w", start, h.shape, err)
 	}
 	a := &Array{Dims: h.dims(), Values: make([]float32, size)}
+	if inputs := a.inputs(); len(origin) == inputs && inputs > 0 {
+		a.origin = origin
+	} else if element.wide && inputs > 0 && inputs <= MaxInputs {
+		a.precision = make([]datasets.Precision, inputs)
+	}
 	if err := a.fill(r, element, h.fortran); err != nil {
 		return nil, err
 	}
@@ -107,10 +122,31 @@ func (a *Array) fill(r *input.Reader, e element, fortran bool) error {
 			if fortran {
 				to = places.next()
 			}
-			a.Values[to] = v
+			a.Values[to] = a.narrow(v, to)
 		}
 	}
 	return nil
+}
+
+// inputs is how many values a sample has; 0 of an array that has no samples of several.
+func (a *Array) inputs() int {
+	if len(a.Dims) < 2 {
+		return 0
+	}
+	return len(a.Values) / a.Dims[0]
+}
+
+// narrow returns an element as Values has it at a position.
+func (a *Array) narrow(v number, at int) float32 {
+	switch {
+	case a.origin != nil:
+		if origin := a.origin[at%len(a.origin)]; origin != 0 {
+			return float32(v.high - origin + v.low)
+		}
+	case a.precision != nil:
+		a.precision[at%len(a.precision)].Add(v.high, v.low)
+	}
+	return v.float32()
 }
 
 // readHeader returns the text of the header.
@@ -119,9 +155,8 @@ func readHeader(r *input.Reader) (string, error) {
 	if _, err := io.ReadFull(r, start[:]); err != nil {
 		return "", fmt.Errorf("offset 0: magic string: %w", input.Ends(err))
 	}
-	if magic := string(start[:6]); magic != "\x93NUMPY" {
-		return "", fmt.Errorf("offset 0: magic string %q is not an NPY file's; %q is expected", magic,
-			"\x93NUMPY")
+	if found := string(start[:len(magic)]); found != magic {
+		return "", fmt.Errorf("offset 0: magic string %q is not an NPY file's; %q is expected", found, magic)
 	}
 	var length int64
 	var word [4]byte

@@ -2,11 +2,11 @@ package npy
 
 import (
 	"archive/zip"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -30,12 +30,24 @@ type archive struct {
 // openArchive reads the list of an archive's members, as NumPy writes it: at the file's end,
 // without a comment.
 func openArchive(r io.ReaderAt, size int64, name string) (*archive, error) {
+	head := make([]byte, min(size, 1<<10))
+	if _, err := r.ReadAt(head, 0); err != nil && size > 0 {
+		return nil, fmt.Errorf("%s: offset 0: %w", name, err)
+	}
+	foreign := input.Foreign(head, "an NPZ archive of NumPy")
+	if foreign != nil && !strings.HasPrefix(string(head), "PK") {
+		return nil, fmt.Errorf("%s: %w", name, foreign)
+	}
 	if err := checkDirectory(r, size); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	z, err := zip.NewReader(r, size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: offset %d: %w", name, size-endLength, err)
+	}
+	if !slices.ContainsFunc(z.File, func(f *zip.File) bool { return strings.HasSuffix(f.Name, ".npy") }) {
+		return nil, fmt.Errorf("%s: there is no array (.npy) in it: %w", name,
+			cmp.Or(foreign, errors.New("accepted is an NPZ archive of NumPy")))
 	}
 	return &archive{name, r, size, z.File}, nil
 }
@@ -66,7 +78,7 @@ func checkDirectory(r io.ReaderAt, size int64) error {
 }
 
 // array reads an array of the archive by its name, without .npy.
-func (a *archive) array(name string) (*Array, error) {
+func (a *archive) array(name string, origin []float64) (*Array, error) {
 	var found *zip.File
 	var names []string
 	for _, f := range a.files {
@@ -93,7 +105,7 @@ func (a *archive) array(name string) (*Array, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", where, err)
 	}
-	return read(r, where, open)
+	return read(r, where, open, origin)
 }
 
 func (a *archive) member(f *zip.File) (io.Reader, error) {
@@ -114,7 +126,7 @@ func (a *archive) member(f *zip.File) (io.Reader, error) {
 
 // inArchive opens the NPZ file of that name and gives it to read.
 func inArchive[T any](path string, read func(a *archive) (T, error)) (content T, err error) {
-	f, err := os.Open(path)
+	f, err := input.OpenFile(input.Anywhere, path)
 	if err != nil {
 		return content, err
 	}

@@ -47,14 +47,14 @@ func DefaultScaling(encoding int) datasets.Scaling {
 // dir/nsl-kdd or dir, without or with .gz. A missing file is an error that
 // says where it was looked for and how to get it; for others see Read.
 func Load(dir string, o Options) (*datasets.Source, error) {
-	pool, file, err := load(dir, trainFile, o.Encoding)
+	pool, file, err := load(dir, trainFile, o.Encoding, false)
 	if err != nil {
 		return nil, err
 	}
 	pool.Name = "nsl-kdd"
 	source := &datasets.Source{Pool: pool, Files: []input.File{file}}
 	if o.TestFile {
-		if source.Test, file, err = load(dir, testFile, o.Encoding); err != nil {
+		if source.Test, file, err = load(dir, testFile, o.Encoding, true); err != nil {
 			return nil, err
 		}
 		source.Test.Name = "nsl-kdd test"
@@ -63,9 +63,16 @@ func Load(dir string, o Options) (*datasets.Source, error) {
 	return source, nil
 }
 
-// load reads the file of that name.
-func load(dir, file string, encoding int) (*datasets.Set, input.File, error) {
-	return published.Open(dir, "nsl-kdd", file, func(r io.Reader, name string) (*datasets.Set, error) {
-		return Read(r, name, encoding)
-	})
+// load reads the file of that name, which may be allowed to have words of its own.
+func load(dir, file string, encoding int, foreign bool) (*datasets.Set, input.File, error) {
+	var unknown []datasets.Unknown
+	read := func(r io.Reader, name string) (set *datasets.Set, err error) {
+		set, unknown, err = (&reader{foreign: foreign}).read(r, name, encoding)
+		return set, err
+	}
+	set, found, err := published.Open(dir, "nsl-kdd", file, read)
+	for _, u := range unknown {
+		found.Notes = append(found.Notes, u.String())
+	}
+	return set, found, err
 }

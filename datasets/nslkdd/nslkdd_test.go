@@ -145,7 +145,6 @@ func TestErrorsNameLineColumnAndText(t *testing.T) {
 		want []string
 	}{
 		"empty":             {"", []string{"f: no records"}},
-		"empty line":        {good + "\n\n" + good, []string{"f:2: ", "1 comma-separated", "43"}},
 		"42 fields":         {strings.TrimSuffix(good, ",20"), []string{"f:1: ", "42 comma-separated"}},
 		"44 fields":         {good + ",1", []string{"f:1: ", "44 comma-separated"}},
 		"long line":         {sample + strings.Repeat("9", 5000), []string{"f:4: ", "longer than 4096", `"99`}},

@@ -35,60 +35,72 @@ type reader struct {
 	numeric []int
 	kept    [fields]bool
 	bare    bool                  // attack and difficulty are not looked at, and need not be there
+	foreign bool                  // words that the published files have not are none of their column's
+	unknown []datasets.Unknown    // such words
+	number  int                   // of the line
 	values  input.Chunks[float32] // len(numeric) for each record
 	records input.Chunks[record]
 }
 
 // Read reads records from r, uncompressed or gzip, in an encoding of 93 or 122
 // inputs; 0 means 93. Errors begin with name and the line number and name the
-// column and the offending text. Lines end with LF or CRLF; there is no header
-// line. Every line has exactly 43 fields; numbers are finite and lie within
-// the range that their column's definition implies; only the words of the published files are
-// accepted.
+// column and the offending text. Lines end with LF or CRLF; empty ones and those that begin with #
+// are passed over; there is no header line. Every other line has exactly 43 fields; numbers are
+// finite and lie within the range that their column's definition implies; only the words of the
+// published files are accepted.
 func Read(r io.Reader, name string, encoding int) (*datasets.Set, error) {
-	return read(r, name, encoding, false)
+	set, _, err := (&reader{}).read(r, name, encoding)
+	return set, err
 }
 
 // ReadOther reads other samples in the same format, for a model of an encoding. Where labels are
-// not asked for, a line may end before the attack's name or before the difficulty.
+// not asked for, a line may end before the attack's name or before the difficulty. Where a word is none
+// of the published files', all inputs of its column are 0.
 func ReadOther(o datasets.Other, encoding int) (*datasets.Others, error) {
-	set, err := datasets.ReadOther(o, func(r io.Reader, name string) (*datasets.Set, error) {
-		return read(r, name, encoding, !o.Labelled)
+	var unknown []datasets.Unknown
+	set, err := datasets.ReadOther(o, func(r io.Reader, name string) (set *datasets.Set, err error) {
+		set, unknown, err = (&reader{bare: !o.Labelled, foreign: true}).read(r, name, encoding)
+		return set, err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return datasets.WholeOthers(set), nil
+	others := datasets.WholeOthers(set)
+	others.Unknown = unknown
+	return others, nil
 }
 
-func read(r io.Reader, name string, encoding int, bare bool) (*datasets.Set, error) {
+func (d *reader) read(r io.Reader, name string, encoding int) (set *datasets.Set, unknown []datasets.Unknown,
+	err error) {
 	if encoding == 0 {
 		encoding = Encoding93
 	}
-	numeric, err := numericFields(encoding)
-	if err != nil {
-		return nil, err
+	if d.numeric, err = numericFields(encoding); err != nil {
+		return nil, nil, err
 	}
-	d := &reader{numeric: numeric, bare: bare}
-	for _, i := range numeric {
+	for _, i := range d.numeric {
 		d.kept[i] = true
 	}
 	if d.text, err = input.New(r, name, nil); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	d.row = int64(4*encoding) + 8
-	if err := d.text.Lines(MaxLine, d.parse); err != nil {
-		return nil, err
+	if err := d.text.Lines("text in the format of NSL-KDD", MaxLine, d.parse); err != nil {
+		return nil, nil, err
 	}
 	if d.records.Len() == 0 {
-		return nil, fmt.Errorf("%s: no records; lines of %d comma-separated fields are expected", name, fields)
+		return nil, nil, fmt.Errorf("%s: no records; lines of %d comma-separated fields are expected", name, fields)
 	}
-	set := d.set(encoding)
+	set = d.set(encoding)
 	set.Name = name
-	return set, nil
+	return set, d.unknown, nil
 }
 
-func (d *reader) parse(_ int, line []byte) error {
+func (d *reader) parse(number int, line []byte) error {
+	d.number = number
+	if line = bytes.TrimRight(line, " \t"); len(line) == 0 || line[0] == '#' {
+		return nil
+	}
 	if d.records.Len() == MaxRows {
 		return fmt.Errorf("more than %d records", MaxRows)
 	}
@@ -126,11 +138,11 @@ func (d *reader) parseField(i int, text []byte, rec *record) (err error) {
 	}
 	switch i {
 	case fieldProtocol:
-		rec.protocol, err = parseWord(protocols, text)
+		rec.protocol, err = d.word(i, protocols, text)
 	case fieldService:
-		rec.service, err = parseWord(services, text)
+		rec.service, err = d.word(i, services, text)
 	case fieldFlag:
-		rec.flag, err = parseWord(flags, text)
+		rec.flag, err = d.word(i, flags, text)
 	case fieldAttack:
 		var class Class
 		class, err = ParseClass(string(text))
@@ -143,6 +155,19 @@ func (d *reader) parseField(i int, text []byte, rec *record) (err error) {
 		}
 	}
 	return err
+}
+
+// noWord stands for a word that is none of a vocabulary.
+const noWord = math.MaxUint8
+
+// word returns the index of a column's word in its vocabulary, or noWord where that is accepted.
+func (d *reader) word(column int, words []string, text []byte) (uint8, error) {
+	i, err := parseWord(words, text)
+	if err == nil || !d.foreign || len(text) == 0 {
+		return i, err
+	}
+	d.unknown = datasets.CountUnknown(d.unknown, fieldTable[column].name, text, d.number)
+	return noWord, nil
 }
 
 // parseWord returns the index of text in a sorted vocabulary.
@@ -236,9 +261,14 @@ func (d *reader) set(encoding int) *datasets.Set {
 	d.records.Each(func(part []record) {
 		for _, rec := range part {
 			x := set.X[i*encoding : (i+1)*encoding]
-			x[protocol+int(rec.protocol)] = 1
-			x[service+int(rec.service)] = 1
-			x[flag+int(rec.flag)] = 1
+			for _, one := range [...]struct {
+				first int
+				word  uint8
+			}{{protocol, rec.protocol}, {service, rec.service}, {flag, rec.flag}} {
+				if one.word != noWord {
+					x[one.first+int(one.word)] = 1
+				}
+			}
 			set.Y[i] = int32(rec.class)
 			i++
 		}

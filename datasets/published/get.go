@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gradwire/gradwire/datasets/input"
 )
 
 // Progress says how far a download is.
@@ -338,7 +340,7 @@ func (f *fetch) finish(path string) error {
 
 // sum copies a file and compares it with the published checksum.
 func (f *fetch) sum(path string, to io.Writer) (int64, error) {
-	file, err := os.Open(path)
+	file, err := input.OpenFile(input.Anywhere, path)
 	if err != nil {
 		return 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/gradwire/gradwire/datasets/input"
 )
@@ -99,10 +100,10 @@ func (s *Set) Locate(dir, file string) (string, error) {
 			path := filepath.Join(folder, file+suffix)
 			info, err := os.Stat(path)
 			switch {
-			case errors.Is(err, fs.ErrNotExist):
+			case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // a9a may be a file
 			case err != nil:
 				return "", fmt.Errorf("data set %s: %w", s.Name, err)
-			case !info.IsDir(): // a9a is a folder, and a file's name
+			case !info.IsDir(): // or a folder
 				return path, nil
 			}
 		}

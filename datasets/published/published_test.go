@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -175,7 +176,7 @@ func TestFilesThatWereReadAreComparedWithThosePublished(t *testing.T) {
 				t.Errorf("%s%s: error %v, want %q", name, suffix, err, c.want)
 			}
 			if want := (input.File{Path: path, Name: "tiny.txt", Size: int64(len(c.content)),
-				SHA256: sum(c.content)}); file != want {
+				SHA256: sum(c.content)}); !reflect.DeepEqual(file, want) {
 				t.Errorf("%s%s: %+v, want %+v", name, suffix, file, want)
 			}
 		}

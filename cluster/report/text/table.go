@@ -15,6 +15,16 @@ import (
 	"github.com/gradwire/gradwire/cluster/report"
 )
 
+// dataNotes say what of the files of samples was passed over or read otherwise than it stands there.
+func dataNotes(s record.Summary) (lines []string) {
+	for _, f := range s.Data {
+		for _, note := range f.Notes {
+			lines = append(lines, f.Name+": "+note+".")
+		}
+	}
+	return lines
+}
+
 // sampleNotes say where fewer models are looked at than there are; of what is judged, only these
 // are known.
 func sampleNotes(s record.Summary) []string {
@@ -297,6 +307,7 @@ func Notes(s record.Summary) []string {
 	default:
 		lines = append(lines, "Judged, by point: "+strings.Join(names, ", ")+".")
 	}
+	lines = append(lines, dataNotes(s)...)
 	lines = append(lines, sampleNotes(s)...)
 	if estimates := report.Estimates(s); estimates != "" {
 		lines = append(lines, estimates)
