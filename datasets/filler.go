@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Filler puts the mean of a numeric column where its value is missing; of a column with an origin, the
-// mean difference from it.
+// Filler puts the mean of a numeric column where its value is missing; of a column with an origin,
+// the mean difference from it.
 type Filler struct {
 	columns []int
 	means   []float64

@@ -32,8 +32,8 @@ type Set struct {
 	// list (nil), as of images, all inputs are scaled alike.
 	Numeric []int
 	// Origin has a number for each input: what its values in X are differences from, where they
-	// would not survive as float32 otherwise; see Precision. It is 0 for others, and nil where it is
-	// for all. A Scaler measures and scales the sum, and leaves none.
+	// would not survive as float32 otherwise; see Precision. It is 0 for others, and nil where it
+	// is for all. A Scaler measures and scales the sum, and leaves none.
 	Origin []float64
 	// Gaps says that where an input of a Numeric column is NaN the value is missing; a Filler puts
 	// another in its place before the set is used.
@@ -210,8 +210,9 @@ func (s *Source) Validate() error {
 	return CheckShape(s.Test.Name, s.Test.Shape, "the training set's", s.Pool.Shape)
 }
 
-// CheckShape returns an error if a sample's shape is known and another one than the wanted, dimensions
-// of size 1 aside. A shape that is a plain vector says nothing about the order of the dimensions.
+// CheckShape returns an error if a sample's shape is known and another one than the wanted,
+// dimensions of size 1 aside. A shape that is a plain vector says nothing about the order of the
+// dimensions.
 func CheckShape(name string, shape []int, whose string, wanted []int) error {
 	a, b := significant(shape), significant(wanted)
 	if len(a) < 2 || len(b) < 2 || slices.Equal(a, b) {
@@ -240,8 +241,8 @@ const (
 	ChannelsLast  = "channels-last"
 )
 
-// MoveChannels moves the last dimension of a sample's shape to the front, in place; a shape of fewer
-// than two stays as it is.
+// MoveChannels moves the last dimension of a sample's shape to the front, in place; a shape of
+// fewer than two stays as it is.
 func (s *Set) MoveChannels() {
 	if len(s.Shape) < 2 {
 		return

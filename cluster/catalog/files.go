@@ -52,8 +52,8 @@ func addTexts(c *Catalog) {
 			"input each",
 		func() table {
 			return table{Options: csv.Options{
-				Label: csv.Last, Header: csv.Detect, Separator: "comma", Encoding: csv.UTF8, Words: []string{}, Ignore: []string{},
-				Missing: csv.Refuse, Marks: csv.Marks(),
+				Label: csv.Last, Header: csv.Detect, Separator: "comma", Encoding: csv.UTF8,
+				Words: []string{}, Ignore: []string{}, Missing: csv.Refuse, Marks: csv.Marks(),
 			}}
 		},
 		func(c *Catalog, s *table) (Loader, error) {

@@ -61,10 +61,10 @@ func addDelays(c *Catalog) {
 		}))
 }
 
-// readBeside reads the text file that a plan names at n, beside the plan unless its path is absolute,
-// without the byte order mark that some programs put before text. The path becomes absolute, at n
-// too, so that the resolved plan can stand anywhere. A catalog with a folder reads in it alone, and
-// leaves the path as it is.
+// readBeside reads the text file that a plan names at n, beside the plan unless its path is
+// absolute, without the byte order mark that some programs put before text. The path becomes
+// absolute, at n too, so that the resolved plan can stand anywhere. A catalog with a folder reads
+// in it alone, and leaves the path as it is.
 func readBeside[T any](c *Catalog, n *syntax.Node, path *string, what string,
 	read func(r io.Reader, name string) (T, error)) (content T, err error) {
 	f, err := c.open(n, path)

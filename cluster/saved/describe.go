@@ -85,8 +85,8 @@ const maxLayout = 1 << 20
 // Describe says, in JSON, what somebody needs to give the samples of a set to its model elsewhere:
 // "classes", the names of the outputs in their order, "inputs", the names of the inputs where they
 // have any, "input_shape" of a sample, "layout", how the columns of a table become inputs, what is
-// subtracted from inputs before all else ("origin"), what is put where values are "missing", if that depends on the samples, and the "scaling" that inputs go
-// through then. A nil filler or scaler stands for samples without gaps or as they were read.
+// subtracted from inputs before all else ("origin"), what is put where values are "missing", if
+// that depends on the samples, and the "scaling" that inputs go through then. A nil filler or scaler stands for samples without gaps or as they were read.
 func Describe(set *datasets.Set, f *datasets.Filler, sc *datasets.Scaler) (map[string]string, error) {
 	shape := set.Shape
 	if shape == nil {

@@ -236,7 +236,8 @@ func (m *Model) transform(metadata map[string]string) error {
 		m.numeric = []int{} // a table of words alone
 	}
 	var err error
-	if m.scaler, err = datasets.NewScaler(s.Kind, m.network.Inputs(), m.numeric, m.origin, s.Offset, s.Width); err != nil {
+	if m.scaler, err = datasets.NewScaler(s.Kind, m.network.Inputs(), m.numeric, m.origin, s.Offset,
+		s.Width); err != nil {
 		return fmt.Errorf("metadata scaling: %w", err)
 	}
 	return nil

@@ -118,7 +118,8 @@ var table = map[string]string{
 		"actors/... nn/... datasets/..." + message,
 	"cluster/record/stats": gonum,
 
-	"cluster/record": "actors actors/world cluster/record/cell cluster/record/choosing cluster/record/goodput cluster/record/lockfile " +
+	"cluster/record": "actors actors/world cluster/record/cell cluster/record/choosing " +
+		"cluster/record/goodput cluster/record/lockfile " +
 		"cluster/record/safetensors cluster/record/stats",
 	"cluster/record/cell":        "",
 	"cluster/record/choosing":    "",

@@ -9,10 +9,10 @@ import (
 )
 
 // Load reads the file train into Pool and, unless its name is empty, the file test into Test. The
-// test file has the same columns and no other labels; a word that only it has is none of its column's,
-// and is noted. Columns of numbers are Numeric;
-// inputs are in the order of the columns. Labels, and the words of a column, are in ascending
-// order: by value if all are numbers, as text otherwise.
+// test file has the same columns and no other labels; a word that only it has is none of its
+// column's, and is noted. Columns of numbers are Numeric; inputs are in the order of the columns.
+// Labels, and the words of a column, are in ascending order: by value if all are numbers, as text
+// otherwise.
 func Load(train, test string, o Options) (*datasets.Source, error) {
 	return LoadParts([]Part{{Path: train}}, test, o)
 }

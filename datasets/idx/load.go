@@ -156,8 +156,8 @@ func loadPair(source *datasets.Source, imagesPath, labelsPath string, names []st
 	return join(images, imagesPath, labels, labelsPath, names)
 }
 
-// join makes a set of images and their labels. A label is the number of a class or, where all classes
-// have numbers for names, its name.
+// join makes a set of images and their labels. A label is the number of a class or, where all
+// classes have numbers for names, its name.
 func join(images *pixels, imagesPath string, labels *Array, labelsPath string, names []string) (*datasets.Set, error) {
 	n := images.dims[0]
 	switch {

@@ -191,8 +191,8 @@ func (d *Reader) Foreign(own, accepted string) error {
 	return Foreign(head, accepted)
 }
 
-// Text returns the text of r without a byte order mark of UTF-8. Content that is no text, or that has
-// another format, is an error without the name of the file.
+// Text returns the text of r without a byte order mark of UTF-8. Content that is no text, or that
+// has another format, is an error without the name of the file.
 func Text(r io.Reader, accepted string) (io.Reader, error) {
 	b := bufio.NewReaderSize(r, 2*sniffed)
 	head, _ := b.Peek(sniffed) // an error shows up again when read

@@ -54,8 +54,8 @@ func Read(r io.Reader, name string, encoding int) (*datasets.Set, error) {
 }
 
 // ReadOther reads other samples in the same format, for a model of an encoding. Where labels are
-// not asked for, a line may end before the attack's name or before the difficulty. Where a word is none
-// of the published files', all inputs of its column are 0.
+// not asked for, a line may end before the attack's name or before the difficulty. Where a word is
+// none of the published files', all inputs of its column are 0.
 func ReadOther(o datasets.Other, encoding int) (*datasets.Others, error) {
 	var unknown []datasets.Unknown
 	set, err := datasets.ReadOther(o, func(r io.Reader, name string) (set *datasets.Set, err error) {
