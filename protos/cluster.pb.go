@@ -2454,7 +2454,9 @@ type Refusal struct {
 	// The fault is in what the user gave.
 	Input bool `protobuf:"varint,2,opt,name=input,proto3" json:"input,omitempty"`
 	// The same request may succeed later.
-	Again         bool `protobuf:"varint,3,opt,name=again,proto3" json:"again,omitempty"`
+	Again bool `protobuf:"varint,3,opt,name=again,proto3" json:"again,omitempty"`
+	// The process that refuses.
+	Process       string `protobuf:"bytes,11,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2508,6 +2510,13 @@ func (x *Refusal) GetAgain() bool {
 		return x.Again
 	}
 	return false
+}
+
+func (x *Refusal) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
 }
 
 // Submitted answers SubmitPlan.
@@ -2798,7 +2807,15 @@ type Submission struct {
 	Away int64  `protobuf:"varint,14,opt,name=away,proto3" json:"away,omitempty"`
 	Why  string `protobuf:"bytes,15,opt,name=why,proto3" json:"why,omitempty"`
 	// The processes that hold it, the one that it was submitted to first; none if that one alone does.
-	Holders       []string `protobuf:"bytes,16,rep,name=holders,proto3" json:"holders,omitempty"`
+	Holders []string `protobuf:"bytes,16,rep,name=holders,proto3" json:"holders,omitempty"`
+	// The process that tells this has a copy of the record of a submission that another one has brought to its end.
+	Copy bool `protobuf:"varint,21,opt,name=copy,proto3" json:"copy,omitempty"`
+	// The record is not in its folder any more.
+	Lost bool `protobuf:"varint,22,opt,name=lost,proto3" json:"lost,omitempty"`
+	// The process that tells this holds the submission, which the process above carries out.
+	Held bool `protobuf:"varint,23,opt,name=held,proto3" json:"held,omitempty"`
+	// Holders without an up-to-date copy, each with the reason: "n3: no space left on device".
+	Lacking       []string `protobuf:"bytes,24,rep,name=lacking,proto3" json:"lacking,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2941,6 +2958,34 @@ func (x *Submission) GetWhy() string {
 func (x *Submission) GetHolders() []string {
 	if x != nil {
 		return x.Holders
+	}
+	return nil
+}
+
+func (x *Submission) GetCopy() bool {
+	if x != nil {
+		return x.Copy
+	}
+	return false
+}
+
+func (x *Submission) GetLost() bool {
+	if x != nil {
+		return x.Lost
+	}
+	return false
+}
+
+func (x *Submission) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *Submission) GetLacking() []string {
+	if x != nil {
+		return x.Lacking
 	}
 	return nil
 }
@@ -4170,11 +4215,12 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\aportion\x18\a \x01(\v2\x11.gradwire.PortionH\x00R\aportion\x12$\n" +
 	"\x04done\x18\b \x01(\v2\x0e.gradwire.DoneH\x00R\x04done\x12*\n" +
 	"\x06actors\x18\t \x01(\v2\x10.gradwire.ActorsH\x00R\x06actorsB\x06\n" +
-	"\x04kind\"K\n" +
+	"\x04kind\"e\n" +
 	"\aRefusal\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12\x14\n" +
 	"\x05input\x18\x02 \x01(\bR\x05input\x12\x14\n" +
-	"\x05again\x18\x03 \x01(\bR\x05again\"/\n" +
+	"\x05again\x18\x03 \x01(\bR\x05again\x12\x18\n" +
+	"\aprocess\x18\v \x01(\tR\aprocess\"/\n" +
 	"\tSubmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04note\x18\x02 \x01(\tR\x04note\"<\n" +
@@ -4195,7 +4241,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +
 	"\vSubmissions\x126\n" +
-	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\xd9\x03\n" +
+	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\xaf\x04\n" +
 	"\n" +
 	"Submission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -4214,7 +4260,11 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x06folder\x18\r \x01(\tR\x06folder\x12\x12\n" +
 	"\x04away\x18\x0e \x01(\x03R\x04away\x12\x10\n" +
 	"\x03why\x18\x0f \x01(\tR\x03why\x12\x18\n" +
-	"\aholders\x18\x10 \x03(\tR\aholders\x1a<\n" +
+	"\aholders\x18\x10 \x03(\tR\aholders\x12\x12\n" +
+	"\x04copy\x18\x15 \x01(\bR\x04copy\x12\x12\n" +
+	"\x04lost\x18\x16 \x01(\bR\x04lost\x12\x12\n" +
+	"\x04held\x18\x17 \x01(\bR\x04held\x12\x18\n" +
+	"\alacking\x18\x18 \x03(\tR\alacking\x1a<\n" +
 	"\x0ePlacementEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"n\n" +

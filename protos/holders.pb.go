@@ -255,7 +255,9 @@ type LeaseAnswer struct {
 	// That of the question.
 	Sent int64 `protobuf:"varint,5,opt,name=sent,proto3" json:"sent,omitempty"`
 	// The submission has ended: owner has brought it to its end.
-	Ended         bool `protobuf:"varint,6,opt,name=ended,proto3" json:"ended,omitempty"`
+	Ended bool `protobuf:"varint,6,opt,name=ended,proto3" json:"ended,omitempty"`
+	// Why the holder cannot write its promise to the disk; empty if it can.
+	Error         string `protobuf:"bytes,11,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -330,6 +332,13 @@ func (x *LeaseAnswer) GetEnded() bool {
 		return x.Ended
 	}
 	return false
+}
+
+func (x *LeaseAnswer) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
 }
 
 // LeaseAsks are the questions of one process to another.
@@ -445,7 +454,9 @@ type CopyHead struct {
 	// It has ended, and these are the last files of its record.
 	Ended bool `protobuf:"varint,5,opt,name=ended,proto3" json:"ended,omitempty"`
 	// The receiver is no holder, or no longer, and has no need of its copy. No files follow.
-	Dismissed     bool `protobuf:"varint,6,opt,name=dismissed,proto3" json:"dismissed,omitempty"`
+	Dismissed bool `protobuf:"varint,6,opt,name=dismissed,proto3" json:"dismissed,omitempty"`
+	// The sender has a copy of a record and asks whether the receiver has the record. No files follow.
+	Asks          bool `protobuf:"varint,11,opt,name=asks,proto3" json:"asks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -522,6 +533,13 @@ func (x *CopyHead) GetDismissed() bool {
 	return false
 }
 
+func (x *CopyHead) GetAsks() bool {
+	if x != nil {
+		return x.Asks
+	}
+	return false
+}
+
 // CopyAnswer answers CopyHead.
 type CopyAnswer struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -529,7 +547,9 @@ type CopyAnswer struct {
 	// Why the files are not, or were not, taken; empty if they are.
 	Error string `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
 	// It knows already, and no files are to be sent.
-	Enough        bool `protobuf:"varint,3,opt,name=enough,proto3" json:"enough,omitempty"`
+	Enough bool `protobuf:"varint,3,opt,name=enough,proto3" json:"enough,omitempty"`
+	// The receiver has the record that it was asked about.
+	Has           bool `protobuf:"varint,11,opt,name=has,proto3" json:"has,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -585,6 +605,13 @@ func (x *CopyAnswer) GetEnough() bool {
 	return false
 }
 
+func (x *CopyAnswer) GetHas() bool {
+	if x != nil {
+		return x.Has
+	}
+	return false
+}
+
 var File_protos_holders_proto protoreflect.FileDescriptor
 
 const file_protos_holders_proto_rawDesc = "" +
@@ -609,31 +636,34 @@ const file_protos_holders_proto_rawDesc = "" +
 	"\fversion_term\x18\x03 \x01(\x04R\vversionTerm\x12%\n" +
 	"\x0eversion_number\x18\x04 \x01(\x04R\rversionNumber\x12\x12\n" +
 	"\x04sent\x18\x05 \x01(\x03R\x04sent\x12 \n" +
-	"\vincarnation\x18\x06 \x01(\x04R\vincarnation\"\x8b\x01\n" +
+	"\vincarnation\x18\x06 \x01(\x04R\vincarnation\"\xa1\x01\n" +
 	"\vLeaseAnswer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\agranted\x18\x02 \x01(\bR\agranted\x12\x12\n" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x12\x14\n" +
 	"\x05owner\x18\x04 \x01(\tR\x05owner\x12\x12\n" +
 	"\x04sent\x18\x05 \x01(\x03R\x04sent\x12\x14\n" +
-	"\x05ended\x18\x06 \x01(\bR\x05ended\"K\n" +
+	"\x05ended\x18\x06 \x01(\bR\x05ended\x12\x14\n" +
+	"\x05error\x18\v \x01(\tR\x05error\"K\n" +
 	"\tLeaseAsks\x12&\n" +
 	"\x04asks\x18\x01 \x03(\v2\x12.gradwire.LeaseAskR\x04asks\x12\x16\n" +
 	"\x06leaves\x18\x02 \x01(\x04R\x06leaves\"?\n" +
 	"\fLeaseAnswers\x12/\n" +
-	"\aanswers\x18\x01 \x03(\v2\x15.gradwire.LeaseAnswerR\aanswers\"\xb6\x01\n" +
+	"\aanswers\x18\x01 \x03(\v2\x15.gradwire.LeaseAnswerR\aanswers\"\xca\x01\n" +
 	"\bCopyHead\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12$\n" +
 	"\x03ask\x18\x02 \x01(\v2\x12.gradwire.LeaseAskR\x03ask\x12&\n" +
 	"\x04plan\x18\x03 \x01(\v2\x12.gradwire.HeldPlanR\x04plan\x12\x14\n" +
 	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x14\n" +
 	"\x05ended\x18\x05 \x01(\bR\x05ended\x12\x1c\n" +
-	"\tdismissed\x18\x06 \x01(\bR\tdismissed\"i\n" +
+	"\tdismissed\x18\x06 \x01(\bR\tdismissed\x12\x12\n" +
+	"\x04asks\x18\v \x01(\bR\x04asks\"{\n" +
 	"\n" +
 	"CopyAnswer\x12-\n" +
 	"\x06answer\x18\x01 \x01(\v2\x15.gradwire.LeaseAnswerR\x06answer\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x16\n" +
-	"\x06enough\x18\x03 \x01(\bR\x06enoughB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
+	"\x06enough\x18\x03 \x01(\bR\x06enough\x12\x10\n" +
+	"\x03has\x18\v \x01(\bR\x03hasB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
 
 var (
 	file_protos_holders_proto_rawDescOnce sync.Once

@@ -44,6 +44,9 @@ type held struct {
 	knows   bool             // that it has ended, or that this one is no holder
 	sending bool
 	failed  int           // copies, one after the other
+	why     string        // the latest of them failed; empty if none did
+	refused time.Duration // since when it has refused them all; 0 if it does not
+	told    bool          // the log says so
 	unfit   time.Duration // it is not to become a holder before
 }
 
@@ -141,15 +144,40 @@ func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos
 	}
 	switch {
 	case err != nil:
-		c.files, c.has, c.failed = nil, lease.Version{}, c.failed+1
+		s.copyFailed(d, name, c, err, answer != nil)
 	case head.Dismissed:
 		c.files, c.has, c.knows = nil, lease.Version{}, true
 	default:
+		told := c.told
 		c.files, c.has, c.failed, c.knows = files, version(head.Ask), 0, head.Ended
+		c.why, c.refused, c.told = "", 0, false
 		h.member.Has(name, c.has)
+		if told {
+			s.tellCopies(h)
+		}
 	}
 	d.change()
 	return err
+}
+
+// tellAfter is how many copies fail, one after the other, until the log says so: one that fails alone
+// may have met a holder that is busy.
+const tellAfter = 2
+
+// copyFailed takes note that a copy has failed, which the holder has answered or not; s.mu is held.
+func (s *Service) copyFailed(d *duty, name string, c *held, err error, answered bool) {
+	c.files, c.has, c.failed = nil, lease.Version{}, c.failed+1
+	c.why = request.Text(err.Error(), request.MaxListed)
+	switch {
+	case !answered:
+		c.refused = 0
+	case c.refused == 0:
+		c.refused = s.now()
+	}
+	if c.failed >= tellAfter && !c.told && slices.Contains(d.of.plan.Holders, name) {
+		c.told = true
+		s.tellCopies(d.of)
+	}
 }
 
 // tookIn takes in what a holder has answered to the question of a copy, of a submission that is
@@ -297,13 +325,16 @@ func single(name string) bool {
 // take carries out what a copy's head says. It answers twice: whether it wants the files, and
 // whether it has them.
 func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) error {
+	if head.Asks {
+		return request.Write(lively{conn}, s.tellWhetherHas(head.Plan.Id))
+	}
 	h, answer := s.enter(head)
 	if h == nil {
 		return request.Write(lively{conn}, answer)
 	}
 	files := filepath.Join(s.config.Out, s.copyName(head.Plan.Id)+".partial")
 	if err := s.makeRoom(head, files); err != nil {
-		answer.Error = request.Text(s.settle(h, head, files, err).Error(), request.MaxText)
+		answer.Error = request.Text(cause(s.settle(h, head, files, err)), request.MaxText)
 		return request.Write(lively{conn}, answer)
 	}
 	err := request.Write(lively{conn}, answer)
@@ -312,7 +343,7 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 	}
 	err = s.settle(h, head, files, err)
 	if err != nil {
-		answer.Error = request.Text(err.Error(), request.MaxText)
+		answer.Error = request.Text(cause(err), request.MaxText)
 	}
 	return request.Write(lively{conn}, answer)
 }
@@ -344,7 +375,12 @@ func (s *Service) settle(h *holding, head *protos.CopyHead, files string, err er
 	if err == nil {
 		err = s.install(h, head, files)
 	}
-	if err != nil && h.folder == "" { // it was never taken
+	if err == nil {
+		h.copyFault = ""
+		return nil
+	}
+	s.failed(h, &h.copyFault, err)
+	if h.folder == "" { // it was never taken
 		s.abandon(h, head.Plan.Id)
 	}
 	return err
@@ -428,18 +464,20 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 		if err := os.Rename(files, dir); err != nil {
 			return err
 		}
-	} else if err := errors.Join(merge(files, dir), dropStates(dir)); err != nil {
-		return err
+	} else {
+		if _, err := os.Stat(dir); err != nil { // without what came before, these files are no copy
+			return fmt.Errorf("the copy is gone: %w", err)
+		}
+		if err := errors.Join(merge(files, dir), dropStates(dir)); err != nil {
+			return err
+		}
 	}
 	h.plan, h.folder = proto.CloneOf(head.Plan), name
 	h.member.Set(version(head.Ask), h.plan.Holders)
 	if head.Ended {
 		s.end(h, head.From)
 	}
-	if !s.keep(h) {
-		return errors.New("it cannot be noted that this is here")
-	}
-	return nil
+	return s.keep(h)
 }
 
 // merge moves the files of one folder into another: in each folder, what finishes it last.

@@ -23,7 +23,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +32,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/lease"
-	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -46,6 +44,9 @@ const (
 	// stagger is how much later each further holder asks for a lease that has run out, and how long
 	// one waits that was not granted it.
 	stagger = time.Second
+	// slowAfter is how long it may take until another process has what has finished, before the log
+	// says who lacks a copy.
+	slowAfter = 5 * time.Second
 	// maxEnded is how many submissions that have ended are remembered, and maxCopies of how many
 	// the copy of a record is kept.
 	maxEnded  = 1000
@@ -89,6 +90,11 @@ type Config struct {
 	Drop func(id, to string)
 	// Held is told who holds a submission that is carried out here, when that has changed.
 	Held func(id string, holders []string)
+	// Note adds a line to the log of a submission that is carried out here.
+	Note func(id, text string)
+	// Has reports whether this process has the record of a submission that has ended here. If the
+	// record is lost, the process forgets the submission: another one has a copy.
+	Has func(id string) bool
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
 }
@@ -120,6 +126,10 @@ type holding struct {
 	campaign time.Duration // it does not ask for the lease before; 0 if the owner is there
 	ahead    bool          // or at once: a candidate lacks something that is here
 	released bool          // the owner has given the lease up
+
+	noteFault string            // why the latest note was not written; empty if it was
+	copyFault string            // why the latest copy was not
+	denied    map[string]string // why other holders cannot write their promises
 }
 
 // duty is the part of the process that carries a submission out.
@@ -281,9 +291,9 @@ func (s *Service) begin(ctx context.Context, h *holding) error {
 		}
 	}
 	h.member.Set(lease.Version{Term: h.member.Promise().Term}, h.plan.Holders)
-	if !s.keep(h) {
+	if err := s.keep(h); err != nil {
 		delete(s.all, h.plan.Id)
-		return fmt.Errorf("process %s cannot note it", s.config.Process)
+		return fmt.Errorf("process %s cannot note it: %s", s.config.Process, cause(err))
 	}
 	h.busy = false
 	s.supply(h.duty)
@@ -310,27 +320,6 @@ func (s *Service) Holds(id string) bool {
 	defer s.mu.Unlock()
 	h := s.all[id]
 	return h != nil && !h.ended
-}
-
-// Orphans are the submissions held here that nobody carries out, as far as is known here. Each says
-// since when: since the lease of its process has run out or, if the process is gone before that,
-// since now.
-func (s *Service) Orphans() (all []*protos.Submission) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	for _, h := range s.all {
-		if h.ended || h.duty != nil || h.folder == "" || !s.free(h) {
-			continue
-		}
-		absent := max(now-h.member.Until(), 0)
-		all = append(all, &protos.Submission{
-			Id: h.plan.Id, Plan: request.Text(h.plan.Name, request.MaxListed), Process: h.member.Promise().Owner,
-			By: h.plan.By, State: request.Waiting, Total: h.plan.Total, Submitted: h.plan.At, Holders: h.plan.Holders,
-			Away: time.Now().Add(-absent).UnixNano(), Why: "another holder is about to take over",
-		})
-	}
-	return all
 }
 
 // Commit waits until a run that has finished is at another holder, while this process has the
@@ -364,11 +353,19 @@ func (s *Service) reach(ctx context.Context, id string, end *protos.Submission) 
 		h.plan.End = end
 	}
 	s.advance(h)
+	slow := time.AfterFunc(slowAfter, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if h.duty == d {
+			s.tellCopies(h)
+		}
+	})
+	defer slow.Stop()
 	for {
 		lost, changed, there := d.lost, d.changed, h.ended || h.member.Decided(s.now())
 		if there && !h.ended && end != nil {
 			s.end(h, s.config.Process)
-			s.keep(h)
+			_ = s.keep(h) // it has said so
 		}
 		s.mu.Unlock()
 		switch {
@@ -404,39 +401,6 @@ func (s *Service) Remove(id string) {
 	s.newDuty(h)
 	h.duty.ending, h.duty.removed = true, true
 	s.end(h, s.config.Process)
-	s.keep(h)
+	_ = s.keep(h) // it has said so
 	s.supply(h.duty)
-}
-
-// Copy returns how a submission has ended of whose record there is a copy here, and where; nil
-// without.
-func (s *Service) Copy(id string) *protos.Submission {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if h := s.all[id]; h != nil {
-		return s.copied(h)
-	}
-	return nil
-}
-
-// Left are the submissions whose records are copied here, and whose processes are gone.
-func (s *Service) Left() (all []*protos.Submission) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, h := range s.all {
-		if m := s.copied(h); m != nil && s.config.Gone(h.by, 0) {
-			all = append(all, m)
-		}
-	}
-	return all
-}
-
-// copied is Copy of a holding; s.mu is held.
-func (s *Service) copied(h *holding) *protos.Submission {
-	if !s.hasCopy(h) || h.plan.End == nil {
-		return nil
-	}
-	m := proto.CloneOf(h.plan.End)
-	m.Process, m.Folder, m.Holders = s.config.Process, filepath.Join(s.config.Out, h.folder), h.plan.Holders
-	return m
 }

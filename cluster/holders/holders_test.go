@@ -50,6 +50,7 @@ type process struct {
 	carries map[string]string // folder of each submission that is carried out here
 	done    map[string]bool   // those that have ended here
 	holders map[string][]string
+	notes   []string
 	adopted int
 	term    uint64 // of the latest
 
@@ -77,6 +78,7 @@ func (c *cluster) start(name string) *process {
 	}
 	c.mu.Unlock()
 	p.Service = holders.New(holders.Config{
+		Note: p.note, Has: p.has,
 		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Gone: p.gone, Send: p.send,
 		Open: p.open, Begin: p.work.Go, Ready: p.ready, Adopt: p.adopt, Drop: p.drop, Held: p.held,
 		Log: func(format string, args ...any) { c.t.Logf(name+": "+format, args...) },
@@ -206,6 +208,29 @@ func (p *process) held(id string, names []string) {
 	defer p.mu.Unlock()
 	p.holders[id] = names
 	p.replaced++
+}
+
+// note writes a line into the log of a submission.
+func (p *process) note(id, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notes = append(p.notes, text)
+	p.c.t.Logf("%s: submission %s: %s", p.name, id, text)
+}
+
+// noted reports whether the log of a submission has a line with a text.
+func (p *process) noted(text string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.notes, func(line string) bool { return strings.Contains(line, text) })
+}
+
+// has reports whether a submission has ended here, with a record.
+func (p *process) has(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := os.Stat(filepath.Join(p.out(), p.carries[id]))
+	return p.done[id] && err == nil
 }
 
 // ended is how all submissions end here.

@@ -37,6 +37,7 @@ func (s *Service) mend(h *holding, now time.Duration) {
 		if others := s.others(h.plan); lost == "" { // it is back
 			lost = others[len(others)-1]
 		}
+		d.copies[lost].unfit = now + unfitFor
 		s.reform(h, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == lost }), now)
 	case lost == "":
 		d.next = ""
@@ -49,17 +50,25 @@ func (s *Service) mend(h *holding, now time.Duration) {
 	}
 }
 
-// lost returns a holder that leaves, or has been gone for a while; s.mu is held.
+// lost returns a holder that leaves, has been gone for a while, or takes no copies; s.mu is held.
 func (s *Service) lost(h *holding, now time.Duration) string {
 	for _, name := range s.others(h.plan) {
 		since, known := h.duty.away[name]
+		c := h.duty.copies[name]
 		switch {
 		case s.departs(name):
 			return name
 		case !s.config.Gone(name, 0):
 			delete(h.duty.away, name)
+			if known && c.why == "" {
+				s.tellCopies(h)
+			}
+			if c.failed >= mostFailures && c.refused != 0 {
+				return name
+			}
 		case !known:
 			h.duty.away[name] = now
+			s.tellCopies(h)
 		case now-since >= replaceAfter:
 			return name
 		}
@@ -97,7 +106,7 @@ func (s *Service) reform(h *holding, names []string, now time.Duration) {
 	is := func(name string) bool { return slices.Contains(names, name) }
 	h.plan.Former = append(slices.DeleteFunc(h.plan.Former, is), slices.DeleteFunc(slices.Clone(before.Holders), is)...)
 	h.duty.next = ""
-	if !s.keep(h) {
+	if s.keep(h) != nil {
 		h.member.Release(now) // nobody has heard of it
 		return
 	}

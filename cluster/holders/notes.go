@@ -43,8 +43,8 @@ func (s *Service) notePath(id string) string {
 	return filepath.Join(s.config.Out, s.notes(), id+".json")
 }
 
-// keep writes a holding to the disk, and reports whether it is there; s.mu is held.
-func (s *Service) keep(h *holding) bool {
+// keep writes a holding to the disk; s.mu is held. What cannot be written is told once.
+func (s *Service) keep(h *holding) error {
 	n := note{Promise: h.member.Promise(), Life: h.life, Version: h.member.Version(), Folder: h.folder, EndedBy: h.by}
 	var err error
 	if n.Plan, err = proto.Marshal(h.plan); err == nil {
@@ -55,17 +55,17 @@ func (s *Service) keep(h *holding) bool {
 		}
 	}
 	if err != nil {
-		s.config.Log("what this process holds of submission %s cannot be noted: %v", h.plan.Id, err)
-		return false
+		s.failed(h, &h.noteFault, err)
+		return err
 	}
-	h.kept = n.Promise
-	return true
+	h.kept, h.noteFault = n.Promise, ""
+	return nil
 }
 
 // keptPromise reports whether the latest promise is on the disk; s.mu is held. It is written if it
 // is not. Of a first copy that has not come yet nothing is kept: nothing can be gone on from.
 func (s *Service) keptPromise(h *holding) bool {
-	return h.folder == "" && h.kept.Term == 0 || h.kept == h.member.Promise() || s.keep(h)
+	return h.folder == "" && h.kept.Term == 0 || h.kept == h.member.Promise() || s.keep(h) == nil
 }
 
 // dismissed reports whether this process is a holder no longer.
@@ -78,7 +78,7 @@ func (s *Service) end(h *holding, by string) {
 	h.plan.Submitted = nil
 	s.tidy(maxCopies, s.hasCopy, func(old *holding) {
 		s.removeCopy(old)
-		s.keep(old)
+		_ = s.keep(old) // it has said so
 	})
 	s.tidy(maxEnded, func(h *holding) bool { return h.ended }, func(old *holding) {
 		s.removeCopy(old)
@@ -121,7 +121,7 @@ func (s *Service) forget(h *holding, by string) {
 		h.member.Set(lease.Version{}, nil)
 	}
 	s.end(h, by)
-	s.keep(h)
+	_ = s.keep(h) // it has said so
 }
 
 // rename gives a folder of records another name, if it is there.

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -121,7 +122,7 @@ func (s *Service) takeOver(h *holding) {
 	h.plan = proto.CloneOf(h.plan)
 	h.plan.Folder = s.vacant(h)
 	h.folder = h.plan.Folder
-	if !s.keep(h) { // first: an earlier name is found again, see load
+	if s.keep(h) != nil { // first: an earlier name is found again, see load
 		h.folder = before
 		return
 	}
@@ -165,7 +166,7 @@ func (s *Service) makeCopy(h *holding) {
 		s.config.Log("submission %s: %v", h.plan.Id, err)
 	}
 	h.folder = name
-	s.keep(h)
+	_ = s.keep(h) // it has said so
 }
 
 // message is a question as it travels.
@@ -217,7 +218,10 @@ func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.Le
 			h.life, h.released = a.Incarnation, false
 		}
 		h.ahead = h.ahead || !v.Granted && version(a).Before(h.member.Version())
-		answer.Granted = v.Granted && s.keptPromise(h)
+		kept := s.keptPromise(h)
+		if answer.Granted = v.Granted && kept; v.Granted && !kept {
+			answer.Error = h.noteFault
+		}
 	}
 	p := h.member.Promise()
 	answer.Term, answer.Owner = p.Term, p.Owner
@@ -238,6 +242,7 @@ func (s *Service) hear(from string, a *protos.LeaseAnswer) {
 
 // hearOf takes in an answer about a holding; s.mu is held.
 func (s *Service) hearOf(h *holding, from string, a *protos.LeaseAnswer) {
+	s.heardOfDisk(h, from, a)
 	switch {
 	case h.ended:
 	case a.Ended:
@@ -256,6 +261,21 @@ func (s *Service) hearOf(h *holding, from string, a *protos.LeaseAnswer) {
 	}
 }
 
+// heardOfDisk takes note whether another holder can write its promises, and says once that it cannot;
+// s.mu is held.
+func (s *Service) heardOfDisk(h *holding, from string, a *protos.LeaseAnswer) {
+	if a.Error == h.denied[from] {
+		return
+	}
+	if h.denied == nil {
+		h.denied = map[string]string{}
+	}
+	if h.denied[from] == "" {
+		s.config.Log("submission %s: process %s cannot promise the lease: %s", h.plan.Id, from, a.Error)
+	}
+	h.denied[from] = request.Text(a.Error, request.MaxListed)
+}
+
 // heardEnd takes note that a submission has ended, with another owner or with this process; s.mu is
 // held.
 func (s *Service) heardEnd(h *holding, a *protos.LeaseAnswer) {
@@ -264,7 +284,7 @@ func (s *Service) heardEnd(h *holding, a *protos.LeaseAnswer) {
 		return
 	case h.duty != nil && a.Owner == s.config.Process:
 		s.end(h, a.Owner)
-		s.keep(h)
+		_ = s.keep(h) // it has said so
 		return
 	case a.Owner == s.config.Process: // an earlier life of it
 		s.forget(h, a.Owner)

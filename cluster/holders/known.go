@@ -1,0 +1,265 @@
+package holders
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/request"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// silentAfter is how long an owner says nothing until holders say that it is silent.
+const silentAfter = 2 * time.Second
+
+// Held are the submissions under way that this process holds for others, as far as it knows them,
+// with the time of the owner's latest question.
+func (s *Service) Held() (all []*protos.Submission) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.all {
+		if m := s.heldHere(h); m != nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// HeldOne is Held of one submission; nil if this process does not hold it for another one.
+func (s *Service) HeldOne(id string) *protos.Submission {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.all[id]; h != nil {
+		return s.heldHere(h)
+	}
+	return nil
+}
+
+// heldHere is what a holder knows of a submission that it does not carry out; nil if it has nothing
+// of it; s.mu is held.
+func (s *Service) heldHere(h *holding) *protos.Submission {
+	if h.ended || h.duty != nil || h.folder == "" {
+		return nil
+	}
+	now, owner := s.now(), h.member.Promise().Owner
+	silence := max(now-h.member.Until()+spans.Length, 0)
+	m := &protos.Submission{
+		Id: h.plan.Id, Plan: request.Text(h.plan.Name, request.MaxListed), Process: owner, By: h.plan.By,
+		State: request.Waiting, Total: h.plan.Total, Submitted: h.plan.At, Holders: h.plan.Holders, Held: true,
+		Folder: filepath.Join(s.config.Out, h.folder), Lacking: s.faults(h),
+		Away: time.Now().Add(-silence).UnixNano(), Why: fmt.Sprintf("as process %s, which holds it, knows it", s.config.Process),
+	}
+	if finished, err := filepath.Glob(filepath.Join(m.Folder, "runs", "*", "run.json")); err == nil && len(finished) > 0 {
+		m.State, m.Done = request.Running, int32(len(finished))
+		m.Share = float64(m.Done) / float64(max(m.Total, m.Done))
+	}
+	switch {
+	case s.free(h):
+		m.Why = "another holder is about to take over"
+	case silence > silentAfter:
+		m.Why = fmt.Sprintf("process %s, which holds it, has not heard of it since", s.config.Process)
+	}
+	return m
+}
+
+// faults are the processes that cannot write what they are to promise; s.mu is held.
+func (s *Service) faults(h *holding) (all []string) {
+	for _, name := range h.plan.Holders {
+		why := h.denied[name]
+		if name == s.config.Process {
+			why = cmp.Or(h.noteFault, h.copyFault)
+		}
+		if why != "" {
+			all = append(all, name+": "+why)
+		}
+	}
+	return all
+}
+
+// Lacking are the holders of a submission that is carried out here that have no up-to-date copy of
+// it, or cannot write, each with the reason.
+func (s *Service) Lacking(id string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.all[id]; h != nil && h.duty != nil {
+		return s.lacking(h)
+	}
+	return nil
+}
+
+// lacking is Lacking of a holding; s.mu is held.
+func (s *Service) lacking(h *holding) (all []string) {
+	for _, name := range h.plan.Holders {
+		c, why := h.duty.copies[name], ""
+		switch {
+		case name == s.config.Process:
+			why = h.noteFault
+		case s.config.Gone(name, 0):
+			why = "away"
+		case c != nil:
+			why = c.why
+		}
+		if why != "" {
+			all = append(all, name+": "+why)
+		}
+	}
+	return all
+}
+
+// tellCopies has the submission's log say how many copies there are and why there are not more;
+// s.mu is held.
+func (s *Service) tellCopies(h *holding) {
+	if h.duty == nil {
+		return
+	}
+	lacking, all := s.lacking(h), len(h.plan.Holders)
+	text := fmt.Sprintf("copies %d of %d", all-len(lacking), all)
+	if len(lacking) > 0 {
+		text += ", " + strings.Join(lacking, ", ")
+	}
+	if all-len(lacking) < 2 {
+		text += fmt.Sprintf("; what finishes from now on does not survive process %s", s.config.Process)
+	}
+	id := h.plan.Id
+	s.config.Begin(func() { s.config.Note(id, text) })
+}
+
+// cause is an error about a file in the order in which a reader wants it: first what is wrong.
+func cause(err error) string {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return fmt.Sprintf("%v (%s %s)", path.Err, path.Op, path.Path)
+	case errors.As(err, &link):
+		return fmt.Sprintf("%v (%s %s)", link.Err, link.Op, link.New)
+	}
+	return err.Error()
+}
+
+// failed takes note, in one of a holding's faults, that something was not written here, and says so
+// once; s.mu is held.
+func (s *Service) failed(h *holding, fault *string, err error) {
+	if *fault == "" {
+		s.config.Log("submission %s cannot be held here: %v", h.plan.Id, err)
+	}
+	*fault = request.Text(cause(err), request.MaxListed)
+}
+
+// Copy returns how a submission has ended of whose record there is a copy here, and where; nil
+// without.
+func (s *Service) Copy(id string) *protos.Submission {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.all[id]; h != nil {
+		return s.copied(h)
+	}
+	return nil
+}
+
+// Copies are the submissions of whose records there are copies here.
+func (s *Service) Copies() (all []*protos.Submission) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.all {
+		if m := s.copied(h); m != nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// copied is Copy of a holding; s.mu is held.
+func (s *Service) copied(h *holding) *protos.Submission {
+	if !s.hasCopy(h) || h.plan.End == nil || s.missing(h.folder) {
+		return nil
+	}
+	m := proto.CloneOf(h.plan.End)
+	m.Process, m.Folder, m.Holders = s.config.Process, filepath.Join(s.config.Out, h.folder), h.plan.Holders
+	m.Copy, m.Lacking = true, nil
+	return m
+}
+
+// Claim makes the copy of a record the record: of a submission that has ended at another process,
+// which has lost the record. It asks that process and the other holders first. The folder of what
+// it returns lies within the folder of records.
+func (s *Service) Claim(ctx context.Context, id string) (*protos.Submission, error) {
+	s.mu.Lock()
+	h := s.all[id]
+	if h == nil || s.copied(h) == nil {
+		s.mu.Unlock()
+		return nil, refusal.Again(fmt.Errorf("process %s has no copy of submission %s now", s.config.Process, id))
+	}
+	maker, plan := h.by, h.plan
+	s.mu.Unlock()
+	for _, name := range append(slices.DeleteFunc(s.others(plan), func(o string) bool { return o == maker }), maker) {
+		switch has, err := s.askWhetherHas(ctx, name, plan); {
+		case has:
+			return nil, refusal.Again(fmt.Errorf("the record of submission %s is at process %s; here, at process %s, is a "+
+				"copy", id, name, s.config.Process))
+		case err != nil && name == maker:
+			return nil, refusal.Again(fmt.Errorf("the record of run %s at process %s is a copy; process %s, which has "+
+				"made the record, is away: %w", id, s.config.Process, maker, err))
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.copied(h) == nil || h.by != maker {
+		return nil, refusal.Again(fmt.Errorf("the copy of submission %s at process %s is being changed", id,
+			s.config.Process))
+	}
+	name := s.vacant(h)
+	if err := s.rename(h.folder, name); err != nil {
+		return nil, err
+	}
+	h.folder, h.by = name, s.config.Process
+	s.keep(h)
+	m := proto.CloneOf(plan.End)
+	m.Process, m.Folder, m.Holders, m.Lacking = s.config.Process, name, plan.Holders, nil
+	return m, nil
+}
+
+// askWhetherHas asks another process whether it has the record of a submission that has ended.
+func (s *Service) askWhetherHas(ctx context.Context, name string, plan *protos.HeldPlan) (bool, error) {
+	opening, cancel := context.WithTimeout(ctx, openPatience)
+	defer cancel()
+	conn, err := s.config.Open(opening, name)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close() //nolint:errcheck // all was said
+	head := &protos.CopyHead{From: s.config.Process, Plan: plan, Asks: true, Ask: &protos.LeaseAsk{Id: plan.Id}}
+	if err := request.Write(lively{conn}, head); err != nil {
+		return false, err
+	}
+	answer := &protos.CopyAnswer{}
+	if err := request.Read(bufio.NewReader(lively{conn}), answer); err != nil {
+		return false, fmt.Errorf("it has not answered: %w", err)
+	}
+	if answer.Error != "" {
+		return false, errors.New(answer.Error)
+	}
+	return answer.Has, nil
+}
+
+// tellWhetherHas answers askWhetherHas.
+func (s *Service) tellWhetherHas(id string) *protos.CopyAnswer {
+	s.mu.Lock()
+	ready := s.ready
+	s.mu.Unlock()
+	if !ready {
+		return &protos.CopyAnswer{Error: "its process has just begun"}
+	}
+	return &protos.CopyAnswer{Has: s.config.Has(id)}
+}
