@@ -191,11 +191,18 @@ func writeStatus(w io.Writer, s *driver.Submission) {
 	fmt.Fprintf(w, "runs\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
 		s.Done, s.Total, 100*s.Share, s.Process, s.Submitted.Format(time.DateTime), s.By)
 	if !s.Away.IsZero() {
-		fmt.Fprintf(w, "away\t%s is since %s (%s); this is what it said last\n",
+		fmt.Fprintf(w, "away\t%s is since %s (%s); this is what others know\n",
 			s.Process, s.Away.Format(time.DateTime), s.Why)
 	}
 	if len(s.Holders) > 0 {
 		fmt.Fprintf(w, "held by\t%s\n", strings.Join(s.Holders, ", "))
+		fmt.Fprintf(w, "copies\t%s\n", copies(s))
+	}
+	switch {
+	case s.Copy:
+		fmt.Fprintf(w, "record\ta copy at %s; the process that made it is away or has lost it\n", s.Process)
+	case s.Lost:
+		fmt.Fprintf(w, "record\tgone from %s at %s, and no process that answers has a copy\n", s.Folder, s.Process)
 	}
 	if s.Error != "" {
 		fmt.Fprintf(w, "because\t%s\n", s.Error)
@@ -206,6 +213,12 @@ func writeStatus(w io.Writer, s *driver.Submission) {
 	if len(s.Placement) > 0 {
 		fmt.Fprintf(w, "placed\t%s\n", pairs(s.Placement))
 	}
+}
+
+// copies says how many up-to-date copies of a submission there are, and why there are not more.
+func copies(s *driver.Submission) string {
+	text := fmt.Sprintf("%d of %d", len(s.Holders)-len(s.Lacking), len(s.Holders))
+	return strings.Join(append([]string{text}, s.Lacking...), ", ")
 }
 
 func logsCommand(con *console) *cobra.Command {

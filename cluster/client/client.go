@@ -85,6 +85,14 @@ type Submission struct {
 	// Holders are the processes that hold it, the one that it was submitted to first; none if that
 	// one alone does. Another one carries it out when the one that does dies.
 	Holders []string `json:"holders,omitempty"`
+	// Lacking are holders without an up-to-date copy, each with the reason, as in
+	// "n3: no space left on device".
+	Lacking []string `json:"lacking,omitempty"`
+	// Copy says that Process has a copy of the record; the process that made it is away, or has it
+	// no longer.
+	Copy bool `json:"copy,omitempty"`
+	// Lost says that somebody has deleted the record, and that no process that answers has a copy.
+	Lost bool `json:"lost,omitempty"`
 	// Insecure says that the cluster's connections are not protected.
 	Insecure bool `json:"insecure,omitempty"`
 	// Away is since when the process is, as another one sees it, and Why; zero while it is there.
@@ -129,6 +137,7 @@ type conversation struct {
 	release func() bool
 	ctx     context.Context
 	explain func(error) error
+	address string
 	heard   bool // something
 }
 
@@ -140,7 +149,7 @@ func (c *Client) ask(ctx context.Context, address string, r *protos.Request) (*c
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	t := &conversation{conn: conn, in: bufio.NewReader(conn), ctx: ctx, explain: c.explain}
+	t := &conversation{conn: conn, in: bufio.NewReader(conn), ctx: ctx, explain: c.explain, address: address}
 	t.release = context.AfterFunc(ctx, func() {
 		conn.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // the conversation is over in any case
 	})
@@ -192,7 +201,7 @@ func (t *conversation) next() (*protos.Reply, error) {
 	}
 	t.heard = true
 	if no := r.GetRefusal(); no != nil {
-		err := errors.New(no.Error)
+		err := refused(no, t.address)
 		switch {
 		case no.Input:
 			return nil, refusal.Input(err)
@@ -202,6 +211,19 @@ func (t *conversation) next() (*protos.Reply, error) {
 		return nil, err
 	}
 	return &r, nil
+}
+
+// refused is why the process at an address refuses a request, with the name of the process.
+func refused(no *protos.Refusal, address string) error {
+	for _, word := range []string{"process ", "node "} {
+		if no.Process != "" && strings.Contains(no.Error, word+no.Process) {
+			return errors.New(no.Error)
+		}
+	}
+	if no.Process == "" { // it is of an earlier version
+		return fmt.Errorf("the process at %s: %s", address, no.Error)
+	}
+	return fmt.Errorf("process %s: %s", no.Process, no.Error)
 }
 
 // answerPatience is how long a process may take for what it has at hand.
@@ -333,33 +355,75 @@ func (c *Client) Submissions(ctx context.Context) ([]Submission, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.submissions(ctx, nodes)
-}
-
-// submissions asks some processes.
-func (c *Client) submissions(ctx context.Context, nodes []Node) ([]Submission, error) {
-	replies, err := everywhere(nodes, func(n *Node) (*protos.Reply, error) {
-		return c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
-	})
-	all := merge(replies)
-	slices.SortStableFunc(all, func(a, b Submission) int { return a.Submitted.Compare(b.Submitted) })
+	found, err := c.tell(ctx, nodes, "")
+	all := make([]Submission, len(found))
+	for i := range found {
+		all[i] = found[i].Submission
+	}
 	return all, err
 }
 
-// merge are the submissions of all replies, each once: as its process tells it, or as told by the
-// one that has missed its process for longest.
-func merge(replies []*protos.Reply) (all []Submission) {
+// told is what a process, at an address, tells of a submission.
+type told struct {
+	Submission
+	held    bool // by this process, for another one
+	address string
+}
+
+// rank orders what processes tell of one submission. The best is the word of the process that has
+// the record; then that of one with a copy, of a holder, and of others that knew its process.
+func (t *told) rank() int {
+	switch {
+	case t.Copy:
+		return 1
+	case t.held:
+		return 2
+	case t.Lost || !t.Away.IsZero():
+		return 3
+	}
+	return 0
+}
+
+// stragglerPatience is how long other processes may take to answer once one knows the submission
+// that is looked for: its own may be paused.
+const stragglerPatience = 2 * time.Second
+
+// tell asks some processes for what they know, or what they know of the submission with an id.
+func (c *Client) tell(ctx context.Context, nodes []Node, id string) ([]told, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	replies, err := everywhere(nodes, func(n *Node) (*protos.Reply, error) {
+		r, err := c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
+		if id != "" && slices.ContainsFunc(r.GetSubmissions().GetSubmissions(), func(m *protos.Submission) bool {
+			return strings.HasPrefix(m.Id, id)
+		}) {
+			time.AfterFunc(stragglerPatience, func() {
+				cancel(fmt.Errorf("it has not answered for %v after another process had", stragglerPatience))
+			})
+		}
+		return r, err
+	})
+	all := merge(nodes, replies)
+	slices.SortStableFunc(all, func(a, b told) int { return a.Submitted.Compare(b.Submitted) })
+	return all, err
+}
+
+// merge are the submissions of all replies, each once: as the process tells it that ranks first or,
+// of those that only knew its process, the one that has missed it for longest.
+func merge(nodes []Node, replies []*protos.Reply) (all []told) {
 	at := map[string]int{}
-	for _, r := range replies {
+	for from, r := range replies {
 		for _, m := range r.GetSubmissions().GetSubmissions() {
-			s := submissionOf(m)
-			i, twice := at[s.ID]
-			switch {
-			case !twice:
-				at[s.ID] = len(all)
-				all = append(all, s)
-			case s.Away.IsZero() || !all[i].Away.IsZero() && s.Away.Before(all[i].Away):
-				all[i] = s
+			t := told{submissionOf(m), m.Held, nodes[from].Address}
+			i, twice := at[t.ID]
+			if !twice {
+				at[t.ID] = len(all)
+				all = append(all, t)
+				continue
+			}
+			before, now := all[i].rank(), t.rank()
+			if now < before || now == before && (t.Away.IsZero() || t.Away.Before(all[i].Away)) {
+				all[i] = t
 			}
 		}
 	}
@@ -375,49 +439,46 @@ func submissionOf(s *protos.Submission) Submission {
 		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done),
 		Total: int(s.Total), Share: s.Share,
 		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
-		Away: away, Why: s.Why, Holders: s.Holders,
+		Away: away, Why: s.Why, Holders: s.Holders, Lacking: s.Lacking, Copy: s.Copy, Lost: s.Lost,
 	}
 }
 
-// find returns a run, and the address of the process that keeps it.
-func (c *Client) find(ctx context.Context, id string) (address string, found Submission, err error) {
+// find returns what is known of a run, as the process tells it that knows best.
+func (c *Client) find(ctx context.Context, id string) (found told, err error) {
 	nodes, err := c.Nodes(ctx)
 	if err != nil {
-		return "", found, err
+		return found, err
 	}
-	all, failed := c.submissions(ctx, nodes)
+	all, failed := c.tell(ctx, nodes, id)
 	for _, s := range all {
 		if id == "" || !strings.HasPrefix(s.ID, id) {
 			continue
 		}
 		if found.ID != "" {
-			return "", found, refusal.Input(fmt.Errorf("%s stands for more than one submission: %s and %s", id,
-				found.ID, s.ID))
+			return found, refusal.Input(fmt.Errorf("%s stands for more than one submission: %s and %s", id, found.ID, s.ID))
 		}
 		found = s
 	}
 	switch {
 	case found.ID == "" && failed != nil:
-		return "", found, refusal.Again(fmt.Errorf("no node that answers knows a run %q: %w", id, failed))
+		return found, refusal.Again(fmt.Errorf("no node that answers knows a run %q: %w", id, failed))
 	case found.ID == "":
-		return "", found, refusal.Input(fmt.Errorf("the cluster knows no submission %q", id))
+		return found, refusal.Input(fmt.Errorf("the cluster knows no submission %q", id))
 	}
-	if i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == found.Process }); i >= 0 {
-		address = nodes[i].Address
-	}
-	return address, found, nil
+	return found, nil
 }
 
 // keeper returns a run, and the address of the process that keeps it, which is there. A process
 // that is gone is waited for while another one may take over from it.
 func (c *Client) keeper(ctx context.Context, id string) (address string, s Submission, err error) {
 	for began := time.Now(); ; {
-		address, s, err = c.find(ctx, id)
+		found, err := c.find(ctx, id)
+		s = found.Submission
 		switch {
 		case err != nil:
 			return "", s, err
-		case s.Away.IsZero() && address != "":
-			return address, s, nil
+		case s.Away.IsZero():
+			return found.address, s, nil
 		case len(s.Holders) > 0 && !s.Over() && time.Since(began) < successionPatience:
 			if err := pause(ctx, successionLook); err != nil {
 				return "", s, err
@@ -426,9 +487,6 @@ func (c *Client) keeper(ctx context.Context, id string) (address string, s Submi
 			return "", s, refusal.Again(fmt.Errorf("run %s is kept by process %s, which is away since %s (%s); "+
 				"it was %s, with %d of %d runs, when last heard of",
 				s.ID, s.Process, s.Away.Format(time.DateTime), s.Why, s.State, s.Done, s.Total))
-		default:
-			return "", s, refusal.Again(fmt.Errorf("run %s is kept by process %s, which has just joined", s.ID,
-				s.Process))
 		}
 	}
 }
@@ -483,18 +541,20 @@ func (c *Client) submit(ctx context.Context, to string, m *protos.SubmitPlan, no
 	return r.GetSubmitted().GetId(), err
 }
 
-// Status returns the present state of a run, whose id may be shortened; the last that was heard if
-// its process is away.
+// Status returns the present state of a run, whose id may be shortened; what others know of it if its
+// process is away or does not answer.
 func (c *Client) Status(ctx context.Context, id string) (Submission, error) {
-	_, now, err := c.find(ctx, id)
+	now, err := c.find(ctx, id)
 	if err != nil || !now.Away.IsZero() {
-		return now, err
+		return now.Submission, err
 	}
-	err = c.watch(ctx, now.ID, func(s Submission) bool {
-		now = s
-		return false
-	})
-	return now, err
+	asked, cancel := context.WithTimeout(ctx, stragglerPatience)
+	defer cancel()
+	wanted := &protos.Request{Kind: &protos.Request_Watch{Watch: &protos.WatchRun{Id: now.ID}}}
+	if r, err := c.one(asked, now.address, wanted); err == nil && r.GetSubmission() != nil { // with its placement
+		now.Submission = submissionOf(r.GetSubmission())
+	}
+	return now.Submission, ctx.Err()
 }
 
 // Watch tells how far a run is with every change, until it has ended, and returns its last state.
@@ -519,21 +579,36 @@ func (c *Client) watch(ctx context.Context, id string, tell func(Submission) boo
 }
 
 // Logs tells the lines of a run's log, with follow until it has ended, also where another process
-// goes on with it.
+// goes on with it. Without follow, a holder tells what it has where the run's process is away.
 func (c *Client) Logs(ctx context.Context, id string, follow bool, tell func(line string)) error {
+	if !follow {
+		switch found, err := c.find(ctx, id); {
+		case err != nil:
+			return err
+		case found.held:
+			return c.logOf(ctx, found.address, found.ID, false, tell)
+		}
+	}
 	told := 0
 	return c.follow(ctx, id, func(address, id string) error {
 		at := 0
-		wanted := &protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}}
-		return c.each(ctx, address, wanted, func(r *protos.Reply) bool {
-			for _, line := range r.GetLines().GetLines() {
-				if at++; at > told {
-					told = at
-					tell(line)
-				}
+		return c.logOf(ctx, address, id, follow, func(line string) {
+			if at++; at > told {
+				told = at
+				tell(line)
 			}
-			return true
 		})
+	})
+}
+
+// logOf tells the lines of a log that the process at an address has.
+func (c *Client) logOf(ctx context.Context, address, id string, follow bool, tell func(line string)) error {
+	wanted := &protos.Request{Kind: &protos.Request_Log{Log: &protos.ReadLog{Id: id, Follow: follow}}}
+	return c.each(ctx, address, wanted, func(r *protos.Reply) bool {
+		for _, line := range r.GetLines().GetLines() {
+			tell(line)
+		}
+		return true
 	})
 }
 
@@ -567,8 +642,12 @@ func located(file string, err error) error {
 	}
 	lines, located := strings.Split(wrong.Error(), "\n"), false
 	for i, line := range lines {
+		by := ""
+		if process, rest, ok := strings.Cut(line, ": "); ok && strings.HasPrefix(process, "process ") {
+			by, line = process+": ", rest
+		}
 		if place, ok := strings.CutPrefix(line, filepath.Base(file)+":"); ok {
-			lines[i], located = file+":"+place, true
+			lines[i], located = by+file+":"+place, true
 		}
 	}
 	if !located {

@@ -153,7 +153,7 @@ func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos
 		c.why, c.refused, c.told = "", 0, false
 		h.member.Has(name, c.has)
 		if told {
-			s.tellCopies(h)
+			s.tellCopies(h, "")
 		}
 	}
 	d.change()
@@ -176,7 +176,7 @@ func (s *Service) copyFailed(d *duty, name string, c *held, err error, answered 
 	}
 	if c.failed >= tellAfter && !c.told && slices.Contains(d.of.plan.Holders, name) {
 		c.told = true
-		s.tellCopies(d.of)
+		s.tellCopies(d.of, "")
 	}
 }
 

@@ -205,7 +205,7 @@ func TestCopyBecomesTheRecordWhereTheRecordIsLost(t *testing.T) {
 			t.Fatalf("b tells of %v", all)
 		}
 		m, err := b.Claim(t.Context(), "1")
-		if err != nil || m.Process != "b" || b.Copy("1") != nil {
+		if err != nil || m.End.State != "done" || b.Copy("1") != nil {
 			t.Fatalf("%v, %v", m, err)
 		}
 		if text, err := os.ReadFile(filepath.Join(b.out(), m.Folder, "summary.json")); err != nil || string(text) != "by a" {

@@ -357,7 +357,7 @@ func (s *Service) reach(ctx context.Context, id string, end *protos.Submission) 
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if h.duty == d {
-			s.tellCopies(h)
+			s.tellCopies(h, "what has finished counts when one more of "+strings.Join(s.others(h.plan), ", ")+" has it: ")
 		}
 	})
 	defer slow.Stop()

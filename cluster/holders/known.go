@@ -117,14 +117,14 @@ func (s *Service) lacking(h *holding) (all []string) {
 	return all
 }
 
-// tellCopies has the submission's log say how many copies there are and why there are not more;
-// s.mu is held.
-func (s *Service) tellCopies(h *holding) {
+// tellCopies has the submission's log say, behind another text, how many copies there are and why
+// there are not more; s.mu is held.
+func (s *Service) tellCopies(h *holding, before string) {
 	if h.duty == nil {
 		return
 	}
 	lacking, all := s.lacking(h), len(h.plan.Holders)
-	text := fmt.Sprintf("copies %d of %d", all-len(lacking), all)
+	text := fmt.Sprintf("%scopies %d of %d", before, all-len(lacking), all)
 	if len(lacking) > 0 {
 		text += ", " + strings.Join(lacking, ", ")
 	}
@@ -192,9 +192,9 @@ func (s *Service) copied(h *holding) *protos.Submission {
 }
 
 // Claim makes the copy of a record the record: of a submission that has ended at another process,
-// which has lost the record. It asks that process and the other holders first. The folder of what
-// it returns lies within the folder of records.
-func (s *Service) Claim(ctx context.Context, id string) (*protos.Submission, error) {
+// which has lost the record. It asks that process and the other holders first. It returns how the
+// submission has ended, with the folder of the record within the folder of records.
+func (s *Service) Claim(ctx context.Context, id string) (*protos.HeldPlan, error) {
 	s.mu.Lock()
 	h := s.all[id]
 	if h == nil || s.copied(h) == nil {
@@ -223,11 +223,10 @@ func (s *Service) Claim(ctx context.Context, id string) (*protos.Submission, err
 	if err := s.rename(h.folder, name); err != nil {
 		return nil, err
 	}
-	h.folder, h.by = name, s.config.Process
-	s.keep(h)
-	m := proto.CloneOf(plan.End)
-	m.Process, m.Folder, m.Holders, m.Lacking = s.config.Process, name, plan.Holders, nil
-	return m, nil
+	h.plan = proto.CloneOf(h.plan)
+	h.folder, h.plan.Folder, h.by = name, name, s.config.Process
+	_ = s.keep(h) // it has said so
+	return h.plan, nil
 }
 
 // askWhetherHas asks another process whether it has the record of a submission that has ended.

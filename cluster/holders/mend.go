@@ -61,14 +61,14 @@ func (s *Service) lost(h *holding, now time.Duration) string {
 		case !s.config.Gone(name, 0):
 			delete(h.duty.away, name)
 			if known && c.why == "" {
-				s.tellCopies(h)
+				s.tellCopies(h, "")
 			}
 			if c.failed >= mostFailures && c.refused != 0 {
 				return name
 			}
 		case !known:
 			h.duty.away[name] = now
-			s.tellCopies(h)
+			s.tellCopies(h, "")
 		case now-since >= replaceAfter:
 			return name
 		}

@@ -75,7 +75,7 @@ func (h *holding) dismissed() bool { return h.ended && h.by == "" }
 func (s *Service) end(h *holding, by string) {
 	h.ended, h.by = true, by
 	h.plan = proto.CloneOf(h.plan)
-	h.plan.Submitted = nil
+	h.plan.Submitted = &protos.SubmitPlan{File: h.plan.Submitted.GetFile(), Place: h.plan.Submitted.GetPlace()}
 	s.tidy(maxCopies, s.hasCopy, func(old *holding) {
 		s.removeCopy(old)
 		_ = s.keep(old) // it has said so

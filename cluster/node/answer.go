@@ -75,8 +75,9 @@ func (p *process) processes() *protos.Processes {
 	return all
 }
 
-// answerRuns lists what was submitted here, and what is known of submissions whose processes are
-// away, whose records are copied here, or that nobody carries out at the moment.
+// answerRuns lists what was submitted here, and what is known here of the submissions of others:
+// those whose processes are away, those that this process holds, and those of whose records it has
+// copies. The client prefers the word of the process that has the record.
 func (p *process) answerRuns(c *request.Caller) error {
 	all := &protos.Submissions{}
 	for _, s := range p.queue.All() {
@@ -84,8 +85,11 @@ func (p *process) answerRuns(c *request.Caller) error {
 		all.Submissions = append(all.Submissions, m)
 	}
 	all.Submissions = append(all.Submissions, p.directory.away()...)
-	all.Submissions = append(all.Submissions, p.holders.Orphans()...)
-	all.Submissions = append(all.Submissions, p.holders.Left()...)
+	held := p.holders.Held()
+	for _, m := range held {
+		p.directory.complete(m)
+	}
+	all.Submissions = append(append(all.Submissions, held...), p.holders.Copies()...)
 	return c.Reply(&protos.Reply{Kind: &protos.Reply_Submissions{Submissions: all}})
 }
 

@@ -31,7 +31,7 @@ const (
 
 // client takes a client's connection.
 func (p *process) client(conn net.Conn, from transport.Peer) {
-	c := &request.Caller{Conn: conn, Name: from.Name, Role: from.Role}
+	c := &request.Caller{Conn: conn, Name: from.Name, Role: from.Role, Process: p.config.Name}
 	if p.config.Identity == nil { // then everybody may do everything
 		c.Name, c.Role = "somebody", identity.Operator
 	}

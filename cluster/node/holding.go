@@ -29,6 +29,8 @@ func (p *process) newHolders() *holders.Service {
 		Adopt: func(plan *protos.HeldPlan, term uint64) *protos.Submission { return p.queue.Adopt(plan, term) },
 		Drop:  func(id, to string) { p.queue.Drop(id, to) },
 		Held:  func(id string, names []string) { p.queue.Held(id, names) },
+		Note:  func(id, text string) { p.queue.Note(id, text) },
+		Has:   func(id string) bool { return p.queue.Has(id) },
 	})
 }
 

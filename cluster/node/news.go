@@ -105,6 +105,19 @@ func (d *directory) away() (all []*protos.Submission) {
 	return all[max(len(all)-maxAway, 0):]
 }
 
+// complete adds to what a holder knows of a submission what its process has said last.
+func (d *directory) complete(m *protos.Submission) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	of := d.known[m.Process]
+	if of == nil {
+		return
+	}
+	if last := of.submissions[m.Id]; last != nil && last.Done >= m.Done {
+		m.State, m.Done, m.Share, m.Error = last.State, last.Done, max(m.Share, last.Share), last.Error
+	}
+}
+
 // expires is when the certificate of another process does, in s since 1970; 0 if that is not known.
 func (d *directory) expires(name string) int64 {
 	d.mu.Lock()

@@ -17,6 +17,8 @@ type Caller struct {
 	// Name and Role come from its certificate.
 	Name string
 	Role identity.Role
+	// Process is the one that answers.
+	Process string
 }
 
 // Reply sends the caller a message.
@@ -40,7 +42,7 @@ func (c *Caller) May(what string, roles ...identity.Role) error {
 func (c *Caller) Refuse(err error) {
 	var wrong *refusal.InputError
 	var later *refusal.AgainError
-	no := &protos.Refusal{Error: Text(err.Error(), MaxText)}
+	no := &protos.Refusal{Error: Text(err.Error(), MaxText), Process: c.Process}
 	no.Input, no.Again = errors.As(err, &wrong), errors.As(err, &later)
 	_ = c.Reply(&protos.Reply{Kind: &protos.Reply_Refusal{Refusal: no}}) // who does not hear it finds the end
 }

@@ -30,7 +30,7 @@ func (q *Queue) Answer(ctx context.Context, c *request.Caller, r *protos.Request
 	case *protos.Request_Stop:
 		return q.answerStop(c, k.Stop.Id)
 	case *protos.Request_Remove:
-		return q.answerRemove(c, k.Remove.Id)
+		return q.answerRemove(ctx, c, k.Remove.Id)
 	case *protos.Request_Fetch:
 		return q.answerFetch(c, k.Fetch.Id)
 	}
@@ -67,10 +67,14 @@ func (q *Queue) answerWatch(ctx context.Context, c *request.Caller, id string) e
 		if err := s.elsewhere(); err != nil {
 			return err
 		}
-		if err := c.Reply(&protos.Reply{Kind: &protos.Reply_Submission{Submission: m}}); err != nil || over {
+		err := c.Reply(&protos.Reply{Kind: &protos.Reply_Submission{Submission: m}})
+		switch {
+		case err != nil || over:
 			return err
+		case s.held != nil:
+			return refusal.Again(fmt.Errorf("submission %s is carried out by process %s", s.ID, s.held.Process))
 		}
-		err := await(ctx, time.After(showEvery))
+		err = await(ctx, time.After(showEvery))
 		if err == nil {
 			err = await(ctx, changed)
 		}
@@ -127,12 +131,18 @@ func (q *Queue) answerStop(c *request.Caller, id string) error {
 	if err != nil {
 		return err
 	}
-	if s.over() {
+	switch {
+	case s.over():
 		return refusal.Input(fmt.Errorf("submission %s is over already", s.ID))
+	case s.held != nil:
+		return refusal.Again(fmt.Errorf("submission %s is carried out by process %s, which is away", s.ID, s.held.Process))
 	}
 	s.halt(errStopped{c.Name})
 	return c.Done()
 }
+
+// errLost says that a record is not in its folder any more.
+var errLost = errors.New("somebody has deleted the record")
 
 // findEnded returns the submission of an id, for what can be done once it has ended.
 func (q *Queue) findEnded(id, what string) (*Submission, error) {
@@ -140,24 +150,27 @@ func (q *Queue) findEnded(id, what string) (*Submission, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m, over, _ := s.Now(); !over {
+	switch m, over, _ := s.Now(); {
+	case !over:
 		return nil, refusal.Input(fmt.Errorf("run %s is %s; %s when it has ended", s.ID, m.State, what))
+	case m.Lost:
+		return s, fmt.Errorf("%w of run %s from %s at process %s, and no process that answers has a copy", errLost, s.ID,
+			s.folder(), q.config.Process)
 	}
 	return s, nil
 }
 
 // answerRemove removes a submission that has ended, and its record.
-func (q *Queue) answerRemove(c *request.Caller, id string) error {
+func (q *Queue) answerRemove(ctx context.Context, c *request.Caller, id string) error {
 	if err := c.May("remove runs", identity.Operator); err != nil {
 		return err
 	}
 	s, err := q.findEnded(id, "it can be removed")
-	if err != nil {
-		return err
+	if err == nil && s.held != nil {
+		s, err = q.claim(ctx, id)
 	}
-	if q.own(id) == nil {
-		return refusal.Again(fmt.Errorf("the record of run %s at process %s is a copy; the process that has made the "+
-			"record is away, and removes both", s.ID, q.config.Process))
+	if err != nil && !errors.Is(err, errLost) {
+		return err
 	}
 	if err := q.remove(s); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package submission
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,8 +23,6 @@ const (
 	// runsOfTerm is how many runs a submission has at most in one term of its lease, rehearsals
 	// included: those of a later one have larger numbers.
 	runsOfTerm = 1 << 20
-	// slowCommit is how long it may take until another process has a run before the log says so.
-	slowCommit = 5 * time.Second
 	// concludePatience is how long a submission that was stopped waits for others to know.
 	concludePatience = 2 * time.Second
 )
@@ -49,14 +48,10 @@ func (s *Submission) holders() []string {
 
 // commit waits until another process has a run that has finished; false if another one carries the
 // submission out.
-func (s *Submission) commit(run int) bool {
+func (s *Submission) commit() bool {
 	if len(s.holders()) == 0 {
 		return true
 	}
-	slow := time.AfterFunc(slowCommit, func() {
-		s.Log("run %d is finished, and counts when one more of %s has it", run, strings.Join(s.holders(), ", "))
-	})
-	defer slow.Stop()
 	err := s.queue.config.Holders.Commit(s.stop, s.ID)
 	if errors.Is(err, holders.ErrElsewhere) {
 		s.end(err)
@@ -118,7 +113,7 @@ func (s *Submission) ending(e entry) *protos.Submission {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.message()
-	m.Placement, m.State, m.Error = nil, e.State, request.Text(e.Error, request.MaxListed)
+	m.Placement, m.Lacking, m.Lost, m.State, m.Error = nil, nil, false, e.State, request.Text(e.Error, request.MaxListed)
 	return m
 }
 
@@ -188,12 +183,17 @@ func (q *Queue) Held(id string, names []string) {
 }
 
 // copied returns a submission that another process has brought to its end, and of whose record
-// there is a copy here; nil without.
+// there is a copy here, or that this process holds while another one carries it out; nil without.
 func (q *Queue) copied(id string) *Submission {
 	if q.config.Holders == nil {
 		return nil
 	}
+	where := "at another process; copy of the record"
 	m := q.config.Holders.Copy(id)
+	if m == nil {
+		m = q.config.Holders.HeldOne(id)
+		where = fmt.Sprintf("as process %s holds it for another one; its copy", q.config.Process)
+	}
 	if m == nil {
 		return nil
 	}
@@ -205,8 +205,61 @@ func (q *Queue) copied(id string) *Submission {
 		ID: m.Id, Plan: m.Plan, By: m.By, Submitted: time.Unix(0, m.Submitted), State: m.State, Done: int(m.Done),
 		Total: int(m.Total), Error: m.Error, Folder: folder, Holders: m.Holders,
 	})
-	s.recall("at another process; copy of the record")
+	s.held = m
+	s.recall(where)
 	return s
+}
+
+// claim makes the copy of a record here the record, since the process that has made the record has
+// lost it.
+func (q *Queue) claim(ctx context.Context, id string) (*Submission, error) {
+	p, err := q.config.Holders.Claim(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s := q.newSubmission(entry{
+		ID: p.Id, Plan: p.Name, File: cmp.Or(p.Submitted.GetFile(), record.PlanName), Place: p.Submitted.GetPlace(),
+		By: p.By, Submitted: time.Unix(0, p.At), State: p.End.GetState(), Done: int(p.End.GetDone()),
+		Total: int(p.Total), Target: p.Target, Error: p.End.GetError(), Folder: p.Folder, Holders: p.Holders,
+	})
+	s.recall("at another process, which has lost the record; the copy, now the record,")
+	q.mu.Lock()
+	q.add(s)
+	q.mu.Unlock()
+	s.change(s.publish)
+	return s, nil
+}
+
+// Has reports whether this process has the record of a submission that has ended here. If it has
+// lost the record, it forgets the submission; see holders.Config.
+func (q *Queue) Has(id string) bool {
+	s := q.own(id)
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	lost := s.lost()
+	s.mu.Unlock()
+	if lost {
+		q.config.Log("the record of submission %s is gone from %s; a copy takes its place", id, s.folder())
+		q.forget(s)
+	}
+	return !lost
+}
+
+// Note adds a line to the log of a submission that is carried out here; see holders.Config.
+func (q *Queue) Note(id, text string) {
+	if s := q.own(id); s != nil {
+		s.Log("%s", text)
+	}
+}
+
+// lacking are the holders that have no up-to-date copy.
+func (s *Submission) lacking() []string {
+	if len(s.Holders) == 0 {
+		return nil
+	}
+	return s.queue.config.Holders.Lacking(s.ID)
 }
 
 // Adopt has this process carry a submission out that another one did; see holders.Config.

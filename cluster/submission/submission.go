@@ -19,7 +19,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/experiment"
@@ -135,6 +138,8 @@ type Submission struct {
 	last      int     // percent of the latest line about progress
 	noted     uint64  // the number of the latest change that others are told of
 	moved     *string // the process that carries it out instead of this one, empty if it is not known
+
+	held *protos.Submission // what this process knows of it as a holder; nil if it has or had it itself
 }
 
 // newSubmission returns the submission of an entry that has not ended.
@@ -250,6 +255,13 @@ func (q *Queue) wake() {
 // remove forgets a submission that has ended, and deletes its record. It comes first in the ledger:
 // what is not deleted then, because the process is killed, is in nobody's way.
 func (q *Queue) remove(s *Submission) error {
+	q.forget(s)
+	s.disown()
+	return os.RemoveAll(s.folder())
+}
+
+// forget removes a submission from the list and the ledger.
+func (q *Queue) forget(s *Submission) {
 	s.change(func() {
 		s.State = removed
 		s.publish()
@@ -258,8 +270,6 @@ func (q *Queue) remove(s *Submission) error {
 	q.all = slices.DeleteFunc(q.all, func(o *Submission) bool { return o == s })
 	q.mu.Unlock()
 	q.config.Removed()
-	s.disown()
-	return os.RemoveAll(s.folder())
 }
 
 // disown has other processes forget a submission.
@@ -326,14 +336,15 @@ func (q *Queue) own(id string) *Submission {
 	return nil
 }
 
-// find returns the submission of an id, of whose record this process may have a copy alone.
+// find returns the submission of an id, of whose record this process may have a copy alone, or which
+// it only holds.
 func (q *Queue) find(id string) (*Submission, error) {
 	s := q.own(id)
 	if s == nil {
 		s = q.copied(id)
 	}
-	if s == nil {
-		return nil, refusal.Input(fmt.Errorf("process %s has no submission %.40q", q.config.Process, id))
+	if s == nil { // the client has heard of it here, or from another process
+		return nil, refusal.Again(fmt.Errorf("process %s has no submission %.40q now", q.config.Process, id))
 	}
 	return s, nil
 }
@@ -504,7 +515,7 @@ func (s *Submission) said(text string) bool {
 
 // progressed is told by the runner how far it is.
 func (s *Submission) progressed(pr experiment.Progress) {
-	if pr.Finished != nil && !s.commit(pr.Finished.Number) {
+	if pr.Finished != nil && !s.commit() {
 		return
 	}
 	s.change(func() { s.Done, s.Total, s.share = pr.Done, pr.Total, pr.Share })
@@ -549,12 +560,25 @@ func (s *Submission) NextRun() uint64 {
 
 // message is the submission as a client hears of it; s.mu is held.
 func (s *Submission) message() *protos.Submission {
+	if s.held != nil {
+		return proto.CloneOf(s.held)
+	}
 	return &protos.Submission{
 		Id: s.ID, Plan: s.Plan, Folder: s.folder(), Process: s.queue.config.Process, By: s.By, State: s.State,
 		Done: int32(s.Done), Total: int32(s.Total), Share: s.share, Error: request.Text(s.Error, request.MaxText),
 		Submitted: s.Submitted.UnixNano(), Placement: maps.Clone(s.placement), Insecure: s.queue.config.Insecure,
-		Holders: s.Holders,
+		Holders: s.Holders, Lacking: s.lacking(), Lost: s.lost(),
 	}
+}
+
+// lost reports whether the submission has ended and its record is not in its folder any more; s.mu
+// is held.
+func (s *Submission) lost() bool {
+	if !s.ended() {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(s.folder(), record.PlanName))
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // Listed is the submission as it stands in lists, and as other processes are told of it, with the

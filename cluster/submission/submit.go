@@ -61,12 +61,12 @@ func (q *Queue) goOn(ctx context.Context, by, id string) (s *Submission, note st
 	q.goingOn.Lock() // one of two that want the same finds that it is gone
 	defer q.goingOn.Unlock()
 	former, err := q.findEnded(id, "it can go on")
+	if err == nil && former.held != nil {
+		former, err = q.claim(ctx, id)
+	}
 	switch {
 	case err != nil:
 		return nil, "", err
-	case q.own(former.ID) == nil:
-		return nil, "", refusal.Again(fmt.Errorf("here is a copy of the record of submission %s; the process that has "+
-			"made it is away", former.ID))
 	case former.Done == former.Total && former.State != request.Failed:
 		return nil, "", refusal.Input(fmt.Errorf("submission %s is %s, and all of its runs are finished", former.ID,
 			former.State))
