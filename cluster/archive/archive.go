@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Pack writes an archive of the files of a folder that are wanted, by their names within it with
@@ -72,14 +73,53 @@ func packFile(out *tar.Writer, path, name string) error {
 	return err
 }
 
+// Limits bound an archive that somebody else has made.
+type Limits struct {
+	// Files is how many there are at most, and Bytes how large they are together.
+	Files int
+	Bytes int64
+	// Name is how long the name of a file is at most, in bytes, and Depth how many folders it has.
+	Name, Depth int
+}
+
+// Accepted are the bounds of the archive of a record.
+var Accepted = Limits{Files: 1 << 20, Bytes: 64 << 30, Name: 1 << 10, Depth: 16}
+
+// usage is how much of the limits an archive has used up.
+type usage struct {
+	files int
+	bytes int64
+}
+
+// add returns an error for the next file of an archive if it is beyond the limits.
+func (l *Limits) add(u *usage, head *tar.Header) error {
+	u.files++
+	switch depth := strings.Count(head.Name, "/"); {
+	case len(head.Name) > l.Name:
+		return fmt.Errorf("the record has a file whose name %.40q... takes %d bytes; accepted are at most %d", head.Name,
+			len(head.Name), l.Name)
+	case depth > l.Depth:
+		return fmt.Errorf("the record has file %.80q in %d folders; accepted are at most %d", head.Name, depth, l.Depth)
+	case u.files > l.Files:
+		return fmt.Errorf("the record has more than %d files, which is as many as are accepted", l.Files)
+	case head.Size > l.Bytes-u.bytes:
+		return fmt.Errorf("the record has file %.80q of %d bytes behind %d bytes of others; accepted are at most %d in all",
+			head.Name, head.Size, u.bytes, l.Bytes)
+	}
+	u.bytes += head.Size
+	return nil
+}
+
 // Unpack writes the files of an archive into a folder, and nowhere else. None of them may be there.
-func Unpack(from io.Reader, dir string) error {
+// It refuses an archive beyond the limits before it writes the file that is.
+func Unpack(from io.Reader, dir string, most Limits) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer root.Close() //nolint:errcheck // nothing is written through it
 	in := tar.NewReader(from)
+	var used usage
 	for whole := false; ; {
 		head, err := in.Next()
 		switch {
@@ -93,6 +133,9 @@ func Unpack(from io.Reader, dir string) error {
 		case head.Typeflag != tar.TypeReg:
 			return fmt.Errorf("the record holds %.80q, which is no file", head.Name)
 		}
+		if err := most.add(&used, head); err != nil {
+			return err
+		}
 		name := filepath.FromSlash(head.Name)
 		if err := root.MkdirAll(filepath.Dir(name), 0o750); err != nil {
 			return err
@@ -101,7 +144,7 @@ func Unpack(from io.Reader, dir string) error {
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(f, in) //nolint:gosec // the archive says how much, and a record has no bound
+		_, err = io.CopyN(f, in, head.Size)
 		if err := errors.Join(err, f.Close()); err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func TestFolderIsTheSameBehindAStream(t *testing.T) {
 		}
 		stream.WriteString("more")
 		to := t.TempDir()
-		if err := archive.Unpack(&stream, to); err != nil {
+		if err := archive.Unpack(&stream, to, archive.Accepted); err != nil {
 			t.Fatal(err)
 		}
 		if stream.String() != "more" {
@@ -90,7 +90,7 @@ func TestFolderThatIsRenamedMeanwhileIsNotTakenForWhole(t *testing.T) {
 	if err == nil {
 		t.Error("what was renamed away is packed")
 	}
-	if err := archive.Unpack(&stream, t.TempDir()); err == nil || !strings.Contains(err.Error(), "cut short") {
+	if err := archive.Unpack(&stream, t.TempDir(), archive.Accepted); err == nil || !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("an archive that was given up: %v", err)
 	}
 }
@@ -101,7 +101,7 @@ func TestStreamThatBreaksOffBetweenFilesIsCutShort(t *testing.T) {
 	if err := out.WriteHeader(&tar.Header{Name: "x", Mode: 0o600}); err != nil {
 		t.Fatal(err)
 	}
-	if err := archive.Unpack(&stream, t.TempDir()); err == nil || !strings.Contains(err.Error(), "cut short") {
+	if err := archive.Unpack(&stream, t.TempDir(), archive.Accepted); err == nil || !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -128,11 +128,59 @@ func TestNothingIsWrittenElsewhereOrTwice(t *testing.T) {
 		if err := os.Mkdir(dir, 0o750); err != nil {
 			t.Fatal(err)
 		}
-		if err := archive.Unpack(&stream, dir); err == nil {
+		if err := archive.Unpack(&stream, dir, archive.Accepted); err == nil {
 			t.Errorf("%s: accepted", what)
 		}
 		if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 1 {
 			t.Errorf("%s: %v beside the folder, %v", what, entries, err)
+		}
+	}
+}
+
+// entries writes an archive of empty or claimed files.
+func entries(t *testing.T, heads ...*tar.Header) *bytes.Buffer {
+	t.Helper()
+	var stream bytes.Buffer
+	out := tar.NewWriter(&stream)
+	for _, h := range heads {
+		h.Mode, h.Format = 0o644, tar.FormatPAX
+		if err := out.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if h.Size <= 100 {
+			if _, err := out.Write(make([]byte, h.Size)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return &stream
+}
+
+func TestArchiveBeyondTheLimitsIsRefusedWithTheLimit(t *testing.T) {
+	most := archive.Limits{Files: 3, Bytes: 200, Name: 20, Depth: 2}
+	one := func(name string, size int64) *tar.Header { return &tar.Header{Name: name, Size: size} }
+	for _, c := range []struct {
+		heads []*tar.Header
+		want  string
+	}{
+		{[]*tar.Header{one("a", 0), one("b", 0), one("c", 0), one("d", 0)}, "more than 3 files"},
+		{[]*tar.Header{one("a", 100), one("b", 100), one("c", 1)}, "file \"c\" of 1 bytes behind 200 bytes of others; accepted are at most 200"},
+		{[]*tar.Header{one("a", 1<<40)}, "accepted are at most 200 in all"},
+		{[]*tar.Header{one("a", 100), one("b", 1<<63-1)}, "accepted are at most 200 in all"},
+		{[]*tar.Header{one(strings.Repeat("x", 21), 0)}, "takes 21 bytes; accepted are at most 20"},
+		{[]*tar.Header{one("a/b/c/d", 0)}, "in 3 folders; accepted are at most 2"},
+	} {
+		dir := t.TempDir()
+		err := archive.Unpack(entries(t, c.heads...), dir, most)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+		total := 0
+		for _, text := range files(t, dir) {
+			total += len(text)
+		}
+		if total > 200 {
+			t.Errorf("%d bytes were written", total)
 		}
 	}
 }

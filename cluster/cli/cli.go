@@ -68,10 +68,11 @@ func (p Program) Main() {
 		stop()
 		fmt.Fprintln(os.Stderr, "stopping cleanly; interrupt again to stop at once")
 		time.Sleep(mostStopping)
-		if !con.leaves.Load() {
-			fmt.Fprintln(os.Stderr, "stopped; finished work is kept")
-			os.Exit(ExitFailed)
+		if con.leaves.Load() {
+			time.Sleep(mostLeaving - mostStopping)
 		}
+		fmt.Fprintln(os.Stderr, "stopped; finished work is kept")
+		os.Exit(ExitFailed)
 	})
 	code := p.run(ctx, con, os.Args[1:])
 	done()
@@ -81,6 +82,9 @@ func (p Program) Main() {
 
 // mostStopping is how long a command may take to stop, apart from those that leave a cluster.
 const mostStopping = 700 * time.Millisecond
+
+// mostLeaving is how long those may take: what blocks in them is left behind.
+const mostLeaving = 20 * time.Second
 
 // Run runs one command and returns its exit code. Cancelling ctx stops it cleanly.
 func (p Program) Run(ctx context.Context, args []string, out, errs io.Writer) int {

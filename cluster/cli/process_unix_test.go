@@ -142,13 +142,7 @@ func TestInterruptEndsACommandThatIsBlocked(t *testing.T) {
 
 func TestFullDiskFailsAndLeavesNoSummaryThatLooksWhole(t *testing.T) {
 	disk := filepath.Join(t.TempDir(), "disk")
-	if err := os.Mkdir(disk, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk).CombinedOutput(); err != nil {
-		t.Skipf("a small disk can only be made by root on Linux (this is %s): %v: %s", runtime.GOOS, err, out)
-	}
-	t.Cleanup(func() { _ = exec.Command("umount", disk).Run() })
+	mountSmall(t, disk, "64k")
 	enter(t, small+"repeats: 30\n")
 	for _, jobs := range []string{"1", "2"} {
 		dir := filepath.Join(disk, "out"+jobs)
@@ -166,5 +160,33 @@ func TestFullDiskFailsAndLeavesNoSummaryThatLooksWhole(t *testing.T) {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// mountSmall mounts a disk of a size at a folder. It skips the test where that cannot be done.
+func mountSmall(t *testing.T, dir, size string) {
+	t.Helper()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size="+size, "tmpfs", dir) //nolint:gosec // of this test
+	if out, err := mount.CombinedOutput(); err != nil {
+		t.Skipf("a small disk can only be made by root on Linux (this is %s): %v: %s", runtime.GOOS, err, out)
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", "-l", dir).Run() })
+}
+
+// fillDisk leaves no room on the disk of a folder.
+func fillDisk(t *testing.T, dir string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(dir, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

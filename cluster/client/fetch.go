@@ -37,7 +37,7 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 	if err := Vacant(dir); err != nil {
 		return err
 	}
-	return assemble(dir, func(part string) error { return archive.Unpack(content, part) })
+	return assemble(dir, func(part string) error { return archive.Unpack(content, part, archive.Accepted) })
 }
 
 // assemble makes a folder as a whole or not at all. Into one that is there already, which must be

@@ -339,7 +339,7 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 	}
 	err := request.Write(lively{conn}, answer)
 	if err == nil {
-		err = archive.Unpack(in, files)
+		err = archive.Unpack(in, files, archive.Accepted)
 	}
 	err = s.settle(h, head, files, err)
 	if err != nil {

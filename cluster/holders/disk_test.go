@@ -258,4 +258,3 @@ func (p *process) heldBy(id string) []string {
 	defer p.mu.Unlock()
 	return p.holders[id]
 }
-

@@ -106,18 +106,37 @@ func (m *Members) Leave(ctx context.Context) error {
 	defer cancel()
 	err := m.setAnnouncement(announcement{Meta: m.config.Meta, leaving: true})
 	if err == nil {
-		err = m.list.UpdateNode(timeLeft(ctx))
+		err = m.untilAlone(func() error { return m.list.UpdateNode(timeLeft(ctx)) })
 	}
 	if err == nil {
 		err = m.awaitSpread(ctx)
 	}
-	if left := m.list.Leave(timeLeft(ctx)); err == nil {
+	if left := m.untilAlone(func() error { return m.list.Leave(timeLeft(ctx)) }); err == nil {
 		err = left
 	}
 	if err := errors.Join(err, m.shutdown()); err != nil {
 		return fmt.Errorf("membership of node %q: leaving: %w", m.config.Name, err)
 	}
 	return nil
+}
+
+// untilAlone waits until memberlist has told the others something or, since they may leave at the
+// same time, until nobody is left to tell. What goes on then ends with its own timeout.
+func (m *Members) untilAlone(tell func() error) error {
+	told := make(chan error, 1)
+	go func() { told <- tell() }()
+	look := time.NewTicker(m.paced(gossipInterval))
+	defer look.Stop()
+	for {
+		select {
+		case err := <-told:
+			return err
+		case <-look.C:
+			if len(m.View().Members) == 1 {
+				return nil
+			}
+		}
+	}
 }
 
 // awaitSpread waits until the announcement that this process leaves has spread. The news of its end

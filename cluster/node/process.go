@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -28,6 +29,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/membership"
 	"github.com/gradwire/gradwire/cluster/mesh"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/lockfile"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/resident"
@@ -120,6 +122,7 @@ type process struct {
 	declining chan struct{}                     // holds one for each caller that hears why it is not let in
 	joined    atomic.Bool                       // the cluster
 	remember  func()                            // returns when the queue has the submissions of earlier lives
+	unlock    func() error                      // lets another process of this name have the folder of records
 }
 
 // Serve is the life of a process of a cluster. It returns when ctx is cancelled: nil if the process
@@ -201,8 +204,11 @@ func loopback(host string) bool {
 // join makes the process a part of its cluster.
 func (c Config) join(ctx context.Context) (*process, error) {
 	p := c.process()
-	if err := p.openFiles(); err != nil {
+	if err := p.lock(); err != nil {
 		return nil, refusal.Input(err)
+	}
+	if err := p.openFiles(); err != nil {
+		return nil, refusal.Input(errors.Join(err, p.unlock()))
 	}
 	if err := p.connect(ctx); err != nil {
 		return nil, errors.Join(err, p.close())
@@ -246,6 +252,25 @@ func (c Config) process() *process {
 		Members: func() []membership.Member { return p.members.View().Members },
 	})
 	return p
+}
+
+// lock keeps other processes of this name, which would write the same files, from the folder of
+// records. A process that cannot write there can host nodes nevertheless.
+func (p *process) lock() error {
+	path := filepath.Join(p.config.Out, ".lock-"+p.config.Name)
+	err := os.MkdirAll(p.config.Out, 0o750)
+	if err == nil {
+		p.unlock, err = lockfile.Hold(path)
+	}
+	switch {
+	case errors.Is(err, lockfile.ErrHeld):
+		return fmt.Errorf("%s, the folder of records, is in use by %s, which is node %s too; --out names another folder",
+			p.config.Out, lockfile.Holder(path), p.config.Name)
+	case err != nil:
+		p.log("no records can be kept here: %v", err)
+		p.unlock = func() error { return nil }
+	}
+	return nil
 }
 
 // openFiles lets plans name files in the folder of data, or none at all.
@@ -346,7 +371,29 @@ func (p *process) leaveRuns() {
 	leaving.Wait()
 }
 
-// close takes leave of the cluster. Runs that this process conducts end with it.
+// workPatience is how long a process that stops waits for what it is doing: a file that it reads, or
+// an actor, may block for good.
+const workPatience = 3 * time.Second
+
+// awaitWork waits until nothing is done any more, within bounds, and says whether that is so.
+func (p *process) awaitWork() bool {
+	over := make(chan struct{})
+	go func() {
+		p.work.Wait()
+		close(over)
+	}()
+	select {
+	case <-over:
+		return true
+	case <-time.After(workPatience):
+		p.log("does not wait any longer, after %v, for something that does not end: a file that cannot be read, or an "+
+			"actor that blocks", workPatience)
+		return false
+	}
+}
+
+// close takes leave of the cluster. Runs that this process conducts end with it. What blocks is left
+// behind.
 func (p *process) close() error {
 	if p.members != nil {
 		p.leaveSubmissions()
@@ -361,7 +408,7 @@ func (p *process) close() error {
 		p.log("%v", err)
 	}
 	p.closeClients()
-	p.work.Wait()
+	idle := p.awaitWork()
 	if p.members != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), leavePatience)
 		if err := p.members.Leave(ctx); err != nil {
@@ -373,9 +420,11 @@ func (p *process) close() error {
 		if err := p.node.Close(); err != nil {
 			p.log("%v", err)
 		}
-		p.residents.Wait()
+		if idle {
+			p.residents.Wait()
+		}
 	}
-	return p.files.Close()
+	return errors.Join(p.files.Close(), p.unlock())
 }
 
 // begin does something beside, which close waits for; nothing if the process is stopping.
