@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,6 +47,9 @@ func (f *clusterFlags) connect(cmd *cobra.Command, do func(ctx context.Context, 
 		return err
 	}
 	c, err := driver.Connect(cmd.Context(), seeds(f.join), id)
+	if err != nil && f.join == "" && os.Getenv("GRADWIRE_JOIN") != "" {
+		return fmt.Errorf("%w (asked: %s, from GRADWIRE_JOIN)", err, os.Getenv("GRADWIRE_JOIN"))
+	}
 	if err != nil {
 		return err
 	}
@@ -293,10 +298,21 @@ func fetchCommand(con *console) *cobra.Command {
 		if err := c.Fetch(ctx, s.ID, folder); err != nil {
 			return err
 		}
-		return showRecord(con, folder)
+		return showFetched(con, &s, folder)
 	})
 	cmd.Flags().StringVar(&dir, "out", "", "folder of the copy (default: a new one in results/)")
 	return cmd
+}
+
+// showFetched is showRecord of a record that was fetched, which has no summary if its process could
+// not write one.
+func showFetched(con *console, s *driver.Submission, dir string) error {
+	err := showRecord(con, dir)
+	if errors.Is(err, fs.ErrNotExist) && s.Error != "" {
+		return fmt.Errorf("submission %s %s: %s\nWhat there is of its record, which has no summary, is in %s", s.ID, s.State,
+			s.Error, dir)
+	}
+	return err
 }
 
 // showRecord prints the summary of the record in a folder and draws its plots.
@@ -460,7 +476,7 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, c
 	if err := c.Fetch(ctx, id, dir); err != nil {
 		return fmt.Errorf("submission %s is %s, but its record cannot be copied: %w", id, s.State, err)
 	}
-	if err := showRecord(con, dir); err != nil {
+	if err := showFetched(con, &s, dir); err != nil {
 		return err
 	}
 	if s.State == driver.Degraded {

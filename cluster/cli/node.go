@@ -20,6 +20,7 @@ type nodeFlags struct {
 	config   driver.NodeConfig
 	identity string
 	join     string
+	patience time.Duration
 	labels   []string
 	leash    bool
 }
@@ -49,6 +50,8 @@ it has expired, the node leaves.`,
 		"address at which others reach the node (default: the address of --bind)")
 	flags.StringVar(&f.join, "join", "", "addresses of nodes of the cluster, with commas between them "+
 		"(default: $GRADWIRE_JOIN; none begins a cluster)")
+	flags.DurationVar(&f.patience, "join-timeout", 0,
+		"how long to try --join, while nobody answers there or a name is unknown (default: until Ctrl-C)")
 	flags.StringVar(&f.identity, "identity", "", "folder of the node's identity (default: $GRADWIRE_IDENTITY)")
 	flags.BoolVar(&f.config.Insecure, "insecure", false,
 		"no certificates and no encryption; on loopback addresses only")
@@ -70,6 +73,9 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, con *console) (e
 	o.Catalog = c
 	o.Data = cmp.Or(o.Data, os.Getenv("GRADWIRE_DATA"))
 	o.Seeds = seeds(f.join)
+	if o.JoinTimeout = f.patience; f.patience <= 0 {
+		o.JoinTimeout = -1
+	}
 	if o.Labels, err = labels(f.labels); err != nil {
 		return usage(cmd, err)
 	}
@@ -84,6 +90,7 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, con *console) (e
 	o.Log = func(line string) {
 		fmt.Fprintf(con.errs, "%s %s\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), line)
 	}
+	f.tellSources()
 	ctx := cmd.Context()
 	if o.Identity != nil {
 		o.Renew = identity.Renewals(ctx, cmp.Or(f.identity, os.Getenv("GRADWIRE_IDENTITY")), o.Log)
@@ -95,6 +102,26 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, con *console) (e
 	}
 	con.leaves.Store(true)
 	return driver.Serve(ctx, *o)
+}
+
+// tellSources has the log say what comes from the environment: a variable that was exported for
+// another program may be meant for that one alone.
+func (f *nodeFlags) tellSources() {
+	o := &f.config
+	switch {
+	case f.join != "":
+		o.Log("joins " + strings.Join(o.Seeds, ", "))
+	case len(o.Seeds) > 0:
+		o.Log("joins " + strings.Join(o.Seeds, ", ") + " (from GRADWIRE_JOIN)")
+	default:
+		o.Log("begins a cluster")
+	}
+	if f.identity == "" && o.Identity != nil {
+		o.Log("identity in " + os.Getenv("GRADWIRE_IDENTITY") + " (from GRADWIRE_IDENTITY)")
+	}
+	if folder := os.Getenv("GRADWIRE_DATA"); folder != "" && o.Data == folder {
+		o.Log("data in " + folder + " (from GRADWIRE_DATA)")
+	}
 }
 
 // seeds splits addresses, by default the environment's.
@@ -129,6 +156,9 @@ func loadIdentity(dir string, insecure bool, how string) (*identity.Identity, er
 			"no identity is given, as --identity or GRADWIRE_IDENTITY does" + how)}
 	}
 	id, err := identity.Load(dir)
+	if err != nil && dir == os.Getenv("GRADWIRE_IDENTITY") {
+		err = fmt.Errorf("%w (from GRADWIRE_IDENTITY)", err)
+	}
 	if err != nil {
 		return nil, &driver.InputError{Err: err}
 	}

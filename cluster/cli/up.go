@@ -20,6 +20,9 @@ import (
 // maxUp is how many nodes gradwire up starts at most.
 const maxUp = 64
 
+// mostSeeds is how many addresses it prints for other commands.
+const mostSeeds = 3
+
 func upCommand(con *console) *cobra.Command {
 	count, data, verbose := 4, "", false
 	cmd := &cobra.Command{
@@ -84,16 +87,21 @@ func up(ctx context.Context, program string, count int, data string, con *consol
 			}
 		}
 	}
+	join := []string{seed} // several, since any may be stopped
 	for _, c := range children[1:] {
-		if _, err := c.ready(ctx); err != nil {
+		address, err := c.ready(ctx)
+		if err != nil {
 			return err
+		}
+		if len(join) < mostSeeds {
+			join = append(join, address)
 		}
 	}
 	operator := filepath.Join(dir, operatorName)
-	err = con.say(facts{"nodes": count, "join": seed, "identity": operator},
+	err = con.say(facts{"nodes": count, "join": strings.Join(join, ","), "identity": operator},
 		"%d nodes are up; in another terminal:\n\n"+
 			"  export GRADWIRE_JOIN=%s GRADWIRE_IDENTITY=%s\n  %s submit PLAN\n\nCtrl-C ends them.\n",
-		count, seed, operator, program)
+		count, strings.Join(join, ","), operator, program)
 	if err != nil {
 		return err
 	}

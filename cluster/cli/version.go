@@ -27,8 +27,14 @@ func addVersion(root *cobra.Command, con *console) {
 // writeVersion says which build of a program of that name this is.
 func writeVersion(out io.Writer, name string, b record.Build) error {
 	commit := "commit " + b.Commit
-	if b.Modified {
+	switch {
+	case b.Modified:
 		commit += ", modified"
+	case b.Program != "":
+		commit += ": built without version control, as 'go run' and -buildvcs=false do"
+	}
+	if b.Program != "" {
+		commit += "\nprogram " + b.Program + ", of the SHA-256 of this executable"
 	}
 	platform := b.GOOS + "/" + b.GOARCH
 	if b.GOAMD64 != "" {

@@ -175,11 +175,16 @@ func (c *Client) explain(err error) error {
 		return fmt.Errorf("no node runs there: %w", err)
 	case !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET):
 		return err
-	case c.identity == nil:
-		return fmt.Errorf("a cluster that has certificates wants an identity: %w", err)
-	default:
-		return fmt.Errorf("it is not a node, or its cluster has no certificates: %w", err)
 	}
+	perhaps := "it is not a node, or its cluster has no certificates"
+	if c.identity == nil {
+		perhaps = "a cluster that has certificates wants an identity"
+	}
+	if errors.Is(err, syscall.ECONNRESET) { // as of a process that is killed
+		return fmt.Errorf("the connection was reset: the process there has just ended, or something on the way has cut it "+
+			"off, or %s: %w", perhaps, err)
+	}
+	return fmt.Errorf("it has closed the connection without a word: %s; or it has just ended: %w", perhaps, err)
 }
 
 func (t *conversation) close() {

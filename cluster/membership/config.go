@@ -82,6 +82,9 @@ type Config struct {
 	Meta Meta
 	// Streams is the TCP side. It must work before Join is called.
 	Streams Streams
+	// Waits, if not nil, has Join try the seeds until ctx ends, and is called with what has come of
+	// them: at first, when that changes, and every 10 s.
+	Waits func(error)
 	// Notify is called with each event, in order and from one goroutine, once Join has
 	// succeeded. It may call View, and may take its time, but must not call Leave or Shutdown.
 	Notify func(Event)

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,7 +38,7 @@ type Members struct {
 }
 
 // Join binds the UDP side of the port and makes the node a member. It tries the seeds until one has
-// it in its list, ctx has ended (without a deadline: for 10 s) or trying is of no use, because the
+// it in its list, ctx has ended (without a deadline, and without Config.Waits: for 10 s) or trying is of no use, because the
 // key, label or name is wrong; the error says of each seed what came of it. A node without seeds
 // begins a cluster. A failed Join leaves nothing behind.
 func Join(ctx context.Context, c Config) (*Members, error) { return join(ctx, c, listen) }
@@ -132,7 +133,7 @@ func (m *Members) untilAlone(tell func() error) error {
 		case err := <-told:
 			return err
 		case <-look.C:
-			if len(m.View().Members) == 1 {
+			if !slices.ContainsFunc(m.View().Members, func(o Member) bool { return o.Name != m.config.Name }) {
 				return nil
 			}
 		}

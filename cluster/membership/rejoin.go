@@ -22,6 +22,8 @@ const (
 	calls = 16
 	// maxCalls is how many are tried before the next wait, chosen by chance.
 	maxCalls = 64
+	// sayAgain is how often a node that is not let in says so.
+	sayAgain = 10 * time.Second
 )
 
 // foreignError says that whatever answers at a seed does not accept this process as a member of its
@@ -42,17 +44,21 @@ func (e *pendingError) Error() string {
 
 // enter makes the first contact with the cluster.
 func (m *Members) enter(ctx context.Context) error {
-	if _, ok := ctx.Deadline(); !ok {
+	deadline, ok := ctx.Deadline()
+	if !ok && m.config.Waits == nil {
+		deadline, ok = time.Now().Add(joinPatience), true
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, joinPatience)
+		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	deadline, _ := ctx.Deadline()
-	m.transport.deadline.Store(deadline.UnixNano())
-	defer m.transport.deadline.Store(0)
+	if ok {
+		m.transport.deadline.Store(deadline.UnixNano())
+		defer m.transport.deadline.Store(0)
+	}
 	defer context.AfterFunc(ctx, m.transport.interrupt)()
 
 	var before error // of the previous round
+	var said time.Time
 	for wait := firstRetry; ; wait = min(2*wait, lastJoinRetry) {
 		own, err := m.round(ctx)
 		if err == nil {
@@ -68,6 +74,10 @@ func (m *Members) enter(ctx context.Context) error {
 			return nil
 		case foreign(err) && foreign(before):
 			return err
+		}
+		if m.config.Waits != nil && (before == nil || before.Error() != err.Error() || time.Since(said) >= sayAgain) {
+			said = time.Now()
+			m.config.Waits(err)
 		}
 		before = err
 		select {

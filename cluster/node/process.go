@@ -50,6 +50,9 @@ type Config struct {
 	Advertise string
 	// Seeds are addresses of processes of the cluster. Without any, the process begins one.
 	Seeds []string
+	// JoinTimeout is how long the seeds are tried while none answers, or a name does not resolve;
+	// 0 stands for 10 s, and less for as long as it takes.
+	JoinTimeout time.Duration
 	// Identity has the role of a node. Without one, which Insecure must ask for, there is no
 	// protection at all, and only loopback addresses are accepted.
 	Identity *identity.Identity
@@ -186,6 +189,9 @@ func (c *Config) complete() error {
 	if c.Name == "" {
 		return errors.New("a node without an identity needs a name, as --name gives it")
 	}
+	if err := c.checkAddresses(); err != nil {
+		return err
+	}
 	c.Out = cmp.Or(c.Out, "results")
 	c.Cores = cmp.Or(c.Cores, runtime.NumCPU())
 	c.Absence = cmp.Or(c.Absence, 30*time.Second)
@@ -303,9 +309,21 @@ func (p *process) connect(ctx context.Context) (err error) {
 	if c.Identity != nil {
 		about.Key = c.Identity.GossipKey()
 	}
+	switch {
+	case c.JoinTimeout > 0:
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.JoinTimeout)
+		defer cancel()
+		about.Waits = p.joining
+	case c.JoinTimeout < 0:
+		about.Waits = p.joining
+	}
 	p.members, err = membership.Join(ctx, about)
 	return err
 }
+
+// joining says what comes of the seeds while none lets the process in.
+func (p *process) joining(err error) { p.log("tries to join again: %v", err) }
 
 // build names this program where others speak another protocol.
 func build() string {
@@ -329,6 +347,9 @@ func (p *process) listen() (err error) {
 			identity.Clients: p.client, identity.Copies: p.takeCopy},
 		Limits: transport.Limits{Absent: max(c.Absence, leastAbsence)},
 	})
+	if err == nil {
+		c.Advertise = p.node.Advertised()
+	}
 	p.mesh.Use(p.node)
 	p.residents.Use(p.node)
 	return err
@@ -436,9 +457,11 @@ func (p *process) begin(do func()) {
 	}
 }
 
-func (p *process) log(format string, args ...any) {
-	if p.config.Log != nil {
-		p.config.Log(fmt.Sprintf(format, args...))
+func (p *process) log(format string, args ...any) { p.config.logf(format, args...) }
+
+func (c *Config) logf(format string, args ...any) {
+	if c.Log != nil {
+		c.Log(fmt.Sprintf(format, args...))
 	}
 }
 

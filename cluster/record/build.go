@@ -1,8 +1,14 @@
 package record
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"os"
+	"regexp"
 	"runtime"
 	"runtime/debug"
+	"sync"
 )
 
 // Build says which program made a record: equal builds, plans and seeds give equal bits.
@@ -20,24 +26,58 @@ type Build struct {
 	Version string `json:"version"`
 	// Modified says that the source differed from the commit.
 	Modified bool `json:"modified"`
+	// Program tells builds apart that the commit does not: the first 12 hexadecimal digits of the
+	// executable's SHA-256. It is empty where the commit is known and was not modified.
+	Program string `json:"program,omitempty"`
 }
 
 // ReadBuild describes the running program, whose numeric kernels have the given name.
 func ReadBuild(kernel string) Build {
 	info, _ := debug.ReadBuildInfo()
-	return buildOf(info, kernel)
+	b := buildOf(info, kernel)
+	if b.Commit == unstated || b.Modified {
+		b.Program = executable()
+	}
+	return b
 }
+
+// executable identifies the file of the running program; it is empty if that cannot be read.
+var executable = sync.OnceValue(func() string {
+	path, err := os.Executable()
+	if err != nil {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+})
+
+// unstated stands for what a build does not say.
+const unstated = "unknown"
+
+// pseudo matches the version that Go gives a module at a commit without a tag.
+var pseudo = regexp.MustCompile(`-(?:[\w.]*\.)?\d{14}-([0-9a-f]{12})(?:\+|$)`)
 
 func buildOf(info *debug.BuildInfo, kernel string) Build {
 	b := Build{
-		Commit: "unknown", Go: runtime.Version(), GOOS: runtime.GOOS, GOARCH: runtime.GOARCH,
-		Kernel: kernel, Version: "unknown",
+		Commit: unstated, Go: runtime.Version(), GOOS: runtime.GOOS, GOARCH: runtime.GOARCH,
+		Kernel: kernel, Version: unstated,
 	}
 	if info == nil {
 		return b
 	}
 	if info.Main.Version != "" {
 		b.Version = info.Main.Version
+	}
+	if found := pseudo.FindStringSubmatch(b.Version); found != nil { // as of go install MODULE@COMMIT
+		b.Commit = found[1]
 	}
 	for _, s := range info.Settings {
 		switch s.Key {

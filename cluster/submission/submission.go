@@ -411,7 +411,7 @@ func (s *Submission) finish(err error) {
 	}
 	why := ""
 	if err != nil {
-		why = err.Error()
+		why = s.placed(err).Error()
 	}
 	if err := s.agree(state, why); err != nil {
 		s.leave()
@@ -427,6 +427,14 @@ func (s *Submission) finish(err error) {
 		s.publish()
 	})
 	s.end(nil)
+}
+
+// placed has an error about a file name the process whose file it is.
+func (s *Submission) placed(err error) error {
+	if errors.As(err, new(*fs.PathError)) || errors.As(err, new(*os.LinkError)) {
+		return fmt.Errorf("process %s: %w", s.queue.config.Process, err)
+	}
+	return err
 }
 
 // change changes the submission and wakes those who follow it.

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,7 +112,7 @@ type Config struct {
 	// Address is where to listen, "127.0.0.1:0" for instance; empty for a node that calls
 	// but cannot be called, such as a client's.
 	Address string
-	// Advertise is where others call; empty stands for the address that Listen got, if that
+	// Advertise is where others call, port 0 standing for that of Address; empty stands for the address that Listen got, if that
 	// names a host, and otherwise says that nobody can.
 	Advertise string
 	// Identity proves who this is; nil stands for connections without TLS, which are for
@@ -209,8 +210,12 @@ func (n *Node) listen() error {
 		return fmt.Errorf("transport: %w", err)
 	}
 	n.listener = l.(*net.TCPListener)
-	if at := n.listener.Addr().(*net.TCPAddr); n.config.Advertise == "" && !at.IP.IsUnspecified() {
+	at := n.listener.Addr().(*net.TCPAddr)
+	switch host, port, err := net.SplitHostPort(n.config.Advertise); {
+	case n.config.Advertise == "" && !at.IP.IsUnspecified():
 		n.config.Advertise = at.String()
+	case err == nil && port == "0":
+		n.config.Advertise = net.JoinHostPort(host, strconv.Itoa(at.Port))
 	}
 	return nil
 }
@@ -254,6 +259,9 @@ func mayBePlain(id *identity.Identity, address string) error {
 	}
 	return nil
 }
+
+// Advertised is where others call; empty if that is not known.
+func (n *Node) Advertised() string { return n.config.Advertise }
 
 // Address is where the node listens; empty if it does not.
 func (n *Node) Address() string {
