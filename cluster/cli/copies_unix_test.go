@@ -36,7 +36,7 @@ func TestEveryCommandFindsTheCopyOfARecordThatItsProcessHasLost(t *testing.T) {
 	}
 	s.join, s.seed = at["b"], at["b"]
 	s.start("a")
-	s.await("three nodes", func() bool { return strings.Count(s.must("nodes"), " up ") >= 2 })
+	s.await("three nodes", func() bool { return strings.Count(s.must("nodes"), "\n") == 4 })
 
 	if now := s.status(whole); now.State != driver.Done || now.Process == "a" || !now.Copy {
 		t.Errorf("%+v", now)

@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"math"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -9,7 +11,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// tally adds what it is sent and answers with the sum, but for 0, which it does not answer.
+// tally adds what it is sent and answers with the sum, but for 0, which it does not answer, and for
+// the least number there is, at which it blocks for good.
 type tally struct {
 	First int64 `plan:"first"`
 	sum   int64
@@ -32,6 +35,9 @@ func (t *tally) Receive(ctx actor.Context) {
 	}
 	n := m.Head.(*wrapperspb.Int64Value).Value
 	m.Release()
+	if n == math.MinInt64 {
+		select {}
+	}
 	t.sum += n
 	if n != 0 && ctx.Sender() != nil {
 		ctx.Respond(protos.NewMessage(wrapperspb.Int64(t.sum)))
