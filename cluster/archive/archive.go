@@ -96,15 +96,15 @@ func (l *Limits) add(u *usage, head *tar.Header) error {
 	u.files++
 	switch depth := strings.Count(head.Name, "/"); {
 	case len(head.Name) > l.Name:
-		return fmt.Errorf("the record has a file whose name %.40q... takes %d bytes; accepted are at most %d", head.Name,
-			len(head.Name), l.Name)
+		return fmt.Errorf("the record has a file whose name %.40q... takes %d bytes; accepted are at most %d",
+			head.Name, len(head.Name), l.Name)
 	case depth > l.Depth:
 		return fmt.Errorf("the record has file %.80q in %d folders; accepted are at most %d", head.Name, depth, l.Depth)
 	case u.files > l.Files:
 		return fmt.Errorf("the record has more than %d files, which is as many as are accepted", l.Files)
 	case head.Size > l.Bytes-u.bytes:
-		return fmt.Errorf("the record has file %.80q of %d bytes behind %d bytes of others; accepted are at most %d in all",
-			head.Name, head.Size, u.bytes, l.Bytes)
+		return fmt.Errorf("the record has file %.80q of %d bytes behind %d bytes of others; accepted are at most %d "+
+			"in all", head.Name, head.Size, u.bytes, l.Bytes)
 	}
 	u.bytes += head.Size
 	return nil

@@ -90,7 +90,8 @@ func TestFolderThatIsRenamedMeanwhileIsNotTakenForWhole(t *testing.T) {
 	if err == nil {
 		t.Error("what was renamed away is packed")
 	}
-	if err := archive.Unpack(&stream, t.TempDir(), archive.Accepted); err == nil || !strings.Contains(err.Error(), "cut short") {
+	err = archive.Unpack(&stream, t.TempDir(), archive.Accepted)
+	if err == nil || !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("an archive that was given up: %v", err)
 	}
 }
@@ -101,7 +102,8 @@ func TestStreamThatBreaksOffBetweenFilesIsCutShort(t *testing.T) {
 	if err := out.WriteHeader(&tar.Header{Name: "x", Mode: 0o600}); err != nil {
 		t.Fatal(err)
 	}
-	if err := archive.Unpack(&stream, t.TempDir(), archive.Accepted); err == nil || !strings.Contains(err.Error(), "cut short") {
+	err := archive.Unpack(&stream, t.TempDir(), archive.Accepted)
+	if err == nil || !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -164,7 +166,8 @@ func TestArchiveBeyondTheLimitsIsRefusedWithTheLimit(t *testing.T) {
 		want  string
 	}{
 		{[]*tar.Header{one("a", 0), one("b", 0), one("c", 0), one("d", 0)}, "more than 3 files"},
-		{[]*tar.Header{one("a", 100), one("b", 100), one("c", 1)}, "file \"c\" of 1 bytes behind 200 bytes of others; accepted are at most 200"},
+		{[]*tar.Header{one("a", 100), one("b", 100), one("c", 1)},
+			"file \"c\" of 1 bytes behind 200 bytes of others; accepted are at most 200"},
 		{[]*tar.Header{one("a", 1<<40)}, "accepted are at most 200 in all"},
 		{[]*tar.Header{one("a", 100), one("b", 1<<63-1)}, "accepted are at most 200 in all"},
 		{[]*tar.Header{one(strings.Repeat("x", 21), 0)}, "takes 21 bytes; accepted are at most 20"},

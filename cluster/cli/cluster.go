@@ -309,8 +309,8 @@ func fetchCommand(con *console) *cobra.Command {
 func showFetched(con *console, s *driver.Submission, dir string) error {
 	err := showRecord(con, dir)
 	if errors.Is(err, fs.ErrNotExist) && s.Error != "" {
-		return fmt.Errorf("submission %s %s: %s\nWhat there is of its record, which has no summary, is in %s", s.ID, s.State,
-			s.Error, dir)
+		return fmt.Errorf("submission %s %s: %s\nWhat there is of its record, which has no summary, is in %s",
+			s.ID, s.State, s.Error, dir)
 	}
 	return err
 }

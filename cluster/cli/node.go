@@ -36,8 +36,8 @@ func nodeCommand(c *catalog.Catalog, con *console) *cobra.Command {
 		Long: `Be a node of a cluster: a process that hosts nodes of the plans that are submitted to it or to
 others. The first node begins the cluster, any other joins it through the address of one that is in it.
 One port number is needed, for TCP and UDP. After Ctrl-C or SIGTERM the node says goodbye and leaves,
-within 20 s in any case; after SIGHUP it reads its identity again. The log warns from 30 days before the identity expires; when
-it has expired, the node leaves.`,
+within 20 s in any case; after SIGHUP it reads its identity again. The log warns from 30 days before
+the identity expires; when it has expired, the node leaves.`,
 		Example: `  gradwire node --bind 10.0.0.1:7946 --identity a/
   gradwire node --bind 10.0.0.2:7946 --identity b/ --join 10.0.0.1:7946 --data ~/datasets`,
 		Args: noArguments,

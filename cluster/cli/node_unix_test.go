@@ -58,7 +58,8 @@ func TestNodeEndsThoughSomethingInItBlocks(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := settle(t, "a", "b")
 			if what == "an actor" {
-				actor, err := s.asOperator().Spawn(t.Context(), driver.ActorSpec{Name: "stuck", Kind: "tally", Node: "b"})
+				stuck := driver.ActorSpec{Name: "stuck", Kind: "tally", Node: "b"}
+				actor, err := s.asOperator().Spawn(t.Context(), stuck)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -75,7 +76,8 @@ func TestNodeEndsThoughSomethingInItBlocks(t *testing.T) {
 				submit.start(t)
 			}
 			time.Sleep(2 * time.Second) // it blocks
-			if status := endsWithin(t, s.nodes["b"], syscall.SIGTERM, 15*time.Second); status.ExitStatus() != cli.ExitDone {
+			status := endsWithin(t, s.nodes["b"], syscall.SIGTERM, 15*time.Second)
+			if status.ExitStatus() != cli.ExitDone {
 				t.Errorf("status %v", status)
 			}
 			endsWithin(t, s.nodes["a"], syscall.SIGTERM, 15*time.Second)
@@ -194,7 +196,8 @@ func TestNodeSaysWhereItJoinsAndKeepsTrying(t *testing.T) {
 		{"--advertise", "0.0.0.0:1", `--advertise "0.0.0.0:1"; accepted is HOST:PORT`},
 		{"--join", "there", `--join "there"; accepted is HOST:PORT`},
 	} {
-		code, _, errs := gradwireHere("node", "--identity", s.path("a"), "--out", s.path("out"), wrong.flag, wrong.value)
+		code, _, errs := gradwireHere("node", "--identity", s.path("a"), "--out", s.path("out"), wrong.flag,
+			wrong.value)
 		if code != cli.ExitInput || !strings.Contains(errs, wrong.want) {
 			t.Errorf("%s %s: code %d: %s", wrong.flag, wrong.value, code, errs)
 		}

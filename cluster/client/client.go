@@ -181,8 +181,8 @@ func (c *Client) explain(err error) error {
 		perhaps = "a cluster that has certificates wants an identity"
 	}
 	if errors.Is(err, syscall.ECONNRESET) { // as of a process that is killed
-		return fmt.Errorf("the connection was reset: the process there has just ended, or something on the way has cut it "+
-			"off, or %s: %w", perhaps, err)
+		return fmt.Errorf("the connection was reset: the process there has just ended, or something on the way "+
+			"has cut it off, or %s: %w", perhaps, err)
 	}
 	return fmt.Errorf("it has closed the connection without a word: %s; or it has just ended: %w", perhaps, err)
 }
@@ -460,7 +460,8 @@ func (c *Client) find(ctx context.Context, id string) (found told, err error) {
 			continue
 		}
 		if found.ID != "" {
-			return found, refusal.Input(fmt.Errorf("%s stands for more than one submission: %s and %s", id, found.ID, s.ID))
+			return found, refusal.Input(fmt.Errorf("%s stands for more than one submission: %s and %s", id,
+				found.ID, s.ID))
 		}
 		found = s
 	}
@@ -546,8 +547,8 @@ func (c *Client) submit(ctx context.Context, to string, m *protos.SubmitPlan, no
 	return r.GetSubmitted().GetId(), err
 }
 
-// Status returns the present state of a run, whose id may be shortened; what others know of it if its
-// process is away or does not answer.
+// Status returns the present state of a run, whose id may be shortened; what others know of it if
+// its process is away or does not answer.
 func (c *Client) Status(ctx context.Context, id string) (Submission, error) {
 	now, err := c.find(ctx, id)
 	if err != nil || !now.Away.IsZero() {

@@ -42,7 +42,7 @@ func TestPlaceInAPlanIsNamedAsThePlanIsHereBehindTheProcess(t *testing.T) {
 func TestConnectionThatIsResetIsNoQuestionOfCertificatesAlone(t *testing.T) {
 	for _, id := range []*identity.Identity{nil, {}} {
 		c := &Client{identity: id}
-		if got := c.explain(syscall.ECONNRESET).Error(); !strings.HasPrefix(got, "the connection was reset: the process") {
+		if got := c.explain(syscall.ECONNRESET).Error(); !strings.HasPrefix(got, "the connection was reset: ") {
 			t.Error(got)
 		}
 		if got := c.explain(io.EOF).Error(); !strings.Contains(got, "certificates") {
@@ -51,7 +51,7 @@ func TestConnectionThatIsResetIsNoQuestionOfCertificatesAlone(t *testing.T) {
 	}
 }
 
-// What processes tell of one submission, in each order: the client believes the one that knows best.
+// The client believes the process that knows best, in whichever order they answer.
 func TestTheWordOfTheProcessThatHasTheRecordCounts(t *testing.T) {
 	word := map[string]*protos.Submission{
 		"has":   {Id: "1", Process: "a", State: "done"},

@@ -160,8 +160,8 @@ func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos
 	return err
 }
 
-// tellAfter is how many copies fail, one after the other, until the log says so: one that fails alone
-// may have met a holder that is busy.
+// tellAfter is how many copies fail, one after the other, until the log says so: one that fails
+// alone may have met a holder that is busy.
 const tellAfter = 2
 
 // copyFailed takes note that a copy has failed, which the holder has answered or not; s.mu is held.

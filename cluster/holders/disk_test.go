@@ -208,7 +208,8 @@ func TestCopyBecomesTheRecordWhereTheRecordIsLost(t *testing.T) {
 		if err != nil || m.End.State != "done" || b.Copy("1") != nil {
 			t.Fatalf("%v, %v", m, err)
 		}
-		if text, err := os.ReadFile(filepath.Join(b.out(), m.Folder, "summary.json")); err != nil || string(text) != "by a" {
+		text, err := os.ReadFile(filepath.Join(b.out(), m.Folder, "summary.json"))
+		if err != nil || string(text) != "by a" {
 			t.Errorf("summary %q, %v", text, err)
 		}
 		b.Remove("1")

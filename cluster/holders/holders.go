@@ -357,7 +357,8 @@ func (s *Service) reach(ctx context.Context, id string, end *protos.Submission) 
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if h.duty == d {
-			s.tellCopies(h, "what has finished counts when one more of "+strings.Join(s.others(h.plan), ", ")+" has it: ")
+			others := strings.Join(s.others(h.plan), ", ")
+			s.tellCopies(h, "what has finished counts when one more of "+others+" has it: ")
 		}
 	})
 	defer slow.Stop()

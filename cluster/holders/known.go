@@ -58,9 +58,11 @@ func (s *Service) heldHere(h *holding) *protos.Submission {
 		Id: h.plan.Id, Plan: request.Text(h.plan.Name, request.MaxListed), Process: owner, By: h.plan.By,
 		State: request.Waiting, Total: h.plan.Total, Submitted: h.plan.At, Holders: h.plan.Holders, Held: true,
 		Folder: filepath.Join(s.config.Out, h.folder), Lacking: s.faults(h),
-		Away: time.Now().Add(-silence).UnixNano(), Why: fmt.Sprintf("as process %s, which holds it, knows it", s.config.Process),
+		Away: time.Now().Add(-silence).UnixNano(),
+		Why:  fmt.Sprintf("as process %s, which holds it, knows it", s.config.Process),
 	}
-	if finished, err := filepath.Glob(filepath.Join(m.Folder, "runs", "*", "run.json")); err == nil && len(finished) > 0 {
+	finished, err := filepath.Glob(filepath.Join(m.Folder, "runs", "*", "run.json"))
+	if err == nil && len(finished) > 0 {
 		m.State, m.Done = request.Running, int32(len(finished))
 		m.Share = float64(m.Done) / float64(max(m.Total, m.Done))
 	}
@@ -206,8 +208,8 @@ func (s *Service) Claim(ctx context.Context, id string) (*protos.HeldPlan, error
 	for _, name := range append(slices.DeleteFunc(s.others(plan), func(o string) bool { return o == maker }), maker) {
 		switch has, err := s.askWhetherHas(ctx, name, plan); {
 		case has:
-			return nil, refusal.Again(fmt.Errorf("the record of submission %s is at process %s; here, at process %s, is a "+
-				"copy", id, name, s.config.Process))
+			return nil, refusal.Again(fmt.Errorf("the record of submission %s is at process %s; here, at process %s, "+
+				"is a copy", id, name, s.config.Process))
 		case err != nil && name == maker:
 			return nil, refusal.Again(fmt.Errorf("the record of run %s at process %s is a copy; process %s, which has "+
 				"made the record, is away: %w", id, s.config.Process, maker, err))

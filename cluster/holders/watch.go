@@ -261,8 +261,8 @@ func (s *Service) hearOf(h *holding, from string, a *protos.LeaseAnswer) {
 	}
 }
 
-// heardOfDisk takes note whether another holder can write its promises, and says once that it cannot;
-// s.mu is held.
+// heardOfDisk takes note whether another holder can write its promises, and says once that it
+// cannot; s.mu is held.
 func (s *Service) heardOfDisk(h *holding, from string, a *protos.LeaseAnswer) {
 	if a.Error == h.denied[from] {
 		return

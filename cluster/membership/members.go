@@ -38,8 +38,8 @@ type Members struct {
 }
 
 // Join binds the UDP side of the port and makes the node a member. It tries the seeds until one has
-// it in its list, ctx has ended (without a deadline, and without Config.Waits: for 10 s) or trying is of no use, because the
-// key, label or name is wrong; the error says of each seed what came of it. A node without seeds
+// it in its list, ctx has ended (without a deadline, and without Config.Waits: for 10 s) or trying
+// is of no use, because the key, label or name is wrong; the error says of each seed what came of it. A node without seeds
 // begins a cluster. A failed Join leaves nothing behind.
 func Join(ctx context.Context, c Config) (*Members, error) { return join(ctx, c, listen) }
 

@@ -21,7 +21,8 @@ func (c *Config) checkAddresses() error {
 		c.logf("is bound to every address and advertises %s to the others; --advertise HOST:PORT says another", ip)
 	} else if c.Advertise != "" {
 		if err := checkAddress(c.Advertise, 0); err != nil {
-			return fmt.Errorf("--advertise %q; accepted is HOST:PORT, where others reach the node: %w", c.Advertise, err)
+			return fmt.Errorf("--advertise %q; accepted is HOST:PORT, where others reach the node: %w", c.Advertise,
+				err)
 		}
 	}
 	for _, seed := range c.Seeds {
@@ -53,7 +54,7 @@ func unspecified(host string) bool {
 	return host == "" || err == nil && ip.IsUnspecified()
 }
 
-// somewhere is an address of documentation (RFC 5737). To ask how it would be reached sends nothing.
+// somewhere is an address for documentation (RFC 5737). To ask for its route sends nothing.
 const somewhere = "192.0.2.1:9"
 
 // ownAddress is the address of this machine from which others are reached: that of its default

@@ -236,7 +236,7 @@ func (c Config) process() *process {
 		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
 		runs: map[uint64]*hosted{}, clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
 		directory: directory{known: map[string]*listing{}, wake: make(chan struct{}, 1), number: 1},
-		expired:   make(chan error, 1),
+		expired:   make(chan error, 1), unlock: func() error { return nil },
 	}
 	p.mesh = mesh.New(mesh.Config{Name: c.Name, Unaddressed: p.receive, Log: p.log})
 	p.stop, p.halt = context.WithCancelCause(context.Background())
@@ -265,16 +265,18 @@ func (c Config) process() *process {
 func (p *process) lock() error {
 	path := filepath.Join(p.config.Out, ".lock-"+p.config.Name)
 	err := os.MkdirAll(p.config.Out, 0o750)
+	var unlock func() error
 	if err == nil {
-		p.unlock, err = lockfile.Hold(path)
+		unlock, err = lockfile.Hold(path)
 	}
 	switch {
 	case errors.Is(err, lockfile.ErrHeld):
-		return fmt.Errorf("%s, the folder of records, is in use by %s, which is node %s too; --out names another folder",
-			p.config.Out, lockfile.Holder(path), p.config.Name)
+		return fmt.Errorf("%s, the folder of records, is in use by %s, which is node %s too; --out names another "+
+			"folder", p.config.Out, lockfile.Holder(path), p.config.Name)
 	case err != nil:
 		p.log("no records can be kept here: %v", err)
-		p.unlock = func() error { return nil }
+	default:
+		p.unlock = unlock
 	}
 	return nil
 }
@@ -392,8 +394,8 @@ func (p *process) leaveRuns() {
 	leaving.Wait()
 }
 
-// workPatience is how long a process that stops waits for what it is doing: a file that it reads, or
-// an actor, may block for good.
+// workPatience is how long a process that stops waits for what it is doing: a file that it reads,
+// or an actor, may block for good.
 const workPatience = 3 * time.Second
 
 // awaitWork waits until nothing is done any more, within bounds, and says whether that is so.
@@ -413,8 +415,8 @@ func (p *process) awaitWork() bool {
 	}
 }
 
-// close takes leave of the cluster. Runs that this process conducts end with it. What blocks is left
-// behind.
+// close takes leave of the cluster. Runs that this process conducts end with it. What blocks is
+// left behind.
 func (p *process) close() error {
 	if p.members != nil {
 		p.leaveSubmissions()

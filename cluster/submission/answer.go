@@ -135,7 +135,8 @@ func (q *Queue) answerStop(c *request.Caller, id string) error {
 	case s.over():
 		return refusal.Input(fmt.Errorf("submission %s is over already", s.ID))
 	case s.held != nil:
-		return refusal.Again(fmt.Errorf("submission %s is carried out by process %s, which is away", s.ID, s.held.Process))
+		return refusal.Again(fmt.Errorf("submission %s is carried out by process %s, which is away", s.ID,
+			s.held.Process))
 	}
 	s.halt(errStopped{c.Name})
 	return c.Done()
@@ -154,8 +155,8 @@ func (q *Queue) findEnded(id, what string) (*Submission, error) {
 	case !over:
 		return nil, refusal.Input(fmt.Errorf("run %s is %s; %s when it has ended", s.ID, m.State, what))
 	case m.Lost:
-		return s, fmt.Errorf("%w of run %s from %s at process %s, and no process that answers has a copy", errLost, s.ID,
-			s.folder(), q.config.Process)
+		return s, fmt.Errorf("%w of run %s from %s at process %s, and no process that answers has a copy", errLost,
+			s.ID, s.folder(), q.config.Process)
 	}
 	return s, nil
 }

@@ -113,7 +113,8 @@ func (s *Submission) ending(e entry) *protos.Submission {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.message()
-	m.Placement, m.Lacking, m.Lost, m.State, m.Error = nil, nil, false, e.State, request.Text(e.Error, request.MaxListed)
+	m.Placement, m.Lacking, m.Lost = nil, nil, false
+	m.State, m.Error = e.State, request.Text(e.Error, request.MaxListed)
 	return m
 }
 

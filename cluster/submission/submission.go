@@ -336,8 +336,8 @@ func (q *Queue) own(id string) *Submission {
 	return nil
 }
 
-// find returns the submission of an id, of whose record this process may have a copy alone, or which
-// it only holds.
+// find returns the submission of an id, of whose record this process may have a copy alone, or
+// which it only holds.
 func (q *Queue) find(id string) (*Submission, error) {
 	s := q.own(id)
 	if s == nil {

@@ -112,7 +112,8 @@ type Config struct {
 	// Address is where to listen, "127.0.0.1:0" for instance; empty for a node that calls
 	// but cannot be called, such as a client's.
 	Address string
-	// Advertise is where others call, port 0 standing for that of Address; empty stands for the address that Listen got, if that
+	// Advertise is where others call, port 0 standing for that of Address; empty stands for the
+	// address that Listen got, if that
 	// names a host, and otherwise says that nobody can.
 	Advertise string
 	// Identity proves who this is; nil stands for connections without TLS, which are for
