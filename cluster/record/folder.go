@@ -463,8 +463,8 @@ func (s *saved) check(n int) error {
 	return nil
 }
 
-// ReadSummary reads the summary.json of a folder. One without a version is completed from the runs
-// that lie beside it, and its groups are recomputed.
+// ReadSummary reads the summary.json of a folder, with its groups recomputed from its runs. One
+// without a version is completed from the runs that lie beside it.
 func ReadSummary(dir string) (Summary, error) {
 	var s Summary
 	if err := readJSON(dir, summaryName, &s); err != nil {
@@ -473,11 +473,10 @@ func ReadSummary(dir string) (Summary, error) {
 	if err := checkVersion(s.Version); err != nil {
 		return Summary{}, fmt.Errorf("%s: %w", filepath.Join(dir, summaryName), err)
 	}
-	if s.Version == Version {
-		return s, nil
-	}
-	s.Version = Version
 	for i := range s.Runs {
+		if s.Version == Version {
+			break
+		}
 		r := &s.Runs[i]
 		r.upgrade()
 		if run, err := readRun(dir, runFolder(r.Number), r.Number); err == nil {
@@ -485,6 +484,7 @@ func ReadSummary(dir string) (Summary, error) {
 			r.FinalAccuracy, r.BestAccuracy = run.FinalAccuracy, run.BestAccuracy
 		}
 	}
+	s.Version = Version
 	s.Groups = GroupRuns(s.Runs, s.Target)
 	return s, nil
 }

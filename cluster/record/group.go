@@ -16,25 +16,29 @@ type Spread struct {
 	N    int   `json:"n"`
 	Mean Float `json:"mean"`
 	// Std is the sample standard deviation (n − 1); NaN, in JSON null, for a single value.
-	Std Float `json:"std"`
-	Min Float `json:"min"`
-	Max Float `json:"max"`
-	// Low and High are the 95 % confidence interval, of the mean or what the Arrivals around the
-	// Spread say; NaN where Method is "too few repeats".
+	Std    Float `json:"std"`
+	Min    Float `json:"min"`
+	Median Float `json:"median"`
+	Max    Float `json:"max"`
+	// Low and High are the 95 % confidence interval of the median; NaN where Method is "too few
+	// repeats". It assumes independent repeats, and nothing about how they are distributed.
 	Low  Float `json:"low"`
 	High Float `json:"high"`
-	// Method says how the interval was made: "t", "Kaplan–Meier, t" or "too few repeats".
+	// Method says how the interval was made: "order statistics" or "too few repeats". Older records
+	// have intervals of the mean, by "t" and "Kaplan–Meier, t", which are made anew when they are
+	// read.
 	Method string `json:"method"`
 }
 
-// SpreadOf describes values, with the interval of their mean; nil if there are none.
+// SpreadOf describes values; nil if there are none.
 func SpreadOf(values []float64) *Spread {
 	if len(values) == 0 {
 		return nil
 	}
 	m := stats.MeanOf(values)
 	return &Spread{
-		N: m.N, Mean: Float(m.Mean), Std: Float(m.Std), Min: Float(slices.Min(values)), Max: Float(slices.Max(values)),
+		N: m.N, Mean: Float(m.Mean), Std: Float(m.Std),
+		Min: Float(slices.Min(values)), Median: Float(m.Median), Max: Float(slices.Max(values)),
 		Low: Float(m.Low), High: Float(m.High), Method: m.Method,
 	}
 }
@@ -42,8 +46,8 @@ func SpreadOf(values []float64) *Spread {
 // Arrivals describes when the runs of a point reach the target.
 type Arrivals struct {
 	// Spread has the mean, the deviation and the ends of the runs that reached the target alone,
-	// and counts all. Low and High are the interval of Restricted, wide enough for what lies
-	// between evaluations.
+	// and counts all. Low and High are the interval of the Median below, of all runs, wide enough
+	// for what lies between evaluations; High is +Inf where too few runs arrived to bound it.
 	Spread
 	// Reached counts the runs that arrived, and Censored those that ended before; the others
 	// failed.
@@ -83,12 +87,14 @@ type Group struct {
 	FinalAccuracy *Spread `json:"final_accuracy"`
 	// Verdict compares the times to the target with the other points of the same Of and
 	// Target, by runs of equal seeds; empty where there are none, or no run of any of them arrived.
+	// The points that are not "slower" are the set of best.
 	Verdict stats.Word `json:"verdict,omitempty"`
-	// Pairs is how many seeds the comparison with the point that looks fastest had.
+	// Pairs is how many seeds the point has in common with the one of the set of best that looks
+	// fastest.
 	Pairs int `json:"pairs,omitempty"`
-	// Repeats is how many repeats would decide with 80 % power, where the verdict does not; 0 if no
-	// number that anybody would run. Finer says that the difference is less than what lies between
-	// evaluations: these must come more often.
+	// Repeats is how many repeats would separate the point from the one that looks fastest with 80
+	// % power, where the verdict does not; 0 if no number that anybody would run. Finer says that
+	// the difference is less than what lies between evaluations: these must come more often.
 	Repeats int  `json:"repeats_needed,omitempty"`
 	Finer   bool `json:"evaluate_more_often,omitempty"`
 	// Longer says that runs which did not arrive ended before others arrived: with a later bound
@@ -258,10 +264,7 @@ func (g *Group) sum(runs []Run) {
 			final = append(final, v)
 		}
 	}
-	if g.FinalAccuracy = SpreadOf(final); g.FinalAccuracy != nil {
-		// NaN stays
-		g.FinalAccuracy.Low, g.FinalAccuracy.High = max(g.FinalAccuracy.Low, 0), min(g.FinalAccuracy.High, 1)
-	}
+	g.FinalAccuracy = SpreadOf(final)
 	g.TimeToTarget = arrivalsOf(arrivals(runs, overTime))
 	g.EpochsToTarget = arrivalsOf(arrivals(runs, overEpochs))
 }

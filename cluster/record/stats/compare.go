@@ -17,9 +17,9 @@ type Word string
 const (
 	// Fastest: every other point is slower.
 	Fastest Word = "fastest"
-	// Undecided: the point that looks fastest, or one that may be as fast.
+	// Undecided: one of several points none of which is shown to be slower.
 	Undecided Word = "not distinguishable from the fastest"
-	// Slower: than the point that looks fastest.
+	// Slower: another point is faster.
 	Slower Word = "slower"
 	// Unjudged: there are too few repeats to compare.
 	Unjudged Word = TooFew
@@ -31,29 +31,30 @@ const Power = 0.8
 // MostRepeats is the largest number of repeats that is asked for.
 const MostRepeats = 10_000
 
-// Verdict says how a point compares with the one that looks fastest.
+// Verdict says whether a point belongs to the set of best.
 type Verdict struct {
 	// Word is empty where there is nothing to compare: a single point, or no run that arrived.
 	Word Word
-	// Pairs is how many seeds this point has in common with the one that looks fastest.
+	// Pairs is how many seeds this point has in common with the leader: the point of the set of
+	// best whose runs take the least time in the mean.
 	Pairs int
-	// P is the two-sided p-value of that comparison before the correction for many; NaN for the one
-	// that looks fastest.
+	// P is the one-sided p-value of the leader being faster than this point, before the correction
+	// for many points; NaN for the leader.
 	P float64
 	// Finer says that the difference is smaller than the time between evaluations: more repeats
 	// decide nothing.
 	Finer bool
-	// Longer says that runs of one of the two points ended without arriving before others of the
-	// two arrived: to watch them longer may decide with fewer repeats, or where no number of
+	// Longer says that runs of this point or of the leader ended without arriving before others of
+	// the two arrived: to watch them longer may decide with fewer repeats, or where no number of
 	// repeats does.
 	Longer bool
 
 	open []func() int // repeats of the comparisons that decided nothing, which are found once
 }
 
-// Repeats is how many repeats would decide with 80 % power if the difference is as large as it
-// looks; 0 where the verdict is clear, or no number up to MostRepeats does. To find it takes longer
-// than to judge.
+// Repeats is how many repeats would separate the point from the leader with 80 % power if the
+// difference is as large as it looks, and for the leader all points from it; 0 where the verdict is
+// clear, or no number up to MostRepeats would do. To find it takes longer than to judge.
 func (v *Verdict) Repeats() (most int) {
 	for _, find := range v.open {
 		most = max(most, find())
@@ -61,11 +62,15 @@ func (v *Verdict) Repeats() (most int) {
 	return most
 }
 
-// Judge compares points. Runs of the same seed are pairs, and Student's t test of their differences
-// has to hold in the worst case of what lies between evaluations. Runs that did not arrive count up
-// to the shortest time at which one of the two points' runs was no longer watched. The tests are
-// corrected for all pairs of points by Holm's method (Scandinavian Journal of Statistics 1979), so
-// that the chance of any wrong "fastest" or "slower" is Error.
+// Judge finds the set of best (Gupta 1956; Hsu, Annals of Statistics 1984). A point is slower, and
+// out of the set, if any other point of the set is faster in a one-sided test at the level Error ÷
+// (points in the set − 1). So the chance that the best point is called slower by mistake is at most
+// 5 %, whichever point it is. A point that is left alone is the fastest.
+//
+// The test is Student's t of the paired differences of log times, a pair for each common seed, in
+// the worst case of what lies between evaluations. Runs that did not arrive count as their lower
+// bound against their own point, and as the horizon, the earliest end of such a run, for it. The
+// faster point must also win more than half of the pairs: a few extreme runs decide nothing.
 func Judge(points []Sample) []Verdict {
 	verdicts := make([]Verdict, len(points))
 	for i := range verdicts {
@@ -75,221 +80,338 @@ func Judge(points []Sample) []Verdict {
 	if len(points) < 2 || !arrived {
 		return verdicts
 	}
-	best := candidate(points)
-	all := against(points, best)
-	for range maxCandidates { // a point that is faster for certain takes the candidate's place
-		faster := slices.IndexFunc(all, func(d difference) bool { return d.certain && d.sign < 0 })
-		if faster < 0 {
-			break
-		}
-		best = all[faster].other
-		all = against(points, best)
-	}
-	others := make([]Verdict, len(all))
-	for i, d := range all {
-		others[i] = d.verdict()
-		verdicts[d.other] = others[i]
-	}
-	verdicts[best] = champion(len(points[best]), others)
-	return verdicts
-}
-
-// maxCandidates is how often a point that looked fastest makes room for one that is faster: seldom
-// once, as it was the one of the smallest mean.
-const maxCandidates = 8
-
-// champion is the verdict on the point that looks fastest, of those on all others.
-func champion(n int, others []Verdict) Verdict {
-	v := Verdict{Word: Fastest, Pairs: n, P: math.NaN()}
+	f := newField(points)
+	slower := f.slower()
+	leader := f.order[slices.IndexFunc(f.order, func(i int) bool { return !slower[i] })]
+	first := Verdict{Word: Fastest, Pairs: len(points[leader]), P: math.NaN()}
 	short := true
-	for _, other := range others {
-		short = short && other.Word == Unjudged
-		if other.Word != Slower {
-			v.Word = Undecided
-			v.open, v.Finer = append(v.open, other.open...), v.Finer || other.Finer
+	for i := range points {
+		if i == leader {
+			continue
+		}
+		v := f.verdict(leader, i, slower[i])
+		verdicts[i] = v
+		short = short && v.Word == Unjudged
+		if v.Word != Slower {
+			first.Word = Undecided
+			first.open, first.Finer = append(first.open, v.open...), first.Finer || v.Finer
 		}
 	}
 	if short {
-		v.Word = Unjudged
+		first.Word = Unjudged
 	}
-	return v
+	verdicts[leader] = first
+	return verdicts
 }
 
-// candidate is the point that looks fastest: by the mean restricted to what is known of all, if a
-// run is censored, then by how many arrived, then by the mean alone. Points of enough repeats come
-// before others.
-func candidate(points []Sample) (best int) {
+// field has all points that are compared with each other.
+type field struct {
+	points []point
+	// typical is the median of the deviations of all pairs of points with few common seeds.
+	typical float64
+	// order has the indices of the points, the one that looks fastest first.
+	order []int
+	// level is the level of each test, and critical the t value at that level by degrees of
+	// freedom.
+	level    float64
+	critical map[int]float64
+	scratch  []float64 // differences of one comparison
+}
+
+// point is a sample on the scale of the comparison.
+type point struct {
+	runs []reading // by rising seeds
+	// ended is the earliest end of a run that was still under way, +Inf if there is none; last the
+	// latest arrival; latest the latest of all known times, −Inf if there is none.
+	ended, last, latest float64
+}
+
+// reading is a run: its time to the target is between low and high.
+type reading struct {
+	seed           uint64
+	low, mid, high float64
+	cell           float64 // high − low of an arrival, 0 of other runs
+}
+
+// resolution is the finest time between evaluations, in seconds, that a comparison of log times
+// counts on: a clock's tick.
+const resolution = 1e-9
+
+// newField puts samples on the scale of log times. What is shorter than the finest time between
+// evaluations is unknown, so the scale is linear below it.
+func newField(points []Sample) *field {
+	unit := math.Inf(1)
+	for _, s := range points {
+		for _, a := range s {
+			if a.Fate == Arrived {
+				unit = min(unit, a.Late-a.Early)
+			}
+		}
+	}
+	unit = max(unit, resolution)
+	scale := func(t float64) float64 { return math.Log(t + unit) }
+	f := &field{points: make([]point, len(points)), order: rank(points, scale), critical: map[int]float64{}}
+	for i, s := range points {
+		f.points[i] = pointOf(s, scale)
+	}
+	f.typical = f.deviation()
+	return f
+}
+
+// deviation is the median of the deviations of all pairs of points with few common seeds, 0 if
+// there are none.
+func (f *field) deviation() float64 {
+	var all []float64
+	for i := range f.points {
+		if n := len(f.points[i].runs); n < LeastRepeats || n >= fewRepeats {
+			continue
+		}
+		for k := range f.points {
+			if d := f.compare(i, k); k != i && d.pairs >= LeastRepeats && !math.IsNaN(d.std) {
+				all = append(all, d.std)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+func pointOf(s Sample, scale func(float64) float64) point {
+	p := point{ended: math.Inf(1), last: math.Inf(-1), latest: math.Inf(-1)}
+	for _, a := range s {
+		r := reading{seed: a.Seed, low: math.Inf(1), mid: math.Inf(1), high: math.Inf(1)}
+		switch a.Fate {
+		case Arrived:
+			r.low, r.mid, r.high = scale(a.Early), scale(a.At), scale(a.Late)
+			r.cell = r.high - r.low
+			p.last, p.latest = max(p.last, r.high), max(p.latest, r.high)
+		case Censored:
+			r.low, r.mid = scale(a.At), scale(a.At)
+			p.ended, p.latest = min(p.ended, r.low), max(p.latest, r.low)
+		case Never:
+		}
+		p.runs = append(p.runs, r)
+	}
+	slices.SortStableFunc(p.runs, func(a, b reading) int { return cmp.Compare(a.seed, b.seed) })
+	return p
+}
+
+// rank orders points by how fast they look: by the mean of log times restricted to what is known of
+// all, if a run is censored, then by the share of runs that arrived, then by the mean alone. Points
+// of enough repeats come before others.
+func rank(points []Sample, scale func(float64) float64) []int {
 	horizon := math.Inf(1)
 	for _, s := range points {
 		if s.count(Censored) > 0 {
 			horizon = min(horizon, s.watched())
 		}
 	}
-	type rank struct {
-		few, within, missed, mean float64 // the less, the faster
+	type looks struct {
+		few, within, missed, mean float64 // less is faster
 	}
-	ranks := make([]rank, len(points))
+	all, order := make([]looks, len(points)), make([]int, len(points))
 	for i, s := range points {
-		r, curve := &ranks[i], kaplanMeier(s.at(middle))
+		moments := s.at(middle)
+		for k := range moments {
+			moments[k].at = scale(moments[k].at)
+		}
+		l, curve := &all[i], kaplanMeier(moments)
+		order[i] = i
 		if len(s) < LeastRepeats {
-			r.few = 1
+			l.few = 1
 		}
 		if !math.IsInf(horizon, 1) {
-			r.within, _ = restricted(curve, horizon)
+			l.within = restricted(curve, scale(horizon))
 		}
-		r.missed = 1 - float64(s.count(Arrived))/float64(len(s))
-		r.mean, _ = restricted(curve, s.watched())
-		b := &ranks[best]
-		if cmp.Or(cmp.Compare(r.few, b.few), cmp.Compare(r.within, b.within),
-			cmp.Compare(r.missed, b.missed), cmp.Compare(r.mean, b.mean)) < 0 {
-			best = i
-		}
+		l.missed = 1 - float64(s.count(Arrived))/float64(len(s))
+		l.mean = restricted(curve, scale(s.watched()))
 	}
-	return best
+	slices.SortStableFunc(order, func(i, k int) int {
+		a, b := all[i], all[k]
+		return cmp.Or(cmp.Compare(a.few, b.few), cmp.Compare(a.within, b.within),
+			cmp.Compare(a.missed, b.missed), cmp.Compare(a.mean, b.mean))
+	})
+	return order
 }
 
-// difference says how another point differs from the candidate.
+// slower says which points are out of the set of best. A point that is out puts no other out, so the
+// tests are repeated among those that are left, at a level for so many, until none leaves. Samples
+// without common seeds or with different horizons can be faster than each other in a circle: then
+// all of them stay.
+func (f *field) slower() []bool {
+	out := make([]bool, len(f.points))
+	left := slices.DeleteFunc(slices.Clone(f.order), func(i int) bool { return len(f.points[i].runs) < LeastRepeats })
+	for len(left) > 1 {
+		f.level = Error / float64(len(left)-1)
+		clear(f.critical)
+		var stay, leave []int
+		for _, i := range left {
+			if slices.ContainsFunc(left, func(k int) bool { return k != i && f.faster(k, i) }) {
+				leave = append(leave, i)
+			} else {
+				stay = append(stay, i)
+			}
+		}
+		if len(stay) == 0 || len(leave) == 0 {
+			break
+		}
+		for _, i := range leave {
+			out[i] = true
+		}
+		left = stay
+	}
+	return out
+}
+
+// faster reports whether a point puts another out.
+func (f *field) faster(fast, slow int) bool {
+	d := f.compare(fast, slow)
+	return f.significant(&d)
+}
+
+// difference is the evidence that one point is faster than another.
 type difference struct {
-	other, pairs int
-	// sign is 1 where the other is slower in the mean and -1 where it is faster.
-	sign float64
-	// mean and std are of the paired differences in the worst case, which are positive where even
-	// in it the sign holds.
-	mean, std float64
-	// plain is the mean without the worst case.
-	plain float64
-	p     float64
-	// level is the error that Holm's method leaves this comparison.
-	level   float64
-	certain bool
-	// cut says that some arrivals are later than the horizon, which both points were watched up to.
+	pairs, wins int
+	// mean and std are of the paired differences in the worst case, the mean positive where even
+	// then the first point is faster; plain is the mean without the worst case.
+	mean, std, plain float64
+	// apart says that all runs of the first point arrived before the others, none of which arrived,
+	// ended.
+	apart bool
+	// cut says that runs were censored before others arrived.
 	cut bool
 }
 
-// against compares all other points with one.
-func against(points []Sample, best int) []difference {
-	var all []difference
-	for i, s := range points {
-		if i != best {
-			d := paired(points[best], s)
-			d.other = i
-			all = append(all, d)
-		}
+// compare gathers the evidence that a point is faster than another.
+func (f *field) compare(fast, slow int) difference {
+	a, b := &f.points[fast], &f.points[slow]
+	d := difference{apart: true, cut: min(a.ended, b.ended) < max(a.last, b.last)}
+	horizon := min(a.ended, max(a.latest, b.latest))
+	if math.IsInf(horizon, -1) {
+		return d
 	}
-	order := make([]*difference, len(all))
-	for i := range all {
-		order[i] = &all[i]
-	}
-	slices.SortStableFunc(order, func(a, b *difference) int { return cmp.Compare(a.p, b.p) })
-	// The comparisons that are not with the candidate are not made: counted as if they all came
-	// last, they make Holm's thresholds lower, never higher.
-	pairs, open := len(points)*(len(points)-1)/2, true
-	for i, d := range order {
-		d.level = Error / float64(pairs-i)
-		open = open && d.p <= d.level
-		d.certain = open
-	}
-	return all
-}
-
-// paired compares two points by the seeds that they have in common.
-func paired(best, other Sample) difference {
-	horizon, latest := common(best, other)
-	seeds := map[uint64]Arrival{}
-	for _, a := range best {
-		seeds[a.Seed] = a
-	}
-	var least, most, plain []float64
-	for _, b := range other {
-		a, ok := seeds[b.Seed]
-		if !ok {
+	least, cells := f.scratch[:0], 0.0
+	slowest, earliest := math.Inf(-1), math.Inf(1)
+	for i, k := 0, 0; i < len(a.runs) && k < len(b.runs); {
+		x, y := &a.runs[i], &b.runs[k]
+		switch {
+		case x.seed < y.seed:
+			i++
+			continue
+		case x.seed > y.seed:
+			k++
 			continue
 		}
-		least = append(least, within(b, early, horizon)-within(a, late, horizon))
-		most = append(most, within(b, late, horizon)-within(a, early, horizon))
-		plain = append(plain, within(b, middle, horizon)-within(a, middle, horizon))
+		i, k = i+1, k+1
+		least = append(least, min(y.low, horizon)-min(x.high, horizon))
+		d.plain += min(y.mid, horizon) - min(x.mid, horizon)
+		cells += x.cell*x.cell + y.cell*y.cell
+		slowest, earliest = max(slowest, x.high), min(earliest, y.low)
+		d.apart = d.apart && math.IsInf(y.high, 1)
+		if y.low > x.high {
+			d.wins++
+		}
 	}
-	d := difference{pairs: len(plain), p: 1, sign: 1, cut: horizon < latest}
+	f.scratch, d.pairs = least, len(least)
+	d.apart = d.apart && slowest < earliest
 	if d.pairs < 2 {
 		return d
 	}
-	if d.plain = stat.Mean(plain, nil); d.plain < 0 {
-		d.sign, d.plain = -1, -d.plain
-		least = most
+	d.plain /= float64(d.pairs)
+	d.mean, d.std = stat.MeanStdDev(least, nil)
+	// Times in the same cells have no spread, though the times within the cells have one: at least
+	// that of an even distribution.
+	d.std = max(d.std, math.Sqrt(cells/12/float64(d.pairs)))
+	if d.pairs < fewRepeats {
+		// So few runs can all be of one heap, and then look more alike than they are.
+		d.std = max(d.std, f.typical/2)
 	}
-	d.mean, d.std = d.sign*stat.Mean(least, nil), stat.StdDev(least, nil)
-	if d.pairs < LeastRepeats || d.mean <= 0 {
-		return d
-	}
-	t := d.mean / stat.StdErr(d.std, float64(d.pairs)) // infinite where all differences are the same
-	d.p = 2 * student(d.pairs-1).Survival(t)
 	return d
 }
 
-// common is up to when it is known of every run of two points whether it has arrived, and the
-// latest arrival.
-func common(a, b Sample) (known, latest float64) {
-	known = math.Inf(1)
-	for _, s := range []Sample{a, b} {
-		for _, r := range s {
-			switch r.Fate {
-			case Censored:
-				known = min(known, r.At)
-			case Arrived:
-				latest = max(latest, r.Late)
-			case Never:
-			}
-		}
+// t is Student's t of a difference, infinite where all differences are the same.
+func (d *difference) t() float64 { return d.mean / stat.StdErr(d.std, float64(d.pairs)) }
+
+// chance is the most that the probability can be of n runs of one point arriving and none of
+// another, before any of these ended, if both points are equal: that of arrivals in half of the
+// runs (Barnard, Biometrika 1947).
+func chance(n int) float64 { return math.Pow(0.25, float64(n)) }
+
+// significant reports whether a difference puts the slower point out.
+func (f *field) significant(d *difference) bool {
+	if d.pairs < LeastRepeats || 2*d.wins <= d.pairs {
+		return false
 	}
-	if math.IsInf(known, 1) {
-		known = latest
+	if d.apart && chance(d.pairs) <= f.level {
+		return true
 	}
-	return known, latest
+	critical, known := f.critical[d.pairs]
+	if !known {
+		critical = student(d.pairs - 1).Quantile(1 - f.level)
+		f.critical[d.pairs] = critical
+	}
+	return d.mean > 0 && d.t() >= critical
 }
 
-// within reads an arrival up to a horizon.
-func within(a Arrival, read func(Arrival) float64, horizon float64) float64 {
-	if a.Fate != Arrived {
-		return horizon
+// p is the one-sided p-value of a difference.
+func (d *difference) p() float64 {
+	p := 1.0
+	if d.pairs >= LeastRepeats && d.mean > 0 {
+		p = student(d.pairs - 1).Survival(d.t())
 	}
-	return min(read(a), horizon)
+	if d.apart && d.pairs >= LeastRepeats {
+		p = min(p, chance(d.pairs))
+	}
+	return p
 }
 
-// verdict is that on the other point.
-func (d *difference) verdict() Verdict {
-	v := Verdict{Pairs: d.pairs, P: d.p, open: []func() int{sync.OnceValue(d.repeats)}}
+// verdict is that on a point beside the leader.
+func (f *field) verdict(leader, i int, slower bool) Verdict {
+	d := f.compare(leader, i)
+	v := Verdict{Pairs: d.pairs, P: d.p()}
 	switch {
+	case slower:
+		v.Word = Slower
 	case d.pairs < LeastRepeats:
-		v.Word = Unjudged
-	case d.certain && d.sign > 0:
-		v.Word, v.open = Slower, nil
+		v.Word, v.open = Unjudged, []func() int{func() int { return LeastRepeats }}
 	default:
+		if d.plain < 0 { // it looks faster in the common pairs
+			d = f.compare(i, leader)
+		}
 		v.Word, v.Finer, v.Longer = Undecided, d.plain > 0 && d.mean <= 0, d.cut
+		v.open = []func() int{sync.OnceValue(func() int { return f.repeats(&d) })}
 	}
 	return v
 }
 
-func (d *difference) repeats() int {
-	switch {
-	case d.pairs < LeastRepeats:
-		return LeastRepeats
-	case d.mean <= 0:
-		return 0
+// repeats is how many pairs would make a difference significant.
+func (f *field) repeats(d *difference) (n int) {
+	if d.mean > 0 {
+		n = repeats(d.mean/d.std, f.level, d.pairs)
 	}
-	return repeats(d.mean/d.std, d.level, d.pairs)
+	if d.apart { // by their number alone
+		enough := max(d.pairs+1, int(math.Ceil(math.Log(1/f.level)/math.Log(4))))
+		if n == 0 || enough < n {
+			n = enough
+		}
+	}
+	return n
 }
 
 // exactPower is up to how many pairs the power of a t test is taken from the noncentral t.
 const exactPower = 100
 
-// repeats is how many pairs a t test at this two-sided level needs to find a difference, effect
+// repeats is how many pairs a t test at this one-sided level needs to find a difference, effect
 // standard deviations large, with 80 % power: at least one more than there are; 0 if more than
 // MostRepeats.
 func repeats(effect, level float64, present int) int {
 	low, high := max(present, LeastRepeats-1), exactPower // too few, enough
 	if low >= high || power(effect, level, high) < Power {
 		// Guenther (The American Statistician 1981).
-		a, b := distuv.UnitNormal.Quantile(1-level/2), distuv.UnitNormal.Quantile(Power)
+		a, b := distuv.UnitNormal.Quantile(1-level), distuv.UnitNormal.Quantile(Power)
 		n := math.Ceil((a+b)*(a+b)/(effect*effect) + a*a/2)
 		if n > MostRepeats {
 			return 0
@@ -306,10 +428,10 @@ func repeats(effect, level float64, present int) int {
 	return high
 }
 
-// power is the chance that a two-sided t test of n pairs finds a difference, in its direction, that
-// is effect standard deviations large.
+// power is the chance that a one-sided t test of n pairs finds a difference that is effect standard
+// deviations large.
 func power(effect, level float64, n int) float64 {
-	critical, shift := student(n-1).Quantile(1-level/2), effect*math.Sqrt(float64(n))
+	critical, shift := student(n-1).Quantile(1-level), effect*math.Sqrt(float64(n))
 	if shift > 30 && shift > 2*critical {
 		return 1 // where the series of the noncentral t ends
 	}

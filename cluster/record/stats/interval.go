@@ -2,48 +2,52 @@ package stats
 
 import (
 	"math"
+	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// LeastRepeats is the fewest values that an interval or a comparison is made of.
-const LeastRepeats = 3
-
-// Interval is a mean with its 95 % confidence interval.
+// Interval sums up values: their mean, and their median with its 95 % confidence interval.
 type Interval struct {
 	N int
-	// Mean is NaN where N is 0, Std, the sample's (n − 1), where N is below 2.
-	Mean, Std float64
-	// Low and High are NaN where Method is TooFew.
+	// Mean and Median are NaN where N is 0, Std, the sample's (n − 1), where N is below 2.
+	Mean, Std, Median float64
+	// Low and High are the interval of the median; NaN where Method is TooFew.
 	Low, High float64
 	Method    string
 }
 
-// MeanOf is the mean of values with its interval by Student's t.
+// MeanOf sums values up.
 func MeanOf(values []float64) Interval {
-	i := Interval{N: len(values), Mean: math.NaN(), Std: math.NaN(), Low: math.NaN(), High: math.NaN(), Method: TooFew}
+	i := Interval{
+		N: len(values), Mean: math.NaN(), Std: math.NaN(), Median: math.NaN(), Low: math.NaN(), High: math.NaN(),
+		Method: TooFew,
+	}
 	if i.N == 0 {
 		return i
 	}
-	i.Mean = stat.Mean(values, nil)
+	sorted := slices.Sorted(slices.Values(values))
+	i.Mean, i.Median = stat.Mean(values, nil), (sorted[(i.N-1)/2]+sorted[i.N/2])/2
 	if i.N > 1 {
 		i.Std = stat.StdDev(values, nil)
 	}
-	if i.N >= LeastRepeats {
-		half := quantile(i.N-1) * stat.StdErr(i.Std, float64(i.N))
-		i.Low, i.High, i.Method = i.Mean-half, i.Mean+half, StudentT
+	if r := Rank(i.N); r > 0 {
+		i.Low, i.High, i.Method = sorted[r-1], sorted[i.N-r], OrderStatistics
 	}
 	return i
 }
 
-// quantile is how many standard errors an interval reaches to either side.
-func quantile(freedom int) float64 {
-	level := Level
-	if freedom < manyRepeats-1 {
-		level = carefully
+// Rank is the rank r, from 1, for which the r-th smallest and the r-th greatest of n values of any
+// distribution have its median between them in 95 % of all samples or more; 0 where n is below
+// LeastForInterval.
+func Rank(n int) int {
+	if n < LeastForInterval {
+		return 0
 	}
-	return student(freedom).Quantile((1 + level) / 2)
+	below := distuv.Binomial{N: float64(n), P: 0.5}
+	return sort.Search(n/2, func(r int) bool { return below.CDF(float64(r)) > (1-Level)/2 })
 }
 
 func student(freedom int) distuv.StudentsT {

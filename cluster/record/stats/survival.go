@@ -70,11 +70,11 @@ type moment struct {
 	arrived bool
 }
 
-// step is an instant at which the survival curve falls to left, because arrived of those that were
+// step is an instant at which the survival curve falls to left, because some of the runs that were
 // at risk arrived.
 type step struct {
-	at, left        float64
-	arrived, atRisk int
+	at, left float64
+	atRisk   int
 }
 
 // kaplanMeier is the curve of the share that has not arrived yet (Kaplan and Meier, Journal of the
@@ -92,18 +92,23 @@ func kaplanMeier(moments []moment) (curve []step) {
 		}
 		if arrived > 0 {
 			left *= 1 - float64(arrived)/float64(atRisk)
-			curve = append(curve, step{at: at, left: left, arrived: arrived, atRisk: atRisk})
+			curve = append(curve, step{at: at, left: left, atRisk: atRisk})
 		}
 		atRisk -= gone
 	}
 	return curve
 }
 
-// median is the first instant by which half have arrived; NaN if that never is.
+// median is the instant by which half have arrived, in the middle between two arrivals where exactly
+// half arrived before the later one; NaN if it is not known.
 func median(curve []step) float64 {
 	const rounding = 1e-12
-	for _, s := range curve {
-		if s.left <= 0.5+rounding {
+	for i, s := range curve {
+		switch {
+		case s.left > 0.5+rounding:
+		case s.left >= 0.5-rounding && i+1 < len(curve):
+			return (s.at + curve[i+1].at) / 2
+		default:
 			return s.at
 		}
 	}
@@ -111,25 +116,18 @@ func median(curve []step) float64 {
 }
 
 // restricted is the area under the curve up to a horizon, which is the mean of the arrivals with
-// those after it counted as if they were at it, and the variance of this estimate (Greenwood's, as
-// in Klein and Moeschberger, Survival Analysis, 2003, section 4.5).
-func restricted(curve []step, horizon float64) (mean, variance float64) {
-	areas := make([]float64, len(curve)) // from each step on
-	steps := len(curve)
-	for steps > 0 && curve[steps-1].at >= horizon {
-		steps--
-	}
-	rest, end := 0.0, horizon
-	for i := steps - 1; i >= 0; i-- {
-		rest += (end - curve[i].at) * curve[i].left
-		areas[i], end = rest, curve[i].at
-	}
-	for i, s := range curve[:steps] {
-		if alive := s.atRisk - s.arrived; alive > 0 {
-			variance += areas[i] * areas[i] * float64(s.arrived) / (float64(s.atRisk) * float64(alive))
+// those after it counted as if they were at it (Klein and Moeschberger, Survival Analysis, 2003,
+// section 4.5).
+func restricted(curve []step, horizon float64) (mean float64) {
+	left, from := 1.0, 0.0
+	for _, s := range curve {
+		if s.at >= horizon {
+			break
 		}
+		mean += (s.at - from) * left
+		left, from = s.left, s.at
 	}
-	return rest + end, variance
+	return mean + (horizon-from)*left
 }
 
 // Estimate sums up when the runs of a point arrive.
@@ -144,15 +142,12 @@ type Estimate struct {
 	// there. The horizon is how long it is known what happened: the longest that a run was watched.
 	// Where all arrive it is plainly the mean.
 	Mean, Horizon float64
-	// Low and High are the 95 % interval of Mean, wide enough for what lies between evaluations;
-	// NaN where Method is TooFew.
+	// Low and High are the 95 % interval of the median, wide enough for what lies between
+	// evaluations. High is +Inf where too many runs did not arrive to bound it. Both are NaN where
+	// Method is TooFew.
 	Low, High float64
 	Method    string
 }
-
-// leastArrivals is how many runs must have arrived for an interval where others did not: with
-// fewer, simulated experiments have it miss more often than it may.
-const leastArrivals = manyRepeats
 
 // Estimated sums a sample up. All but the counts are NaN where nobody arrived.
 func Estimated(s Sample) Estimate {
@@ -166,24 +161,31 @@ func Estimated(s Sample) Estimate {
 	e.Horizon = s.watched()
 	curve := kaplanMeier(s.at(middle))
 	e.Median = median(curve)
-	e.Mean, _ = restricted(curve, e.Horizon)
-	if e.N < LeastRepeats || e.Reached < e.N && e.Reached < leastArrivals {
-		return e
-	}
-	e.Method = StudentT
-	if e.Reached < e.N {
-		e.Method = RestrictedT
-	}
-	first, below := s.bound(early, e.Horizon)
-	last, above := s.bound(late, math.Inf(1))
-	if e.Reached < e.N {
-		last, above = s.bound(late, e.Horizon)
-	}
-	e.Low, e.High = max(first-below, 0), last+above
-	if e.Reached < e.N {
-		e.High = min(e.High, e.Horizon)
+	e.Mean = restricted(curve, e.Horizon)
+	if r := Rank(e.N); r > 0 {
+		earliest, latest := s.bounds()
+		e.Low, e.High, e.Method = min(earliest[r-1], e.Horizon), latest[e.N-r], OrderStatistics
 	}
 	return e
+}
+
+// bounds are the earliest and the latest times at which the runs can have arrived, both sorted. A
+// run that ended without arriving has no latest time.
+func (s Sample) bounds() (earliest, latest []float64) {
+	for _, a := range s {
+		low, high := math.Inf(1), math.Inf(1)
+		switch a.Fate {
+		case Arrived:
+			low, high = a.Early, a.Late
+		case Censored:
+			low = a.At
+		case Never:
+		}
+		earliest, latest = append(earliest, low), append(latest, high)
+	}
+	slices.Sort(earliest)
+	slices.Sort(latest)
+	return earliest, latest
 }
 
 // watched is the longest that a run of the sample was watched.
@@ -194,17 +196,4 @@ func (s Sample) watched() (longest float64) {
 		}
 	}
 	return longest
-}
-
-// bound is the restricted mean of the sample read in one way, and half the width of its interval.
-// The variance has the factor d/(d − 1) for d arrivals that Kaplan and Meier advise, with which it
-// is the variance of the mean where everybody arrives.
-func (s Sample) bound(read func(Arrival) float64, horizon float64) (mean, half float64) {
-	moments := s.at(read)
-	if math.IsInf(horizon, 1) {
-		horizon = moments[len(moments)-1].at
-	}
-	mean, variance := restricted(kaplanMeier(moments), horizon)
-	d := s.count(Arrived)
-	return mean, quantile(d-1) * math.Sqrt(variance*float64(d)/float64(d-1))
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/stats"
 	"github.com/gradwire/gradwire/cluster/report"
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 	"gonum.org/v1/plot/plotter"
 )
 
@@ -29,44 +27,31 @@ func pointsOf(curves int) int {
 // Band is the middle of several runs' curves, and what lies around it.
 type Band struct{ X, Mean, Low, High []float64 }
 
-// manyRuns is from how many runs on a band is their mean and its 95 % interval; of fewer it is the
-// median and the range.
-const manyRuns = 10
-
-// bandOf joins the runs of a group over a common grid of the given number of points: of fewer than
-// ten runs the median, the lowest and the highest, and of more the mean and its 95 % interval,
-// within 0 and limit. A run that has ended counts with its last value, so that all is of the same
-// runs everywhere; runs without any are left out.
-func bandOf(runs []plotter.XYs, limit float64, grid int) Band {
+// bandOf joins the runs of a group over a common grid of the given number of points: the median, and
+// around it its 95 % interval, or of too few runs for one the lowest and the highest. A run that
+// has ended counts with its last value, so that all is of the same runs everywhere; runs without
+// any are left out.
+func bandOf(runs []plotter.XYs, grid int) Band {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(points plotter.XYs) bool { return len(points) == 0 })
 	var b Band
-	if len(runs) == 0 {
+	n := len(runs)
+	if n == 0 {
 		return b
 	}
 	end := 0.0
 	for _, points := range runs {
 		end = max(end, points[len(points)-1].X)
 	}
-	errors := 0.0 // standard errors that the interval reaches to either side
-	if len(runs) >= manyRuns {
-		errors = distuv.StudentsT{Sigma: 1, Nu: float64(len(runs) - 1)}.Quantile((1 + stats.Level) / 2)
-	}
-	values := make([]float64, len(runs))
+	rank := max(stats.Rank(n), 1)
+	values := make([]float64, n)
 	for i := range grid {
 		x := end * float64(i) / float64(grid-1)
 		for k, points := range runs {
 			values[k] = interpolate(points, x)
 		}
 		slices.Sort(values)
-		n := len(values)
-		middle, low, high := (values[(n-1)/2]+values[n/2])/2, values[0], values[n-1]
-		if errors > 0 {
-			mean, std := stat.MeanStdDev(values, nil)
-			half := errors * stat.StdErr(std, float64(n))
-			middle, low, high = mean, max(mean-half, 0), min(mean+half, limit)
-		}
-		b.X, b.Mean = append(b.X, x), append(b.Mean, middle)
-		b.Low, b.High = append(b.Low, low), append(b.High, high)
+		b.X, b.Mean = append(b.X, x), append(b.Mean, (values[(n-1)/2]+values[n/2])/2)
+		b.Low, b.High = append(b.Low, values[rank-1]), append(b.High, values[n-rank])
 	}
 	return b
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/stats"
 	"github.com/gradwire/gradwire/cluster/report"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -116,9 +117,9 @@ func judgedCurve(abscissa func(record.Evaluation) float64) func(record.Trace) pl
 // AccuracyBand returns what the figures of accuracy draw of a point: the middle of its runs'
 // curves, what lies around it, and what that is.
 func (d *Data) AccuracyBand(g record.Group, abscissa func(record.Evaluation) float64) (b Band, kind string) {
-	b = bandOf(d.curves(g.Point, judgedCurve(abscissa)), 1, pointsOf(len(d.Summary.Groups)))
-	if g.N >= manyRuns {
-		return b, "mean and 95 % interval"
+	b = bandOf(d.curves(g.Point, judgedCurve(abscissa)), pointsOf(len(d.Summary.Groups)))
+	if g.N >= stats.LeastForInterval {
+		return b, "median and 95 % interval"
 	}
 	return b, "median and range"
 }
@@ -195,15 +196,15 @@ func bandText(fewest, most int) string {
 	switch {
 	case most <= 1:
 		return "One run per point."
-	case most < manyRuns:
+	case most < stats.LeastForInterval:
 		return fmt.Sprintf("Median of %s, band: lowest to highest; a run that has ended counts with its last value.",
 			upTo(fewest, most))
-	case fewest >= manyRuns:
-		return fmt.Sprintf("Mean of %s, band: its 95 %% interval (t); a run that has ended counts with its last value.",
+	case fewest >= stats.LeastForInterval:
+		return fmt.Sprintf("Median of %s, band: its 95 %% interval; a run that has ended counts with its last value.",
 			upTo(fewest, most))
 	}
-	return fmt.Sprintf("From %d runs on mean and band of its 95 %% interval (t), of fewer median and range; an "+
-		"ended run keeps its last value.", manyRuns)
+	return fmt.Sprintf("Median and, from %d runs on, band of its 95 %% interval, of fewer the range; an "+
+		"ended run keeps its last value.", stats.LeastForInterval)
 }
 
 func upTo(fewest, most int) string {
@@ -215,13 +216,13 @@ func upTo(fewest, most int) string {
 
 // figure draws the lines; nil if there is nothing to draw.
 func (l *lines) figure(s record.Summary) *Figure {
-	limit, scale := math.Inf(1), 1.0
+	scale := 1.0
 	if l.accuracy {
-		limit, scale = 1, 100
+		scale = 100
 	}
 	bands, end := make([]Band, len(l.curves)), 0.0
 	for i, c := range l.curves {
-		bands[i] = bandOf(c.runs, limit, pointsOf(len(l.curves)))
+		bands[i] = bandOf(c.runs, pointsOf(len(l.curves)))
 		if n := len(bands[i].X); n > 0 {
 			end = max(end, bands[i].X[n-1])
 		}

@@ -60,10 +60,7 @@ func whichModel(d *Data, g record.Group) *Figure {
 	if len(g.Point) > 0 {
 		l.what += " (" + report.PointName(g.Point) + ")"
 	}
-	switch {
-	case g.N >= manyRuns:
-		l.caption = fmt.Sprintf("Lines: mean of %d runs.", g.N)
-	case g.N > 1:
+	if g.N > 1 {
 		l.caption = fmt.Sprintf("Lines: median of %d runs.", g.N)
 	}
 	l.caption += " Wide: what is judged, the " + report.JudgedNames[g.Of] + "."

@@ -64,9 +64,9 @@ func timeToTarget(d *Data) *Figure {
 	return b.figure(d.Summary)
 }
 
-const barCaption = "Bars: mean, restricted where runs did not arrive; whiskers: 95 % interval; dots: runs; crosses: " +
-	"ends of runs that did not. Above: " +
-	"how many arrived; * fastest, = not distinguishable from it, ? too few repeats."
+const barCaption = "Bars: median; whiskers: its 95 % interval, from 6 runs on, to the top where too few arrived to " +
+	"bound it; dots: runs; crosses: ends of runs that did not arrive. Above: how many arrived; * fastest, = among " +
+	"the fastest, ? too few repeats."
 
 // figure draws a bar for each point, and says how many of its runs arrived; nil without a sweep or
 // a target.
@@ -116,17 +116,21 @@ func (b *bars) marks(s record.Summary, p record.Point) (arrived, ended []float64
 	return arrived, ended
 }
 
-// addBar draws a group: the mean as a bar, its interval, and the runs. It returns how high these
-// go.
+// addBar draws a group: the median as a bar, its interval, and the runs. It returns how high these
+// go. Where the median is not known, the bar goes to where the runs were no longer watched.
 func (f *Figure) addBar(x float64, b *bars, s record.Summary, g record.Group, l look) (highest float64) {
 	a := b.group(g)
 	if a == nil {
 		return 0
 	}
 	arrived, ended := b.marks(s, g.Point)
-	mean := float64(a.Restricted) * b.scale
-	f.addRectangle(x-0.35, x+0.35, 0, mean, look{color: l.color, width: 1.2, dash: l.dash}, 110)
-	highest = mean
+	watched := float64(a.Horizon) * b.scale
+	middle := float64(a.Median) * b.scale
+	if math.IsNaN(middle) {
+		middle = watched
+	}
+	f.addRectangle(x-0.35, x+0.35, 0, middle, look{color: l.color, width: 1.2, dash: l.dash}, 110)
+	highest = middle
 	for _, marks := range []struct {
 		values []float64
 		style  draw.GlyphStyle
@@ -147,9 +151,12 @@ func (f *Figure) addBar(x float64, b *bars, s record.Summary, g record.Group, l 
 	if a.Method == stats.TooFew {
 		return highest
 	}
-	low, high := float64(a.Low)*b.scale, float64(a.High)*b.scale
+	low, high := min(float64(a.Low)*b.scale, middle), float64(a.High)*b.scale
+	if !report.IsFinite(high) {
+		high = max(watched, middle)
+	}
 	f.Add(&plotter.YErrorBars{
-		XYs: plotter.XYs{{X: x, Y: mean}}, YErrors: plotter.YErrors{{Low: mean - low, High: high - mean}},
+		XYs: plotter.XYs{{X: x, Y: middle}}, YErrors: plotter.YErrors{{Low: middle - low, High: high - middle}},
 		LineStyle: draw.LineStyle{Color: black, Width: 1.2}, CapWidth: 8,
 	})
 	return max(highest, high)

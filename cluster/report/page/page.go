@@ -171,8 +171,8 @@ func (b *builder) comparison(part *section) {
 		}
 	}
 	for _, s := range shown {
-		part.Tables = append(part.Tables, summaryTable(s, b.title("Means and their 95 % intervals", s)))
-		part.Notes = append(part.Notes, text.Notes(s.Summary)...)
+		part.Tables = append(part.Tables, summaryTable(s, b.title("Medians and their 95 % intervals", s)))
+		part.Notes = slices.Concat(part.Notes, text.Notes(s.Summary), text.Method(s.Summary))
 	}
 }
 

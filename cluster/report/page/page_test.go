@@ -186,8 +186,8 @@ func TestPageOfSeveralRecordsShowsThemTogetherAndByThemselves(t *testing.T) {
 		strings.Index(text, "over time, two<") > strings.Index(text, "over bytes sent, all") {
 		t.Error("figures of a kind are not beside each other")
 	}
-	if strings.Count(text, "<caption>Means and their 95 % intervals, all records</caption>") != 1 ||
-		strings.Count(text, "<caption>Means") != 1 {
+	if strings.Count(text, "<caption>Medians and their 95 % intervals, all records</caption>") != 1 ||
+		strings.Count(text, "<caption>Medians") != 1 {
 		t.Error("the records do not share a table")
 	}
 	for _, folder := range []string{"0-all", "1-one", "2-two"} {

@@ -79,9 +79,9 @@ func (f *form) width() int {
 	return n
 }
 
-// Table writes a row for each point: how many of its runs arrived at the target, the mean time and
-// epochs to it (restricted, where runs did not arrive), and of the final accuracy, with their 95 %
-// intervals, and the means of the goodput, where runs had faults, of messages and of megabytes.
+// Table writes a row for each point: how many of its runs arrived at the target, the median time and
+// epochs to it, and the final accuracy, with their 95 % intervals or of few runs their range, and
+// the means of the goodput, where runs had faults, of messages and of megabytes.
 // Columns about a target are left out where the plan has none. Marks behind the times are verdicts:
 // which point is the fastest, and which cannot be told from it. Lines below say what is judged, how
 // points were compared and how many repeats would decide, and which runs failed or are degraded,
@@ -218,37 +218,36 @@ func accuracyForms(s record.Summary) []form {
 			if a == nil {
 				return report.NoValue
 			}
-			return meanCell(float64(a.Mean)*100, float64(a.Low)*100, float64(a.High)*100, 2,
-				intervals && a.Method != stats.TooFew)
+			return medianCell(a, 100*a.Median, 0.01, 2, intervals, false)
 		}
 	}
 	return []form{formOf("final "+heading, s.Groups, cell(true)), formOf(heading, s.Groups, cell(false))}
 }
 
-// targetForms are the means to the target, in units of scale: with their intervals, the same with
-// less about points of which no run arrived, and without intervals.
+// targetForms are the medians to the target, in units of scale: with their intervals, the same with
+// less about points of which most runs did not arrive, and without intervals.
 func targetForms(
 	s record.Summary, what, unit string, scale float64, of func(record.Group) *record.Arrivals,
 ) []form {
-	var means []float64
+	var medians []float64
 	for _, g := range s.Groups {
 		if a := of(g); a != nil {
-			means = append(means, float64(a.Restricted)/scale)
+			medians = append(medians, float64(a.Median)/scale)
 		}
 	}
-	digits := decimals(means)
+	digits := decimals(medians)
+	known := func(g record.Group) bool { return of(g) != nil && report.IsFinite(float64(of(g).Median)) }
 	cell := func(intervals bool) func(record.Group) string {
 		return func(g record.Group) string {
-			a := of(g)
-			if a == nil {
+			if !known(g) {
 				return report.NoValue
 			}
-			return meanCell(float64(a.Restricted)/scale, float64(a.Low)/scale, float64(a.High)/scale, digits,
-				intervals && a.Method != stats.TooFew)
+			a := of(g)
+			return medianCell(&a.Spread, a.Median/record.Float(scale), scale, digits, intervals, a.Reached < a.N)
 		}
 	}
 	missed := func(g record.Group) string {
-		if of(g) == nil && g.Target != nil {
+		if !known(g) && g.Target != nil {
 			return fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
 		}
 		return cell(true)(g)
@@ -257,12 +256,25 @@ func targetForms(
 		formOf(what+unit, s.Groups, cell(false))}
 }
 
-// meanCell writes a mean, with its interval if it has one.
-func meanCell(mean, low, high float64, decimals int, interval bool) string {
-	if !interval {
-		return fmt.Sprintf("%.*f", decimals, mean)
+// medianCell writes a median and, in units of scale, behind it in brackets its 95 % interval, or of
+// too few runs for one in parentheses their range. Both are open where runs did not arrive.
+func medianCell(a *record.Spread, median record.Float, scale float64, digits int, around, open bool) string {
+	text := fmt.Sprintf("%.*f", digits, median)
+	end := func(v record.Float) string {
+		if math.IsInf(float64(v), 1) {
+			return "∞"
+		}
+		return fmt.Sprintf("%.*f", digits, float64(v)/scale)
 	}
-	return fmt.Sprintf("%.*f [%.*f, %.*f]", decimals, mean, decimals, low, decimals, high)
+	switch {
+	case !around || a.N < 2:
+		return text
+	case a.Method != stats.TooFew:
+		return fmt.Sprintf("%s [%s, %s]", text, end(a.Low), end(a.High))
+	case open:
+		return fmt.Sprintf("%s (%s–∞)", text, end(a.Min))
+	}
+	return fmt.Sprintf("%s (%s–%s)", text, end(a.Min), end(a.Max))
 }
 
 // addVerdicts puts the verdicts behind cells.
@@ -295,7 +307,7 @@ func decimals(values []float64) int {
 
 // Notes returns the lines below the table.
 func Notes(s record.Summary) []string {
-	var lines []string
+	lines := legend(s)
 	var names []string
 	for _, of := range report.JudgedKinds(s) {
 		names = append(names, "the "+report.JudgedNames[of])
@@ -317,8 +329,6 @@ func Notes(s record.Summary) []string {
 	}
 	lines = append(lines, tuningNotes(s)...)
 	lines = append(lines, choiceNotes(s)...)
-	lines = append(lines, verdictNotes(s)...)
-	lines = append(lines, intervalNotes(s)...)
 	lines = append(lines, outcomeNotes(s)...)
 	if missing := s.Missing(); missing != "" {
 		lines = append(lines, "N"+missing[1:]+".")

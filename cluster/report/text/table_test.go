@@ -39,13 +39,10 @@ func TestTableShowsMeansSpreadAndWhatDidNotArrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
-		"split     rate  reached       time to target, s      epochs to target  final accuracy, %  messages    MB",
-		"iid       0.05      1/2                   100 ?                  1.75              93.00       150  3.00",
-		"by class  0.05      0/1  not reached (1 of 1) ?  not reached (1 of 1)              50.00       300  6.00",
-		"? too few repeats (at least 3): time to 94 %, in pairs of equal seeds, t test.",
-		"Too few repeats for an interval of the time to the target: 1 point.",
-		"2 of 3 runs did not reach 94 %: censored at their ends; means are restricted to how long runs were watched " +
-			"(Kaplan–Meier).",
+		"split     rate  reached       time to target, s      epochs to target    final accuracy, %  messages    MB",
+		"iid       0.05      1/2         80.0 (80.0–∞) ?         1.50 (1.50–∞)  93.00 (91.00–95.00)       150  3.00",
+		"by class  0.05      0/1  not reached (1 of 1) ?  not reached (1 of 1)                50.00       300  6.00",
+		"? too few repeats to compare (at least 3). Medians, ( ) range of fewer than 6 runs.",
 		"Not complete: 3 of 4 runs are recorded.",
 		"The real clock was late in 1 of 3 runs (p99 up to 2.5 ms): their times are not the plan's.",
 		"",
@@ -63,7 +60,7 @@ func TestTableWithoutTargetHasNoColumnsAboutIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	heading, _, _ := strings.Cut(b.String(), "\n")
-	if want := "split     rate  runs  final accuracy, %  messages    MB"; heading != want {
+	if want := "split     rate  runs    final accuracy, %  messages    MB"; heading != want {
 		t.Errorf("heading %q, want %q", heading, want)
 	}
 }
@@ -87,14 +84,13 @@ func widest(text string) (n int) {
 func TestTableAbbreviatesResultsBeforeItCutsLabels(t *testing.T) {
 	s := small()
 	for columns, want := range map[int]string{
-		115: "split     rate  reached       time to target, s      epochs to target  final accuracy, %  messages    MB",
-		100: "split     rate  reached  time, s      epochs to target  final accuracy, %  messages    MB",
-		80:  "split     rate  reached  time, s  epochs  final accuracy, %  messages    MB",
-		73:  "split     rate  reached  time, s  epochs  accuracy, %  messages    MB",
-		68:  "split     rate  reached  time, s  epochs  final accuracy, %    MB",
-		52:  "split     rate  reached  time, s  final accuracy, %",
-		40:  "split     rate  reached  time, s",
-		24:  "split     rate  time, s",
+		115: "split     rate  reached       time to target, s      epochs to target    final accuracy, %  messages    MB",
+		100: "split     rate  reached       time to target, s      epochs to target  accuracy, %  messages    MB",
+		80:  "split     rate  reached          time, s  epochs  accuracy, %  messages    MB",
+		70:  "split     rate  reached          time, s  epochs  accuracy, %    MB",
+		52:  "split     rate  reached       time to target, s",
+		40:  "split     rate  reached          time, s",
+		30:  "split     rate  time, s",
 	} {
 		b := screen{columns: columns}
 		if err := Table(&b, s); err != nil {
@@ -220,7 +216,7 @@ func tableOf(t *testing.T, s record.Summary) string {
 	return b.String()
 }
 
-func TestNotesSayHowManyEvaluationsAreEstimates(t *testing.T) {
+func TestMethodSaysHowManyEvaluationsAreEstimates(t *testing.T) {
 	s := small()
 	s.Runs[0].Early = &record.Early{Confidence: 0.999, Partial: 7}
 	s.Runs[1].Early = &record.Early{Confidence: 0.99, Partial: 5}
@@ -228,10 +224,10 @@ func TestNotesSayHowManyEvaluationsAreEstimates(t *testing.T) {
 	want := "Below the target, 12 evaluations of 2 runs are estimates by a part of the test set, without a loss; " +
 		"that they are below it is sure with a probability of 0.99 or more for each model. Arrivals, the evaluations " +
 		"before them and the last ones are of the whole set."
-	if notes := Notes(s); !slices.Contains(notes, want) {
+	if notes := Method(s); !slices.Contains(notes, want) {
 		t.Errorf("notes %q", notes)
 	}
-	if notes := strings.Join(Notes(small()), "\n"); strings.Contains(notes, "estimates") {
+	if notes := strings.Join(Method(small()), "\n"); strings.Contains(notes, "estimates") {
 		t.Errorf("notes of evaluations of the whole set: %q", notes)
 	}
 }

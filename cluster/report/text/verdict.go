@@ -37,50 +37,122 @@ func families(s record.Summary) (all []*family) {
 	return all
 }
 
-// verdictNotes say how points were compared, and what would decide where that did not.
-func verdictNotes(s record.Summary) (lines []string) {
-	all := families(s)
-	for _, f := range all {
-		lines = append(lines, f.note(s, len(all) > 1))
-		if line := f.needs(); line != "" {
-			lines = append(lines, line)
+// legend explains the marks and brackets of a table in one line.
+func legend(s record.Summary) []string {
+	var parts []string
+	for _, w := range []stats.Word{stats.Fastest, stats.Undecided, stats.Unjudged} {
+		if slices.ContainsFunc(s.Groups, func(g record.Group) bool { return g.Verdict == w }) {
+			parts = append(parts, report.VerdictMarks[w]+" "+markWords[w])
 		}
+	}
+	marks := strings.Join(parts, ", ")
+	intervals, ranges := false, false
+	for _, g := range s.Groups {
+		for _, a := range spreads(g) {
+			intervals = intervals || a.Method != stats.TooFew
+			ranges = ranges || a.Method == stats.TooFew && a.N > 1
+		}
+	}
+	parts = nil
+	if intervals {
+		parts = append(parts, "[ ] 95 % interval")
+	}
+	if ranges {
+		parts = append(parts, fmt.Sprintf("( ) range of fewer than %d runs", stats.LeastForInterval))
+	}
+	text := ""
+	if len(parts) > 0 {
+		text = "Medians, " + strings.Join(parts, ", ") + "."
+	}
+	if marks != "" {
+		text = strings.TrimSpace(marks + ". " + text)
+	}
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
+// markWords say in a legend what marks mean.
+var markWords = map[stats.Word]string{
+	stats.Fastest: "fastest", stats.Undecided: "among the fastest",
+	stats.Unjudged: fmt.Sprintf("too few repeats to compare (at least %d)", stats.LeastRepeats),
+}
+
+// spreads are the figures of a group that have intervals or ranges in a table.
+func spreads(g record.Group) (all []*record.Spread) {
+	if g.TimeToTarget != nil {
+		all = append(all, &g.TimeToTarget.Spread)
+	}
+	if g.FinalAccuracy != nil {
+		all = append(all, g.FinalAccuracy)
+	}
+	return all
+}
+
+// Method returns how the figures of a table were computed, and what would decide between points
+// where they did not.
+func Method(s record.Summary) (lines []string) {
+	if all := families(s); len(all) > 0 {
+		lines = append(lines, fmt.Sprintf("A point is slower if another one of the same comparison is faster in a "+
+			"one-sided t test of log times, paired by seeds, at the level %g ÷ (points − 1), repeated among those that "+
+			"are left (the set of best; Gupta 1956, Hsu 1984). So the best point is called slower in at most 5 %% of "+
+			"experiments.", stats.Error))
+		for _, f := range all {
+			if line := f.needs(s, len(all) > 1); line != "" {
+				lines = append(lines, line)
+			}
+		}
+	}
+	if slices.ContainsFunc(s.Groups, func(g record.Group) bool {
+		return slices.ContainsFunc(spreads(g), func(a *record.Spread) bool { return a.Method != stats.TooFew })
+	}) {
+		lines = append(lines, "Intervals are of the median, between two order statistics, and to the target with what "+
+			"lies between two evaluations. They assume independent repeats, and nothing about how times are distributed.")
+	}
+	if line := missedNote(s); line != "" {
+		lines = append(lines, line)
+	}
+	if estimates := report.Estimates(s); estimates != "" {
+		lines = append(lines, estimates)
 	}
 	return lines
 }
 
-// note explains the marks of the family's points.
-func (f *family) note(s record.Summary, named bool) string {
-	var marks []string
-	for _, w := range []stats.Word{stats.Fastest, stats.Undecided, stats.Unjudged} {
-		if slices.ContainsFunc(f.groups, func(g record.Group) bool { return g.Verdict == w }) {
-			marks = append(marks, report.VerdictMarks[w]+" "+string(w))
-			if w == stats.Unjudged {
-				marks[len(marks)-1] += fmt.Sprintf(" (at least %d)", stats.LeastRepeats)
-			}
+// missedNote says how runs that did not arrive are counted.
+func missedNote(s record.Summary) string {
+	missed, failed := 0, 0
+	for _, g := range s.Groups {
+		if g.Target != nil {
+			missed += g.N - g.Reached
+			failed += g.Failed
 		}
 	}
+	if missed == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d runs did not reach %s%s: their times are censored at their ends", missed, len(s.Runs),
+		report.TargetName(s), report.JudgedSuffix(s))
+	if failed > 0 {
+		text += ", or without a bound if they failed"
+	}
+	return text + "; medians by Kaplan and Meier's curve."
+}
+
+// title names what the points of a family have in common.
+func (f *family) title(s record.Summary) string {
 	what := report.Percent(f.target)
 	if len(report.JudgedKinds(s)) > 0 {
 		what += " (" + report.JudgedWords[f.of] + ")"
 	}
-	text := strings.Join(marks, ", ") + ": time to " + what
-	switch {
-	case len(f.at) > 0:
-		text += ", among points of " + report.PointName(f.at)
-	case named:
-		text += " at " + report.Count(len(f.groups), "point")
+	if len(f.at) > 0 {
+		what += ", " + report.PointName(f.at)
 	}
-	n := len(f.groups)
-	text += ", in pairs of equal seeds, t test"
-	if pairs := n * (n - 1) / 2; pairs > 1 {
-		text += fmt.Sprintf(", Holm's correction for %d comparisons", pairs)
-	}
-	return text + "."
+	return what
 }
 
 // needs says how many repeats would decide, or what else would.
-func (f *family) needs() string {
+func (f *family) needs(s record.Summary, named bool) string {
 	var decide, finer, longer []string
 	for _, g := range f.groups {
 		switch {
@@ -92,20 +164,24 @@ func (f *family) needs() string {
 			finer = append(finer, pointName(g.Point))
 		}
 	}
-	text := ""
+	var parts []string
 	if len(decide) > 0 {
-		text = "Repeats that would decide in 4 of 5 experiments: " + report.ListSome(decide) + "."
+		parts = append(parts, fmt.Sprintf("Repeats that would separate the leaders with %.0f %% power: %s.",
+			100*stats.Power, report.ListSome(decide)))
 	}
 	if len(finer) > 0 {
-		text += " Less apart than evaluations are, which must come more often to decide: " + report.ListSome(finer) +
-			"."
+		parts = append(parts, "Less apart than evaluations are, which must come more often to decide: "+
+			report.ListSome(finer)+".")
 	}
 	if len(longer) > 0 {
-		text += " Compared only up to where the first run that did not arrive ended; a later bound, such as " +
-			"stop.time, would tell more: " +
-			report.ListSome(longer) + "."
+		parts = append(parts, "Compared only up to where the first run that did not arrive ended; a later bound, such as "+
+			"stop.time, would tell more: "+report.ListSome(longer)+".")
 	}
-	return strings.TrimSpace(text)
+	text := strings.Join(parts, " ")
+	if named && text != "" {
+		text = "To " + f.title(s) + ": " + text
+	}
+	return text
 }
 
 // pointName is a point's values, or its plan's name for the only one.
@@ -114,49 +190,6 @@ func pointName(p record.Point) string {
 		return "the plan"
 	}
 	return report.PointName(p)
-}
-
-// intervalNotes say what stands in brackets, and how runs that did not arrive are counted.
-func intervalNotes(s record.Summary) (lines []string) {
-	missed, failed, few, given := 0, 0, 0, 0
-	for _, g := range s.Groups {
-		failed += g.Failed
-		if g.Target == nil {
-			continue
-		}
-		missed += g.N - g.Reached
-		switch {
-		case g.TimeToTarget == nil:
-		case g.TimeToTarget.Method == stats.TooFew:
-			few++
-		default:
-			given++
-		}
-	}
-	accurate := slices.ContainsFunc(s.Groups, func(g record.Group) bool {
-		return g.FinalAccuracy != nil && g.FinalAccuracy.Method != stats.TooFew
-	})
-	switch {
-	case given > 0:
-		lines = append(lines,
-			"[ ]: 95 % confidence interval of the mean by Student's t; to the target with what lies between two "+
-				"evaluations.")
-	case accurate:
-		lines = append(lines, "[ ]: 95 % confidence interval of the mean by Student's t.")
-	}
-	if few > 0 {
-		lines = append(lines, fmt.Sprintf("Too few repeats for an interval of the time to the target: %s.",
-			report.Count(few, "point")))
-	}
-	if len(report.Targets(s)) > 0 && missed > 0 {
-		text := fmt.Sprintf("%d of %d runs did not reach %s%s: censored at their ends", missed, len(s.Runs),
-			report.TargetName(s), report.JudgedSuffix(s))
-		if failed > 0 {
-			text += ", or if they failed never there"
-		}
-		lines = append(lines, text+"; means are restricted to how long runs were watched (Kaplan–Meier).")
-	}
-	return lines
 }
 
 // outcomeNotes name the runs whose figures are worth less: which, at which node, when and why.

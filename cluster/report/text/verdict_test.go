@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,22 +14,27 @@ func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
 		arrivals("fast", 10, 1, 4, record.AverageModel)))
 	for _, want := range []string{
 		"final accuracy (average model), %", "Judged: the accuracy of the average model.\n", "] *  ",
-		"* fastest: time to 90 % (average model), in pairs of equal seeds, t test.\n",
-		"95 % confidence interval of the mean by Student's t",
+		"* fastest. Medians, [ ] 95 % interval.\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	text = tableOf(t, joined(0.9, arrivals("a", 10, 1, 1, record.Mean), arrivals("b", 10.3, 2, 1, record.Mean),
-		arrivals("c", 40, 1, 1, record.Mean)))
-	if strings.Contains(text, "Judged") || strings.Contains(text, "fastest:") == strings.Contains(text, "* fastest") ||
-		strings.Count(text, "] =") != 2 ||
-		!strings.Contains(text,
-			"= not distinguishable from the fastest: time to 90 %, in pairs of equal seeds, t test, Holm's "+
-				"correction for 3 comparisons.") ||
-		!strings.Contains(text, "Repeats that would decide in 4 of 5 experiments: a ") {
+	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean), arrivals("b", 10.5, 2, 1, record.Mean),
+		arrivals("c", 40, 1, 1, record.Mean))
+	text = tableOf(t, s)
+	if strings.Contains(text, "Judged") || strings.Contains(text, "* fastest") || strings.Count(text, "] =") != 2 ||
+		!strings.Contains(text, "= among the fastest. Medians, [ ] 95 % interval.\n") {
 		t.Errorf("two that cannot be told apart:\n%s", text)
+	}
+	method := strings.Join(Method(s), "\n")
+	for _, want := range []string{
+		"in a one-sided t test of log times, paired by seeds, at the level 0.045 ÷ (points − 1)",
+		"Repeats that would separate the leaders with 80 % power: a ", "Intervals are of the median",
+	} {
+		if !strings.Contains(method, want) {
+			t.Errorf("%q is not in\n%s", want, method)
+		}
 	}
 }
 
@@ -44,9 +50,7 @@ func TestTableComparesWithinOneTarget(t *testing.T) {
 			all = append(all, runs)
 		}
 	}
-	text := tableOf(t, joined(0.5, all...))
-	if strings.Count(text, "] *") != 2 || !strings.Contains(text, "* fastest: time to 50 % at 2 points, in pairs") ||
-		!strings.Contains(text, "* fastest: time to 80 % at 2 points, in pairs") {
+	if text := tableOf(t, joined(0.5, all...)); strings.Count(text, "] *") != 2 {
 		t.Errorf("%s", text)
 	}
 }
@@ -67,12 +71,16 @@ func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
 	for _, want := range []string{
 		"Of 40 runs 1 failed, 7 degraded:\n", "run 0 (k=a, seed 0) failed: peer3 at 0.5 s: the loss is NaN.\n",
 		"run 3 (k=a, seed 3) degraded: server at 6.25 s: its model was lost; w2 at 8 s: x; and 1 more.\n",
-		"and 3 more.\n",
-		"1 of 40 runs did not reach 90 %: censored at their ends, or if they failed never there", "19/20",
+		"and 3 more.\n", "19/20",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
+	}
+	const want = "1 of 40 runs did not reach 90 %: their times are censored at their ends, or without a bound if they " +
+		"failed; medians by Kaplan and Meier's curve."
+	if method := Method(s); !slices.Contains(method, want) {
+		t.Errorf("%q is not in %q", want, method)
 	}
 }
 
@@ -114,16 +122,16 @@ func TestTableTellsWhatWasChosenByTheNetwork(t *testing.T) {
 }
 
 // Runs that go to a number of epochs end at different times.
-func TestTableSaysThatRunsEndedTooEarlyToBeCompared(t *testing.T) {
+func TestMethodSaysThatRunsEndedTooEarlyToBeCompared(t *testing.T) {
 	short := arrivals("short", 10, 1, 1, record.Mean)
 	for i := range short {
 		r := &short[i]
 		r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Bracket, r.Duration, r.Epochs = false, nil, nil, nil, 5, 6
 	}
-	text := tableOf(t, joined(0.9, arrivals("long", 40, 1, 1, record.Mean), short))
+	text := strings.Join(Method(joined(0.9, arrivals("long", 40, 1, 1, record.Mean), short)), "\n")
 	if !strings.Contains(text,
 		"Compared only up to where the first run that did not arrive ended; a later bound, such as stop.time, would "+
-			"tell more: short.\n") {
+			"tell more: short.") {
 		t.Errorf("%s", text)
 	}
 }
