@@ -25,12 +25,13 @@ func RunName(r record.Run) string {
 	return fmt.Sprintf("run %d (%s, seed %d)", r.Number, r.Point, r.Seed)
 }
 
-// PointName names a point by its values, where a heading names the keys. It cuts each value to its
-// share of MaxName characters if together they are longer.
+// PointName names a point by its values, where a heading names the keys: a mapping such as
+// {kind: gossip, every: 4} as "gossip, every 4". It cuts each value to its share of MaxName
+// characters if together they are longer.
 func PointName(p record.Point) string {
 	values := make([]string, len(p))
 	for i, setting := range p {
-		values[i] = setting.Value
+		values[i] = flat(setting.Value, nil)
 	}
 	joined := strings.Join(values, ", ")
 	if len(p) < 2 || utf8.RuneCountInString(joined) <= MaxName {
@@ -40,6 +41,133 @@ func PointName(p record.Point) string {
 		values[i] = Cut(v, max((MaxName+2)/len(p)-2, 3))
 	}
 	return strings.Join(values, ", ")
+}
+
+// PointNames names points for a text without headings, by what differs between them: settings that
+// all share are left out, and so is what all mappings of a kind share; numbers are named by their
+// keys. Different points have different names.
+func PointNames(points []record.Point) []string {
+	var keys []string
+	for _, p := range points {
+		for _, setting := range p {
+			if !slices.Contains(keys, setting.Key) {
+				keys = append(keys, setting.Key)
+			}
+		}
+	}
+	short := ShortKeys(keys)
+	parts := make([][]string, len(points))
+	for i, key := range keys {
+		if len(points) > 1 && !slices.ContainsFunc(points, func(p record.Point) bool {
+			return p.Value(key) != points[0].Value(key)
+		}) {
+			continue
+		}
+		for k, p := range points {
+			if !slices.ContainsFunc(p, func(s record.Setting) bool { return s.Key == key }) {
+				continue
+			}
+			name := flat(p.Value(key), shared(points, key, p.Value(key)))
+			if first, _ := utf8.DecodeRuneInString(name); !unicode.IsLetter(first) || name == "true" || name == "false" {
+				name = short[i] + " " + name
+			}
+			parts[k] = append(parts[k], name)
+		}
+	}
+	names, times := make([]string, len(points)), map[string]int{}
+	for i := range points {
+		names[i] = Printable(Cut(strings.Join(parts[i], ", "), MaxName))
+		times[names[i]]++
+	}
+	for i, p := range points {
+		if names[i] == "" || times[names[i]] > 1 {
+			names[i] = Printable(p.String())
+		}
+	}
+	return names
+}
+
+// entry is a key of a mapping with its value.
+type entry struct{ key, value string }
+
+// shared are the entries that all mappings of a key and of the kind of this one have in common;
+// none if no other mapping is of this kind.
+func shared(points []record.Point, key, value string) (common []entry) {
+	own := entriesOf(value)
+	kind := slices.IndexFunc(own, func(e entry) bool { return e.key == "kind" })
+	if kind < 0 {
+		return nil
+	}
+	common, others := slices.Clone(own), false
+	for _, p := range points {
+		other := entriesOf(p.Value(key))
+		if p.Value(key) != value && slices.Contains(other, own[kind]) {
+			others = true
+			common = slices.DeleteFunc(common, func(e entry) bool { return !slices.Contains(other, e) })
+		}
+	}
+	if !others {
+		return nil
+	}
+	return common
+}
+
+// flat writes a mapping as words, its kind first, without some of its entries; other values as they
+// are.
+func flat(value string, without []entry) string {
+	entries := entriesOf(value)
+	if entries == nil {
+		return value
+	}
+	var words []string
+	for _, e := range entries {
+		text := flat(e.value, nil)
+		if len(entriesOf(e.value)) > 1 {
+			text = "(" + text + ")"
+		}
+		switch {
+		case e.key == "kind":
+			words = slices.Insert(words, 0, text)
+		case !slices.Contains(without, e):
+			words = append(words, e.key+" "+text)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// entriesOf splits a mapping in YAML's flow style; nil of any other text.
+func entriesOf(value string) (entries []entry) {
+	inner, opens := strings.CutPrefix(value, "{")
+	inner, closes := strings.CutSuffix(inner, "}")
+	if !opens || !closes {
+		return nil
+	}
+	depth, start, quote := 0, 0, rune(0)
+	for i, r := range inner + "," {
+		switch {
+		case quote != 0:
+			if r == quote {
+				quote = 0
+			}
+		case r == '"' || r == '\'':
+			quote = r
+		case r == '{' || r == '[':
+			depth++
+		case r == '}' || r == ']':
+			depth--
+		case r == ',' && depth == 0:
+			key, text, ok := strings.Cut(inner[start:i], ":")
+			if !ok {
+				return nil
+			}
+			text = strings.TrimSpace(text)
+			if n := len(text); n > 1 && text[0] == text[n-1] && strings.ContainsRune(`"'`, rune(text[0])) {
+				text = text[1 : n-1]
+			}
+			entries, start = append(entries, entry{strings.Trim(key, ` "'`), text}), i+1
+		}
+	}
+	return entries
 }
 
 // SweptKeys returns the keys of the sweep in the order in which they first occur.

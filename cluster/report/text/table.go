@@ -111,6 +111,26 @@ func Cells(s record.Summary) (head []string, rows [][]string, labels int) {
 	return head, rows, len(named)
 }
 
+// Headline writes what a record shows in a few sentences, and an empty line. It keeps to the width
+// of w as [Table] does.
+func Headline(w io.Writer, s record.Summary) error {
+	return paragraphs(w, strings.Join(report.Headline(s), " "), "")
+}
+
+// Explain writes how the figures of a table were computed. It keeps to the width of w as [Table]
+// does.
+func Explain(w io.Writer, s record.Summary) error {
+	return paragraphs(w, slices.Concat([]string{""}, Method(s))...)
+}
+
+func paragraphs(w io.Writer, lines ...string) error {
+	if screen, ok := w.(interface{ Columns() int }); ok {
+		lines = wrap(lines, screen.Columns())
+	}
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
 // writeTable writes the rows of columns, and notes below them. It keeps to the width of w as
 // Table says.
 func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
@@ -153,7 +173,9 @@ func writeLine(b *strings.Builder, columns []column, cell func(f form) string) {
 func labelColumns(s record.Summary) (columns []column) {
 	keys := report.SweptKeys(s)
 	for i, heading := range report.ShortKeys(keys) {
-		value := func(g record.Group) string { return g.Point.Value(keys[i]) }
+		value := func(g record.Group) string {
+			return report.PointName(record.Point{{Key: keys[i], Value: g.Point.Value(keys[i])}})
+		}
 		columns = append(columns, column{label: true, forms: []form{formOf(heading, s.Groups, value)}})
 	}
 	return columns
@@ -330,9 +352,6 @@ func Notes(s record.Summary) []string {
 	lines = append(lines, tuningNotes(s)...)
 	lines = append(lines, choiceNotes(s)...)
 	lines = append(lines, outcomeNotes(s)...)
-	if missing := s.Missing(); missing != "" {
-		lines = append(lines, "N"+missing[1:]+".")
-	}
 	return append(lines, clockNotes(s)...)
 }
 

@@ -43,7 +43,6 @@ func TestTableShowsMeansSpreadAndWhatDidNotArrive(t *testing.T) {
 		"iid       0.05      1/2         80.0 (80.0–∞) ?         1.50 (1.50–∞)  93.00 (91.00–95.00)       150  3.00",
 		"by class  0.05      0/1  not reached (1 of 1) ?  not reached (1 of 1)                50.00       300  6.00",
 		"? too few repeats to compare (at least 3). Medians, ( ) range of fewer than 6 runs.",
-		"Not complete: 3 of 4 runs are recorded.",
 		"The real clock was late in 1 of 3 runs (p99 up to 2.5 ms): their times are not the plan's.",
 		"",
 	}, "\n")
