@@ -25,6 +25,7 @@ type console struct {
 	out, errs io.Writer
 	format    string
 	quiet     bool
+	explain   bool // how figures were computed, below them
 	examples  bundled.Plans
 	leaves    *atomic.Bool // the command is a process of a cluster, which leaves it in order
 }
@@ -43,6 +44,11 @@ func (con *console) add(root *cobra.Command) {
 		}
 		return nil
 	}
+}
+
+// addExplain gives a command that shows figures the flag that explains them.
+func (con *console) addExplain(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&con.explain, "explain", false, "say how the figures were computed and compared")
 }
 
 // json reports whether facts and errors are JSON.

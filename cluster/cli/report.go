@@ -2,13 +2,16 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gradwire/gradwire/cluster/cli/display"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/report/page"
+	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
 // pageName is what a page is called that nobody has named.
@@ -39,6 +42,7 @@ tables as CSV. Events are not read.`,
 			return makeReport(con, dirs, file)
 		},
 	}
+	con.addExplain(cmd)
 	cmd.Flags().StringVar(&file, "out", "",
 		"the page (default: "+pageName+" in DIR, or in the working folder if there are several)")
 	return cmd
@@ -54,6 +58,24 @@ func makeReport(con *console, dirs []string, file string) error {
 		return err
 	}
 	about := facts{"page": o.Page, "folder": o.Folder, "figures": o.Figures, "tables": o.Tables}
-	return con.say(about, "page   in %s\nplots  in %s, %d as .png and .svg\ntables in %s, %s\n",
-		o.Page, o.Folder, o.Figures, o.Folder, strings.Join(o.Tables, ", "))
+	return con.print(about, func(out io.Writer) error {
+		screen := display.Screen(out)
+		for _, s := range sources {
+			if len(sources) > 1 {
+				fmt.Fprintln(out, s.Name+":")
+			}
+			if err := text.Headline(screen, s.Summary); err != nil {
+				return err
+			}
+			if !con.explain {
+				continue
+			}
+			if err := text.Explain(screen, s.Summary); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintf(out, "page   in %s\nplots  in %s, %d as .png and .svg\ntables in %s, %s\n",
+			o.Page, o.Folder, o.Figures, o.Folder, strings.Join(o.Tables, ", "))
+		return err
+	})
 }

@@ -93,6 +93,7 @@ to their end but a run is degraded.`,
 		},
 	}
 	f.add(cmd)
+	con.addExplain(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&f.Jobs, "jobs", 0, "runs side by side in virtual time (default: cores)")
 	flags.StringVar(&f.Out, "out", "", "folder of the record (default: a new one in results/)")
@@ -162,8 +163,8 @@ func degraded(s record.Summary) bool {
 	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Outcome == record.Degraded })
 }
 
-// showReport prints the summary of a record and draws its plots. As JSON the summary stands alone,
-// and a note says where the record is.
+// showReport prints the headline and the table of a record, and draws its plots. As JSON the summary
+// stands alone, and a note says where the record is.
 func showReport(con *console, dir string, summary record.Summary, traces []record.Trace) error {
 	plots, err := figure.Write(dir, &figure.Data{Summary: summary, Traces: traces})
 	if err != nil {
@@ -173,10 +174,13 @@ func showReport(con *console, dir string, summary record.Summary, traces []recor
 		fmt.Fprintf(con.notes(), "record in %s\n", dir)
 	}
 	return con.print(summary, func(out io.Writer) error {
-		if err := text.Table(display.Screen(out), summary); err != nil {
-			return err
+		screen := display.Screen(out)
+		err := errors.Join(text.Headline(screen, summary), text.Table(screen, summary))
+		fmt.Fprintln(out)
+		if con.explain {
+			err = errors.Join(err, text.Explain(screen, summary))
 		}
-		_, err = fmt.Fprintf(out, "\nrecord in %s\n", dir)
+		fmt.Fprintf(out, "record in %s\n", dir)
 		for _, plot := range plots {
 			fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/report"
 )
 
 func TestRunPrintsATableAndLeavesTheRecordAndPlots(t *testing.T) {
@@ -43,6 +44,32 @@ func TestRunPrintsATableAndLeavesTheRecordAndPlots(t *testing.T) {
 		"accuracy-epochs.svg", "accuracy-time.png", "runs/0001/model.safetensors"} {
 		if info, err := os.Stat(filepath.Join("out", file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func TestRunAndReportSayTheHeadlineFirstAndExplainWhenAsked(t *testing.T) {
+	enter(t, small)
+	code, out, errs := gradwire(t, "run", "plan.yaml", "--out", "out", "--repeats", "6", "--set", "stop.target=50%",
+		"--explain")
+	expectCode(t, cli.ExitDone, code, errs)
+	s, err := record.ReadSummary("out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := strings.Join(report.Headline(s), " ") + "\n\n"
+	const method = "Intervals are of the median"
+	if !strings.HasPrefix(out, first) || !strings.Contains(out, method) {
+		t.Errorf("%q does not begin with %q, or does not explain", out, first)
+	}
+	for _, c := range []struct {
+		flags   []string
+		explain bool
+	}{{nil, false}, {[]string{"--explain"}, true}} {
+		code, out, errs = gradwire(t, append([]string{"report", "out"}, c.flags...)...)
+		expectCode(t, cli.ExitDone, code, errs)
+		if !strings.HasPrefix(out, first) || strings.Contains(out, method) != c.explain {
+			t.Errorf("report %v: %s", c.flags, out)
 		}
 	}
 }

@@ -88,10 +88,10 @@ func warnings(s record.Summary) (lines []string) {
 	}
 	switch {
 	case stalled > 0 && n == 1:
-		lines = append(lines, fmt.Sprintf("Nothing happened in the run after %s.", duration(first)))
+		lines = append(lines, fmt.Sprintf("Nothing happened in the run after %s.", Duration(first)))
 	case stalled > 0:
 		lines = append(lines, fmt.Sprintf("Nothing happened in %d of %d runs after some time, in the first after %s.",
-			stalled, n, duration(first)))
+			stalled, n, Duration(first)))
 	}
 	return lines
 }
@@ -197,7 +197,7 @@ func (c *comparison) sentences() []string {
 	case len(c.with(stats.Fastest)) > 0:
 		first := c.with(stats.Fastest)[0]
 		said := fmt.Sprintf("%s reaches %s first: after %s, in %d of %d runs.", first.name, Percent(*c.target),
-			duration(first.median()), first.Reached, first.N)
+			Duration(first.median()), first.Reached, first.N)
 		if math.IsInf(first.median(), 1) {
 			said = fmt.Sprintf("%s reaches %s first, in %d of %d runs.", first.name, Percent(*c.target), first.Reached,
 				first.N)
@@ -233,13 +233,13 @@ func (p *contender) alone(target string) string {
 		return fmt.Sprintf("no run reached %s: the best accuracy was %s.", target, accuracy(p.best))
 	case p.N == 1:
 		return fmt.Sprintf("the run reached %s after %s; one repeat does not show how much that varies.", target,
-			duration(p.median()))
+			Duration(p.median()))
 	case math.IsInf(p.median(), 1):
 		return fmt.Sprintf("%d of %d runs reached %s, the first after %s.", p.Reached, p.N, target,
-			duration(float64(a.Min)))
+			Duration(float64(a.Min)))
 	default:
 		return fmt.Sprintf("%d of %d runs reached %s, from %s to %s; the median is %s.", p.Reached, p.N, target,
-			duration(float64(a.Min)), duration(float64(a.Max)), duration(p.median()))
+			Duration(float64(a.Min)), Duration(float64(a.Max)), Duration(p.median()))
 	}
 }
 
@@ -267,9 +267,9 @@ func (p *contender) takes() string {
 	case math.IsInf(p.median(), 1):
 		return fmt.Sprintf("did in %d of %d runs", p.Reached, p.N)
 	case p.Reached < p.N:
-		return fmt.Sprintf("takes %s (%d of %d runs)", duration(p.median()), p.Reached, p.N)
+		return fmt.Sprintf("takes %s (%d of %d runs)", Duration(p.median()), p.Reached, p.N)
 	}
-	return "takes " + duration(p.median())
+	return "takes " + Duration(p.median())
 }
 
 // after says when the runs of a point arrived, in brackets.
@@ -280,9 +280,9 @@ func (p *contender) after() string {
 	case math.IsInf(p.median(), 1):
 		return fmt.Sprintf("%d of %d runs", p.Reached, p.N)
 	case p.Reached < p.N:
-		return fmt.Sprintf("%s, %d of %d runs", duration(p.median()), p.Reached, p.N)
+		return fmt.Sprintf("%s, %d of %d runs", Duration(p.median()), p.Reached, p.N)
 	}
-	return duration(p.median())
+	return Duration(p.median())
 }
 
 // listed joins the first points with their times, and counts the others.
@@ -472,12 +472,6 @@ func and(words []string) string {
 		return strings.Join(words, "")
 	}
 	return strings.Join(words[:last], ", ") + " and " + words[last]
-}
-
-// duration writes a time in seconds with three digits in a handy unit.
-func duration(seconds float64) string {
-	u := TimeUnit(seconds)
-	return digits(seconds/u.Seconds, 3) + " " + u.Name
 }
 
 // accuracy writes a fraction with four digits in percent.

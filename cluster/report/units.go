@@ -30,6 +30,12 @@ func TimeUnit(seconds float64) Unit {
 	return Unit{"h", 3600}
 }
 
+// Duration writes a time in seconds with three digits in a handy unit.
+func Duration(seconds float64) string {
+	u := TimeUnit(seconds)
+	return digits(seconds/u.Seconds, 3) + " " + u.Name
+}
+
 // Percent writes a fraction such as 0.94 as "94 %".
 func Percent(fraction float64) string {
 	return fmt.Sprintf("%g %%", math.Round(fraction*1e6)/1e4)

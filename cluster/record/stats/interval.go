@@ -50,6 +50,34 @@ func Rank(n int) int {
 	return sort.Search(n/2, func(r int) bool { return below.CDF(float64(r)) > (1-Level)/2 })
 }
 
+const (
+	// leastForHeaps is how many values can be seen to lie in heaps.
+	leastForHeaps = 5
+	// heapFactor is how much greater the upper heap's least value must be than the lower heap's
+	// greatest, and heapGap how many times the gap must be, on a log scale, as wide as any other.
+	heapFactor, heapGap = 1.5, 3
+)
+
+// Heaps is how many of sorted positive values are in the lower of two heaps; 0 where no gap is much
+// wider than all others. It describes values and tests nothing.
+func Heaps(sorted []float64) (lower int) {
+	widest, second := math.Log(heapFactor), 0.0
+	for i := 1; i < len(sorted); i++ {
+		switch gap := math.Log(sorted[i] / sorted[i-1]); {
+		case gap > widest && lower > 0:
+			widest, second, lower = gap, widest, i
+		case gap > widest:
+			widest, lower = gap, i
+		default:
+			second = max(second, gap)
+		}
+	}
+	if len(sorted) < leastForHeaps || widest < heapGap*second {
+		return 0
+	}
+	return lower
+}
+
 func student(freedom int) distuv.StudentsT {
 	return distuv.StudentsT{Sigma: 1, Nu: float64(freedom)}
 }

@@ -61,6 +61,21 @@ func TestKaplanMeierGivesTheTextbooksCurveOfTheLeukaemiaPatients(t *testing.T) {
 	}
 }
 
+func TestHeapsAreSeenWhereAGapIsMuchWiderThanOthers(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		lower  int
+	}{
+		{[]float64{1, 1.02, 1.05, 1.1, 4}, 4}, {[]float64{1, 1.05, 2, 2.1, 2.2, 2.3}, 2}, {[]float64{1, 1.1, 1.2, 1.4, 1.5}, 0},
+		{[]float64{1, 2, 4, 8, 16}, 0}, {[]float64{1, 1, 1, 4}, 0}, {[]float64{1, 1, 1, 1, 1}, 0}, {nil, 0},
+		{[]float64{1, 1, 1, 1, 4}, 4}, {[]float64{1, 1.6, 1.7, 1.8, 9}, 4},
+	} {
+		if got := Heaps(c.values); got != c.lower {
+			t.Errorf("%v: %d in the lower heap, want %d", c.values, got, c.lower)
+		}
+	}
+}
+
 // drawSample draws a sample of all fates, many at the same instants.
 func drawSample(t *rapid.T, name string) Sample {
 	n := rapid.IntRange(1, 12).Draw(t, name)

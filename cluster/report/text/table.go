@@ -117,11 +117,9 @@ func Headline(w io.Writer, s record.Summary) error {
 	return paragraphs(w, strings.Join(report.Headline(s), " "), "")
 }
 
-// Explain writes how the figures of a table were computed. It keeps to the width of w as [Table]
-// does.
-func Explain(w io.Writer, s record.Summary) error {
-	return paragraphs(w, slices.Concat([]string{""}, Method(s))...)
-}
+// Explain writes how the figures of a table were computed, and an empty line. It keeps to the width
+// of w as [Table] does.
+func Explain(w io.Writer, s record.Summary) error { return paragraphs(w, append(Method(s), "")...) }
 
 func paragraphs(w io.Writer, lines ...string) error {
 	if screen, ok := w.(interface{ Columns() int }); ok {
@@ -329,7 +327,7 @@ func decimals(values []float64) int {
 
 // Notes returns the lines below the table.
 func Notes(s record.Summary) []string {
-	lines := legend(s)
+	lines := slices.Concat(legend(s), heapNotes(s))
 	var names []string
 	for _, of := range report.JudgedKinds(s) {
 		names = append(names, "the "+report.JudgedNames[of])

@@ -192,6 +192,36 @@ func pointName(p record.Point) string {
 	return report.PointName(p)
 }
 
+// heapNotes name the points whose runs arrive in two heaps, of which a median says too little.
+func heapNotes(s record.Summary) []string {
+	var all []string
+	for _, g := range s.Groups {
+		var times []float64
+		for _, r := range s.Runs {
+			if r.Reached && r.TimeToTarget != nil && slices.Equal(r.Point, g.Point) {
+				times = append(times, *r.TimeToTarget)
+			}
+		}
+		slices.Sort(times)
+		if k := stats.Heaps(times); k > 0 {
+			all = append(all, fmt.Sprintf("%s: %s, %s", pointName(g.Point), heap(times[:k]), heap(times[k:])))
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []string{"Runs arrive in two heaps: " + report.ListSome(all) + "."}
+}
+
+// heap says how many runs arrived when.
+func heap(times []float64) string {
+	first, last := report.Duration(times[0]), report.Duration(times[len(times)-1])
+	if first == last {
+		return fmt.Sprintf("%d after %s", len(times), first)
+	}
+	return fmt.Sprintf("%d after %s to %s", len(times), first, last)
+}
+
 // outcomeNotes name the runs whose figures are worth less: which, at which node, when and why.
 func outcomeNotes(s record.Summary) (lines []string) {
 	spoilt := report.Spoilt(s)

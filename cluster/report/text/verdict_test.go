@@ -84,6 +84,18 @@ func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
 	}
 }
 
+func TestTableSaysThatRunsArriveInTwoHeaps(t *testing.T) {
+	runs := arrivals("a", 10, 0.1, 1, record.Mean)
+	for i := range 2 {
+		*runs[7*i].TimeToTarget *= 4
+	}
+	text := tableOf(t, joined(0.9, runs, arrivals("b", 20, 0.1, 1, record.Mean)))
+	const want = "Runs arrive in two heaps: a: 18 after 9.78 s to 10.1 s, 2 after 40 s to 40.9 s.\n"
+	if !strings.Contains(text, want) {
+		t.Errorf("%q is not in\n%s", want, text)
+	}
+}
+
 func TestTableNamesASampleOfTheModelsAndWhatWasChosen(t *testing.T) {
 	s := joined(0.9, arrivals("a", 10, 1, 2, record.Mean), arrivals("b", 20, 1, 1, record.Mean))
 	for i := range s.Runs {
