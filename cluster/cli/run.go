@@ -163,8 +163,8 @@ func degraded(s record.Summary) bool {
 	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Outcome == record.Degraded })
 }
 
-// showReport prints the headline and the table of a record, and draws its plots. As JSON the summary
-// stands alone, and a note says where the record is.
+// showReport prints the headline and the table of a record, and draws its plots. As JSON the
+// summary stands alone, and a note says where the record is.
 func showReport(con *console, dir string, summary record.Summary, traces []record.Trace) error {
 	plots, err := figure.Write(dir, &figure.Data{Summary: summary, Traces: traces})
 	if err != nil {

@@ -37,7 +37,8 @@ func TestGroupsCountAllRunsAndDescribeThoseThatArrived(t *testing.T) {
 		`"verdict":"too few repeats","pairs":4,"repeats_needed":3},` +
 		`{"point":{"k":"a"},"n":1,"reached":0,"done":1,"degraded":0,"failed":0,"of":"mean","target":0.9,` +
 		`"time_to_target_s":null,"epochs_to_target":null,` +
-		`"final_accuracy":{"n":1,"mean":0.25,"std":null,"min":0.25,"median":0.25,"max":0.25,"low":null,"high":null,"method":"too ` +
+		`"final_accuracy":{"n":1,"mean":0.25,"std":null,"min":0.25,"median":0.25,"max":0.25,"low":null,"high":null,` +
+		`"method":"too ` +
 		`few repeats"},` +
 		`"verdict":"too few repeats","pairs":1,"repeats_needed":3}]`
 	if string(text) != want {

@@ -77,7 +77,8 @@ func warnings(s record.Summary) (lines []string) {
 	case failed == n:
 		return append(lines, fmt.Sprintf("All %d runs failed: there is no result.", n))
 	case failed > 0 && degraded > 0:
-		lines = append(lines, fmt.Sprintf("%d of %d runs failed, and %d %s degraded.", failed, n, degraded, are(degraded)))
+		lines = append(lines, fmt.Sprintf("%d of %d runs failed, and %d %s degraded.", failed, n, degraded,
+			are(degraded)))
 	case failed > 0:
 		lines = append(lines, fmt.Sprintf("%d of %d runs failed.", failed, n))
 	case degraded > 0 && n == 1:
@@ -387,8 +388,8 @@ func (c *comparison) accuracy() string {
 		}
 	}
 	last := points[len(points)-1]
-	text := fmt.Sprintf("%s ended highest, at an accuracy of %s, and %s lowest, at %s", points[0].name, middle, last.name,
-		accuracy(last.final()))
+	text := fmt.Sprintf("%s ended highest, at an accuracy of %s, and %s lowest, at %s", points[0].name, middle,
+		last.name, accuracy(last.final()))
 	switch {
 	case first.Median == last.FinalAccuracy.Median:
 		return fmt.Sprintf("all %d points ended at an accuracy of %s.", len(points), middle)

@@ -68,7 +68,8 @@ func PointNames(points []record.Point) []string {
 				continue
 			}
 			name := flat(p.Value(key), shared(points, key, p.Value(key)))
-			if first, _ := utf8.DecodeRuneInString(name); !unicode.IsLetter(first) || name == "true" || name == "false" {
+			first, _ := utf8.DecodeRuneInString(name)
+			if !unicode.IsLetter(first) || name == "true" || name == "false" {
 				name = short[i] + " " + name
 			}
 			parts[k] = append(parts[k], name)

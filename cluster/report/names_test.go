@@ -14,7 +14,8 @@ func TestMappingsAreNamedByTheirKindAndWhatDiffers(t *testing.T) {
 		"{kind: gossip, topology: {kind: ring}}":            "gossip, topology ring",
 		"{kind: gossip, topology: {kind: ring, degree: 2}}": "gossip, topology (ring, degree 2)",
 		"{kind: \"a, b\", list: [1, 2]}":                    "a, b, list [1, 2]",
-		"label":                                             "label", "{broken": "{broken", "{broken}": "{broken}", "near: most": "near: most", "4": "4", "": "",
+		"label":                                             "label", "{broken": "{broken",
+		"{broken}": "{broken}", "near: most": "near: most", "4": "4", "": "",
 	} {
 		if got := report.PointName(record.Point{{Key: "architecture", Value: value}}); got != want {
 			t.Errorf("%s is called %q, want %q", value, got, want)
@@ -24,7 +25,8 @@ func TestMappingsAreNamedByTheirKindAndWhatDiffers(t *testing.T) {
 		values []string
 		want   string
 	}{
-		{[]string{"{kind: a, every: 4, x: 1}", "{kind: a, every: 8, x: 1}", "{kind: b, x: 1}"}, "a, every 4|a, every 8|b, x 1"},
+		{[]string{"{kind: a, every: 4, x: 1}", "{kind: a, every: 8, x: 1}", "{kind: b, x: 1}"},
+			"a, every 4|a, every 8|b, x 1"},
 		{[]string{"4", "8"}, "every 4|every 8"}, {[]string{"true", "false"}, "every true|every false"},
 		{[]string{"10ms", "slow"}, "every 10ms|slow"},
 		{[]string{"{kind: a, b: 1}", "a, b 1"}, "k.every={kind: a, b: 1}|k.every=a, b 1"},

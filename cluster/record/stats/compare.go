@@ -237,10 +237,10 @@ func rank(points []Sample, scale func(float64) float64) []int {
 	return order
 }
 
-// slower says which points are out of the set of best. A point that is out puts no other out, so the
-// tests are repeated among those that are left, at a level for so many, until none leaves. Samples
-// without common seeds or with different horizons can be faster than each other in a circle: then
-// all of them stay.
+// slower says which points are out of the set of best. A point that is out puts no other out, so
+// the tests are repeated among those that are left, at a level for so many, until none leaves.
+// Samples without common seeds or with different horizons can be faster than each other in a
+// circle: then all of them stay.
 func (f *field) slower() []bool {
 	out := make([]bool, len(f.points))
 	left := slices.DeleteFunc(slices.Clone(f.order), func(i int) bool { return len(f.points[i].runs) < LeastRepeats })

@@ -194,7 +194,7 @@ func TestAmongEqualsHardlyAnyIsCalledFastestOrSlower(t *testing.T) {
 				}
 			}
 			if fastest > experiments/8 || slower > c.points*experiments*6/100 {
-				t.Errorf("%s, evaluated every %g, %d points of %d repeats: %d of %d call one fastest, %d points are slower",
+				t.Errorf("%s, evaluated every %g, %d points of %d repeats: %d of %d call one fastest, %d are slower",
 					w.name, w.every, c.points, c.repeats, fastest, experiments, slower)
 			}
 		}

@@ -99,8 +99,8 @@ func kaplanMeier(moments []moment) (curve []step) {
 	return curve
 }
 
-// median is the instant by which half have arrived, in the middle between two arrivals where exactly
-// half arrived before the later one; NaN if it is not known.
+// median is the instant by which half have arrived, in the middle between two arrivals where
+// exactly half arrived before the later one; NaN if it is not known.
 func median(curve []step) float64 {
 	const rounding = 1e-12
 	for i, s := range curve {

@@ -27,10 +27,10 @@ func pointsOf(curves int) int {
 // Band is the middle of several runs' curves, and what lies around it.
 type Band struct{ X, Mean, Low, High []float64 }
 
-// bandOf joins the runs of a group over a common grid of the given number of points: the median, and
-// around it its 95 % interval, or of too few runs for one the lowest and the highest. A run that
-// has ended counts with its last value, so that all is of the same runs everywhere; runs without
-// any are left out.
+// bandOf joins the runs of a group over a common grid of the given number of points: the median,
+// and around it its 95 % interval, or of too few runs for one the lowest and the highest. A run
+// that has ended counts with its last value, so that all is of the same runs everywhere; runs
+// without any are left out.
 func bandOf(runs []plotter.XYs, grid int) Band {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(points plotter.XYs) bool { return len(points) == 0 })
 	var b Band

@@ -6,9 +6,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// Runs makes up the runs of a point, seeds from 1 on: each arrives after the given seconds, or where
-// that is negative ends then without arriving; 0 stands for a run that failed. Without a target
-// pass none, and let change set the accuracies.
+// Runs makes up the runs of a point, seeds from 1 on: each arrives after the given seconds, or
+// where that is negative ends then without arriving; 0 stands for a run that failed. Without a
+// target pass none, and let change set the accuracies.
 func Runs(p record.Point, target *float64, change func(*record.Run), seconds ...float64) (runs []record.Run) {
 	for i, at := range seconds {
 		r := record.Run{
@@ -19,7 +19,8 @@ func Runs(p record.Point, target *float64, change func(*record.Run), seconds ...
 		case at > 0:
 			r.Reached, r.TimeToTarget, r.EpochsToTarget = true, &at, &at
 			r.Duration, r.Epochs = at, at
-			r.Bracket = &record.Bracket{TimeAfter: at - at/1000, TimeBefore: at, EpochsAfter: at - at/1000, EpochsBefore: at}
+			r.Bracket = &record.Bracket{TimeAfter: at - at/1000, TimeBefore: at, EpochsAfter: at - at/1000,
+				EpochsBefore: at}
 		case at < 0:
 			r.Duration, r.Epochs, r.FinalAccuracy, r.BestAccuracy = -at, -at, 0.6, 0.65
 		default:

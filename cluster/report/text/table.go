@@ -79,20 +79,20 @@ func (f *form) width() int {
 	return n
 }
 
-// Table writes a row for each point: how many of its runs arrived at the target, the median time and
-// epochs to it, and the final accuracy, with their 95 % intervals or of few runs their range, and
-// the means of the goodput, where runs had faults, of messages and of megabytes.
-// Columns about a target are left out where the plan has none. Marks behind the times are verdicts:
-// which point is the fastest, and which cannot be told from it. Lines below say what is judged, how
-// points were compared and how many repeats would decide, and which runs failed or are degraded,
-// where, when and why.
+// Table writes a row for each point: how many of its runs arrived at the target, the median time
+// and epochs to it, and the final accuracy, with their 95 % intervals or of few runs their range,
+// and the means of the goodput, where runs had faults, of messages and of megabytes. Columns about
+// a target are left out where the plan has none. Marks behind the times are verdicts: which point
+// is the fastest, and which cannot be told from it. Lines below say what is judged, how points were
+// compared and how many repeats would decide, and which runs failed or are degraded, where, when
+// and why.
 //
 // The table keeps to as many columns of text as w has, if w has a method Columns() int, as a
 // terminal should: where it must, it abbreviates results, and where that is not enough cuts labels.
 // Elsewhere it abbreviates results beyond 80 columns and cuts nothing, because programs read that.
-// Where a terminal is narrower still, it leaves out messages and megabytes,
-// then epochs and runs, accuracy (where there is a time to target), how many runs arrived, and last
-// the intervals, says so below, and keeps every line within the width.
+// Where a terminal is narrower still, it leaves out messages and megabytes, then epochs and runs,
+// accuracy (where there is a time to target), how many runs arrived, and last the intervals, says
+// so below, and keeps every line within the width.
 func Table(w io.Writer, s record.Summary) error {
 	return writeTable(w, slices.Concat(labelColumns(s), resultColumns(s)), len(s.Groups), Notes(s))
 }

@@ -83,7 +83,8 @@ func widest(text string) (n int) {
 func TestTableAbbreviatesResultsBeforeItCutsLabels(t *testing.T) {
 	s := small()
 	for columns, want := range map[int]string{
-		115: "split     rate  reached       time to target, s      epochs to target    final accuracy, %  messages    MB",
+		115: "split     rate  reached       time to target, s      epochs to target    final accuracy, %  " +
+			"messages    MB",
 		100: "split     rate  reached       time to target, s      epochs to target  accuracy, %  messages    MB",
 		80:  "split     rate  reached          time, s  epochs  accuracy, %  messages    MB",
 		70:  "split     rate  reached          time, s  epochs  accuracy, %    MB",

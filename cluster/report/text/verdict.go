@@ -95,9 +95,9 @@ func spreads(g record.Group) (all []*record.Spread) {
 func Method(s record.Summary) (lines []string) {
 	if all := families(s); len(all) > 0 {
 		lines = append(lines, fmt.Sprintf("A point is slower if another one of the same comparison is faster in a "+
-			"one-sided t test of log times, paired by seeds, at the level %g ÷ (points − 1), repeated among those that "+
-			"are left (the set of best; Gupta 1956, Hsu 1984). So the best point is called slower in at most 5 %% of "+
-			"experiments.", stats.Error))
+			"one-sided t test of log times, paired by seeds, at the level %g ÷ (points − 1), repeated among those "+
+			"that are left (the set of best; Gupta 1956, Hsu 1984). So the best point is called slower in at most "+
+			"5 %% of experiments.", stats.Error))
 		for _, f := range all {
 			if line := f.needs(s, len(all) > 1); line != "" {
 				lines = append(lines, line)
@@ -108,7 +108,8 @@ func Method(s record.Summary) (lines []string) {
 		return slices.ContainsFunc(spreads(g), func(a *record.Spread) bool { return a.Method != stats.TooFew })
 	}) {
 		lines = append(lines, "Intervals are of the median, between two order statistics, and to the target with what "+
-			"lies between two evaluations. They assume independent repeats, and nothing about how times are distributed.")
+			"lies between two evaluations. They assume independent repeats, and nothing about how times are "+
+			"distributed.")
 	}
 	if line := missedNote(s); line != "" {
 		lines = append(lines, line)
@@ -174,8 +175,8 @@ func (f *family) needs(s record.Summary, named bool) string {
 			report.ListSome(finer)+".")
 	}
 	if len(longer) > 0 {
-		parts = append(parts, "Compared only up to where the first run that did not arrive ended; a later bound, such as "+
-			"stop.time, would tell more: "+report.ListSome(longer)+".")
+		parts = append(parts, "Compared only up to where the first run that did not arrive ended; a later bound, such "+
+			"as stop.time, would tell more: "+report.ListSome(longer)+".")
 	}
 	text := strings.Join(parts, " ")
 	if named && text != "" {

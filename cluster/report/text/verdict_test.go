@@ -77,8 +77,8 @@ func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
 	}
-	const want = "1 of 40 runs did not reach 90 %: their times are censored at their ends, or without a bound if they " +
-		"failed; medians by Kaplan and Meier's curve."
+	const want = "1 of 40 runs did not reach 90 %: their times are censored at their ends, or without a bound if " +
+		"they failed; medians by Kaplan and Meier's curve."
 	if method := Method(s); !slices.Contains(method, want) {
 		t.Errorf("%q is not in %q", want, method)
 	}
