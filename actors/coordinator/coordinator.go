@@ -4,6 +4,10 @@
 // An evaluation takes immutable snapshots of all models at an instant t. It computes on no emulated
 // node, and its verdict is known at t + lag. The coordinator settles evaluations in order, in
 // whatever order their verdicts become ready.
+//
+// A node that is present when the run starts is evaluated from the initial model on. A node that
+// joins later, or rejoins, is evaluated from the first trained model that it holds: another node's,
+// or one that it has trained itself.
 package coordinator
 
 import (
@@ -403,6 +407,14 @@ func (c *coordinator) snapshot(head *protos.Snapshot, tensors []*protos.Tensor) 
 			"waits for",
 			len(tensors), head.Evaluation, node))
 		return
+	}
+	if c.fresh[node] {
+		c.fresh[node] = head.Version == 0
+		if c.fresh[node] || c.run.Policy.Sample > 0 { // of a sample it is a part from the next round on
+			c.void(l)
+			c.settleAll()
+			return
+		}
 	}
 	c.take(l, tensors)
 }

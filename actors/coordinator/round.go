@@ -44,7 +44,7 @@ type look struct {
 	params    *protos.Tensor   // nil until it has arrived, and if it never does
 	voters    []*protos.Tensor // beside it, where the node predicts by a vote
 	judgement *judgement
-	void      bool // the node has gone without an answer
+	void      bool // the node has gone without an answer, or holds no trained model yet
 }
 
 // judgement is the verdict on equal models: on one look in a round. It is in when that round is
@@ -182,13 +182,18 @@ func (c *coordinator) leave(node int) {
 	for _, r := range c.rounds {
 		for _, l := range r.looks {
 			if l.node == node && l.params == nil && !l.void {
-				l.void = true
-				r.open--
-				c.arrived(r)
+				c.void(l)
 			}
 		}
 	}
 	c.settleAll()
+}
+
+// void excludes a node from a round.
+func (c *coordinator) void(l *look) {
+	l.void = true
+	l.round.open--
+	c.arrived(l.round)
 }
 
 // settleAll settles the rounds that are next in order and whose verdicts are in.

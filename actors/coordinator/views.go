@@ -17,6 +17,7 @@ type views struct {
 	gone     []bool   // by node
 	leaving  []bool   // by node: it is gone, and hands over what it holds
 	first    []uint64 // by node: the first evaluation of which its present life may be asked
+	fresh    []bool   // by node: it joined a run under way and is not known to hold a trained model
 	topology int
 	hold     []bool // by node: it holds a model
 	there    int    // holders that are not gone
@@ -27,7 +28,7 @@ func newViews(env actors.Env, holders []int) views {
 	v := env.View()
 	n := len(v.Members)
 	views := views{number: v.Number, gone: make([]bool, n), leaving: make([]bool, n),
-		first: make([]uint64, n), hold: make([]bool, n), order: slices.Clone(holders)}
+		first: make([]uint64, n), fresh: make([]bool, n), hold: make([]bool, n), order: slices.Clone(holders)}
 	for i := range v.Members {
 		views.gone[i] = !v.Members[i].Present
 	}
@@ -49,18 +50,22 @@ func (c *coordinator) draw() {
 	}
 }
 
-// looked are the nodes whose models are looked at now, in the order of the plan.
+// looked are the nodes whose models are asked for now, in the order of the plan. Nodes that may hold
+// no trained model yet are asked beside a sample, and take no place in it.
 func (c *coordinator) looked() []int {
 	var nodes []int
+	sampled := 0
 	for _, node := range c.order {
 		if c.run.Joint && len(nodes) == 1 {
 			break
 		}
-		if s := c.run.Policy.Sample; s > 0 && len(nodes) == s {
-			break
+		fresh := c.run.Policy.Sample > 0 && c.fresh[node]
+		if c.gone[node] || !fresh && c.run.Policy.Sample > 0 && sampled == c.run.Policy.Sample {
+			continue
 		}
-		if !c.gone[node] {
-			nodes = append(nodes, node)
+		nodes = append(nodes, node)
+		if !fresh {
+			sampled++
 		}
 	}
 	slices.Sort(nodes)
@@ -89,7 +94,7 @@ func (c *coordinator) member(ctx actor.Context, m world.MemberChange) {
 	}
 	c.announce(ctx)
 	if m.Present {
-		c.first[m.Node] = c.asked + 1
+		c.first[m.Node], c.fresh[m.Node] = c.asked+1, true
 		ctx.Send(c.env.View().Members[m.Node].PID, protos.NewMessage(&protos.Start{View: c.number, Joins: true}))
 		return
 	}

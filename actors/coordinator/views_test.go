@@ -40,6 +40,7 @@ func TestMembersHearOfEachViewAndThoseThatJoinAreStarted(t *testing.T) {
 	}, s.heard)
 }
 
+// Node 0 joins at 35 ms, holds no trained model at 40 ms, and has made a step before 50 ms.
 func TestOnlyThePresentAreEvaluated(t *testing.T) {
 	s := &script{
 		players: holders(0.1, 0.2, 0.3), samples: 1000,
@@ -52,7 +53,7 @@ func TestOnlyThePresentAreEvaluated(t *testing.T) {
 	for _, e := range s.evaluated() {
 		got = append(got, look{int(e.At / ms), e.Origin})
 	}
-	want := []look{{0, 0}, {0, 1}, {0, 2}, {20, 1}, {20, 2}, {40, 0}, {40, 1}, {40, 2}, {50, 0}, {50, 1}, {50, 2}}
+	want := []look{{0, 0}, {0, 1}, {0, 2}, {20, 1}, {20, 2}, {40, 1}, {40, 2}, {50, 0}, {50, 1}, {50, 2}}
 	if len(got) != len(want) {
 		t.Fatalf("looked at %v, want %v", got, want)
 	}
@@ -61,6 +62,29 @@ func TestOnlyThePresentAreEvaluated(t *testing.T) {
 			t.Fatalf("looked at %v, want %v", got, want)
 		}
 	}
+}
+
+// Node 0 joins at 35 ms. It is asked beside the sample of two until it is known to hold a trained
+// model, and takes no place in it before.
+func TestNodeThatJoinsTakesNoPlaceInASampleWithoutAModel(t *testing.T) {
+	s := &script{
+		players: holders(0.1, 0.2, 0.3), samples: 1000, absent: []int{0},
+		policy: coordinator.Policy{Every: coordinator.Interval{Time: 20 * ms}, Time: 110 * ms, Lag: ms,
+			Sample: 2},
+		schedule: []world.NodeChange{{At: 35 * ms, Node: 0, Do: world.Join}, {At: 90 * ms, Node: 2, Do: world.Leave}},
+	}
+	s.run(t)
+	looked := map[time.Duration][]int{}
+	for _, e := range s.evaluated() {
+		looked[e.At] = append(looked[e.At], e.Origin)
+	}
+	for at, nodes := range looked {
+		if len(nodes) != 2 {
+			t.Errorf("nodes %v are evaluated at %v, which is no sample of two", nodes, at)
+		}
+	}
+	equal(t, "evaluated at 40 ms", []int{1, 2}, looked[40*ms])
+	equal(t, "evaluated at 100 ms", []int{0, 1}, looked[100*ms])
 }
 
 // A node that is asked for its model and is gone before it answers, for which it takes 5 ms,

@@ -108,7 +108,9 @@ func (e *Evaluator) EvaluateBelow(params []float32, target float64) Verdict {
 
 // AnswerSnapshot answers the coordinator's request with the model's parameters,
 // which nobody may write while the coordinator holds them: a holder obtains
-// parameters to write from TensorPool.Writable.
+// parameters to write from TensorPool.Writable. The version is the number of updates that the model
+// is made of. A node that joins a run under way is not evaluated while that is 0, because its model
+// is untrained.
 func AnswerSnapshot(ctx actor.Context, env actors.Env, request *protos.TakeSnapshot, params *protos.Tensor,
 	version uint64) {
 	head := &protos.Snapshot{Evaluation: request.Evaluation, Node: int32(env.Node()), Version: version}

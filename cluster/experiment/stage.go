@@ -321,6 +321,7 @@ type Stage struct {
 
 	given     *train.Task // as the nodes have it
 	holders   []int       // nodes that hold a model
+	joint     bool        // the holders have one model among them
 	result    coordinator.Result
 	state     []any               // pointers to what changes with the run besides its world
 	recorders []any               // pointers to what records the run, and changes with it
@@ -353,11 +354,11 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		return nil, refusal.Input(err)
 	}
 	absent, slow := scheduled.Absent(), slowdowns(scheduled)
-	joint, copied, flush := false, false, false
+	copied, flush := false, false
 	for i := range p.Spec.Plan.Nodes {
 		node, role := &p.Spec.Plan.Nodes[i], p.Spec.Roles[i]
 		if copied = copied || role.Copied; role.Holds {
-			s.holders, joint, flush = append(s.holders, i), role.Joint, role.Flushes
+			s.holders, s.joint, flush = append(s.holders, i), role.Joint, role.Flushes
 		}
 		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
 			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task.Model, task.Batch), Absent: absent[i],
@@ -373,7 +374,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	}
 	run := coordinator.Run{
 		Policy: policy(p.Spec.Plan), Samples: p.epochSamples(task.Train.Len()), Holders: s.holders,
-		Joint: joint, Flush: flush, Survives: copied, Topologies: p.topologyChanges(), Result: &s.result,
+		Joint: s.joint, Flush: flush, Survives: copied, Topologies: p.topologyChanges(), Result: &s.result,
 	}
 	run.Evaluate = func([]float32) train.Verdict { return train.Verdict{} }
 	if !p.blind {
@@ -513,6 +514,19 @@ func (s *Stage) carried() (links, before []record.Link) {
 func (s *Stage) OwnLinks() (links []record.Link) {
 	s.Locked(func() { links = traffic.Of(s.Names, s.Network.Used()) })
 	return links
+}
+
+// judged names the nodes that the last evaluation was of; nil where one node holds the model, or
+// several hold it jointly.
+func (s *Stage) judged() *record.Judged {
+	if len(s.holders) < 2 || s.joint {
+		return nil
+	}
+	j := &record.Judged{Count: len(s.result.Models), Nodes: []string{}}
+	for _, m := range s.result.Models[:min(j.Count, record.MaxJudged)] {
+		j.Nodes = append(j.Nodes, s.Names[m.Node])
+	}
+	return j
 }
 
 // Workers are the positions of the nodes that train.

@@ -226,6 +226,9 @@ type Run struct {
 	// Holders is how many nodes of the plan hold a model, where evaluate.sample has fewer of them
 	// looked at.
 	Holders int `json:"holders,omitempty"`
+	// Judged are the nodes whose models the last evaluation was of, where several nodes hold one; nil
+	// elsewhere. A node that joined and has got no trained model is not one of them.
+	Judged *Judged `json:"judged,omitempty"`
 	// Clock is "virtual", "real" or "cluster".
 	Clock string `json:"clock"`
 	// Insecure marks a run on a cluster whose connections were neither encrypted nor authenticated.
@@ -258,6 +261,18 @@ type Run struct {
 // Serverless reports whether several nodes hold models. None of these has versions then, and no
 // update a staleness.
 func (r *Run) Serverless() bool { return r.Models > 1 || r.Holders > 1 }
+
+// MaxJudged is how many names Judged lists.
+const MaxJudged = 32
+
+// Judged are the nodes that an evaluation was of. The file models.csv has those of each evaluation,
+// and curve.csv how many they were.
+type Judged struct {
+	// Count is how many nodes they are, and Nodes the names of the first MaxJudged of them, in the
+	// order of the plan.
+	Count int      `json:"count"`
+	Nodes []string `json:"nodes"`
+}
 
 // Bracket has the evaluations around an arrival at the target: the last one before it and the first
 // that showed it. The first evaluation has none before it, and then After is 0.
