@@ -73,7 +73,7 @@ const maxAttempts = 3
 // none.
 func (r *Runner) attempt(ctx context.Context, next run, folder *checkpoint.Folder,
 	names []string) (s *Stage, out Outcome, failure, err error) {
-	if s, err = next.point.stageFor(r.shelf, next.seed, r.Strict, r.threads()); err != nil {
+	if s, err = r.setup(next); err != nil {
 		return nil, Outcome{}, nil, err
 	}
 	if folder != nil {

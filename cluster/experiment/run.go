@@ -164,24 +164,6 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 // Total is how many runs the plan has.
 func (r *Runner) Total() int { return len(r.points) * r.repeats }
 
-// rehearse places the first repeat of every point, so that what cannot run is told at once.
-func (r *Runner) rehearse(ctx context.Context) error {
-	if r.Tried {
-		return nil
-	}
-	for i := range r.points {
-		pt := &r.points[i]
-		s, err := pt.stageFor(r.shelf, pt.Spec.Plan.Seed, r.Strict, 1)
-		if err == nil {
-			err = r.Venue.Rehearse(ctx, s)
-		}
-		if err != nil {
-			return refusal.Input(pt.about(err))
-		}
-	}
-	return nil
-}
-
 // open opens the folder and finds out what is to be run: repeat after repeat, so
 // that runs that share their samples come together.
 func (r *Runner) open(first *plan.Plan) (err error) {
@@ -389,14 +371,13 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
-		at := describe(next.point.Labels)
-		if at != "" {
-			at += ", "
-		}
-		return fmt.Errorf("run %d (%sseed %d): %w", next.number, at, next.seed, err)
+		return next.failure(err)
 	}
 	began := time.Now()
 	s, out, failure, err := r.play(ctx, next)
+	if unmade := (setupError{}); errors.As(err, &unmade) && ctx.Err() == nil {
+		return r.saveUnmade(next, unmade.error)
+	}
 	if err != nil {
 		return wrap(err)
 	}

@@ -58,7 +58,7 @@ func (p *Point) Task(shelf *shelf.Shelf, seed uint64) (*train.Task, error) {
 			shards, err = d.Split.Assign(t.Train, t.Workers, seed)
 		}
 		if err != nil {
-			return nil, syntax.Errorf(d.Section.At("split"), "%w", err)
+			return nil, syntax.Errorf(d.Section.At("split"), "%w", p.blameHoldout(err, shelf, t.Workers, seed))
 		}
 		return shards, nil
 	})

@@ -25,7 +25,7 @@ type Dirichlet struct {
 	Alpha float64 `plan:"alpha,required" range:">0" doc:"small: each worker sees few classes; large: all see all alike"`
 	// Min is the number of samples that every worker gets at least; 0 means 1.
 	// All proportions are drawn again, up to 1000 times, until it holds.
-	Min int `plan:"min" range:"0..2147483647" doc:"samples that every worker has at least"`
+	Min int `plan:"min" range:"1..2147483647" doc:"samples that every worker has at least: the split is drawn anew, up to 1000 times, until they have"`
 }
 
 // Assign implements Split. Errors are also an Alpha that is not positive and
