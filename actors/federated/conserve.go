@@ -2,6 +2,7 @@ package federated
 
 import (
 	"github.com/gradwire/gradwire/actors/periodic"
+	"github.com/gradwire/gradwire/actors/periodic/robust"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn/optim"
 )
@@ -17,5 +18,10 @@ func (a Architecture) Conserves() train.Conserved {
 	rate, constant := outer.Rate.(optim.Constant)
 	mean := plain && constant && rate <= 1 && outer.WeightDecay == 0 && a.Weights != periodic.Normalised
 	fresh := !a.asynchronous() || a.Exchange == Parameters
-	return train.Conserved{Between: mean && fresh && !a.Controls && a.Attack == nil}
+	keeps := train.Conserved{Between: mean && fresh && !a.Controls && a.Attack == nil}
+	if keeps.Between && !a.asynchronous() && rate == 1 && a.Weights == periodic.Samples &&
+		a.Mean.Kind == robust.Mean && a.Proximal == 0 && len(a.Under) == 0 && a.Population == 0 && a.Local.Time == 0 {
+		keeps.Weighed = a.Local.Steps
+	}
+	return keeps
 }

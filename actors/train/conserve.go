@@ -16,6 +16,9 @@ type Conserved struct {
 	Sum, Weighted bool
 	// Alone says that no model takes in anything of another.
 	Alone bool
+	// Weighed, unless 0, says that there is one model, which moves each round by the mean of the
+	// updates, weighed by the samples of their nodes, and that each is of this many steps.
+	Weighed int
 	// Once says that there is one model, to which each gradient is added once and in full. Pending
 	// is how many steps of a worker it may be without at most.
 	Once    bool

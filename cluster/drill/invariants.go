@@ -120,7 +120,7 @@ func handledOnce(w *Watch) (watched bool, broken string) {
 func Invariants() []Invariant {
 	return []Invariant{NoPanic, DigestRepeats, MessagesConserved, HandledOnce, DeadLetters, ClocksMonotone,
 		VersionsMonotone, GoneAreSilent, StalenessBound, Progress, ModelsFinite, RanksEqual, StepsCounted,
-		ResumeRepeats, DamageRefused, AveragesBetween, SumsPreserved, UpdatesOnce, NothingLeft}
+		ResumeRepeats, DamageRefused, AveragesBetween, SumsPreserved, MeansWeighed, UpdatesOnce, NothingLeft}
 }
 
 // Verdict is what became of an invariant in a drill.

@@ -22,6 +22,8 @@ type Case struct {
 	// Settings are further keys of the architecture, Links those of the default link, Schedule the
 	// entries of the schedule and Faults the keys of the faults.
 	Settings, Links, Schedule, Faults []string
+	// Split says which worker sees which samples; empty for equal shares.
+	Split string
 	// Late is how many milliseconds messages of the control protocol take at most; see sim.Config.
 	Late int
 }
@@ -106,6 +108,11 @@ func New(seed uint64) Case {
 	d.available(&c)
 	if d.chance(2) {
 		c.Late = 1 + d.IntN(40)
+	}
+	if k.rounds && d.chance(2) { // plain FedAvg with unequal clients
+		c.Split, c.Settings = "{kind: dirichlet, alpha: 1, min: 4}", nil
+		c.Architecture = "kind: federated, roles: {server: [n1]}, local: " + d.one("{steps: 1}", "{steps: 4}") +
+			d.one("", ", share: 60%", ", deadline: 120ms, delivery: as-is")
 	}
 	return c
 }
@@ -322,7 +329,11 @@ func (c *Case) YAML() string {
 		fmt.Fprintf(&b, "# With messages of the control protocol that take up to %d ms.\n", c.Late)
 	}
 	fmt.Fprintf(&b, "name: case-%d\nseed: %d\n", c.Seed, c.Seed)
-	b.WriteString("data: {set: synthetic-traffic, samples: 400}\nmodel: {kind: mlp, layers: [93, 5]}\n")
+	split := ""
+	if c.Split != "" {
+		split = ", split: " + c.Split
+	}
+	fmt.Fprintf(&b, "data: {set: synthetic-traffic, samples: 400%s}\nmodel: {kind: mlp, layers: [93, 5]}\n", split)
 	fmt.Fprintf(&b, "train: {batch: 8, optimizer: %s}\narchitecture: {%s}\nnodes:\n", c.Optimizer,
 		strings.Join(append([]string{c.Architecture}, c.Settings...), ", "))
 	for i := range c.Nodes {
@@ -403,6 +414,7 @@ func (c *Case) Smaller() (cases []Case) {
 		{func(s *Case) *string { return &s.Optimizer }, "{kind: sgd, rate: 0.1}"},
 		{func(s *Case) *string { return &s.Topology }, topology},
 		{func(s *Case) *string { return &s.Available }, ""},
+		{func(s *Case) *string { return &s.Split }, ""},
 	} {
 		if *plain.of(c) != plain.text {
 			change(func(s *Case) { *plain.of(s) = plain.text })

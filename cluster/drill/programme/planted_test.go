@@ -103,6 +103,8 @@ var plants = []plant{
 		right: "nn.AddScaled(dst, float32(weights[i]), v)", wrong: "nn.AddScaled(dst, float32(-weights[i]), v)"},
 	{name: "an aggregator fails the run by what its former life asked for", file: "actors/federated/server.go",
 		right: "(head.Round <= s.round || s.edge != nil)", wrong: "head.Round <= s.round", by: "progress"},
+	{name: "a client counts for a sample more than it has", file: "actors/periodic/weights.go",
+		right: "weights[i] = float64(s.Samples)", wrong: "weights[i] = float64(s.Samples + 1)", by: "means-weighed"},
 	{name: "an update that arrives twice counts twice", file: "actors/federated/server.go",
 		right: "head.Round != c.awaited {", wrong: "head.Round != s.round {"},
 	{name: "a site is a round too far ahead", file: "actors/gaia/between.go",
