@@ -102,7 +102,7 @@ type Architecture struct {
 	// step, and a rank that joins gets what it remembers; the schedule of its rate counts rounds.
 	Outer optim.Method `key:"outer"`
 	// Fragments, Overlap and Mix make rounds of a part of the model, see [streamer].
-	Fragments int     `plan:"fragments,omitzero" range:"1..1048576" with:"reduce=models" doc:"equal parts of the model, in the order of its parameters, of which one is averaged every so many steps in turn, each once in every steps (Streaming DiLoCo, Douillard et al. 2025); default: the whole model"`
+	Fragments int     `plan:"fragments,omitzero" range:"1..1048576" with:"reduce=models" doc:"parts of the model, each of ⌈parameters ÷ fragments⌉ consecutive parameters and the last ones of fewer, of which one is averaged every so many steps in turn, each once in every steps (Streaming DiLoCo, Douillard et al. 2025); default: the whole model"`
 	Overlap   int     `plan:"overlap,omitzero" range:"0..1048575" with:"reduce=models" doc:"steps that a worker makes while an exchange is under way; default: none"`
 	Mix       float64 `plan:"mix,omitzero" unit:"fraction" range:"0%..100%" with:"reduce=models" doc:"share of its own parameters that a worker keeps when it takes in those that all share"`
 	// Sparse, if not 0, makes rounds of a random part instead, which is this share of the model.

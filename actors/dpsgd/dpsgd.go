@@ -98,7 +98,7 @@ type Choco struct {
 	// Compress is C; empty sends models as they are.
 	Compress compress.Chain `key:"compress"`
 	// Rate is the consensus step size; 0 stands for 1. The more is lost, the smaller it has to be.
-	Rate float64 `plan:"rate" range:">0..1" doc:"consensus step size: the more compression loses, the smaller it has to be"`
+	Rate float64 `plan:"rate" range:">0..1" doc:"consensus step size: the more compression loses, the smaller it has to be; the step is that of CHOCO-SGD of 2020: gradients are at a model before it is averaged, and the average is of what the neighbours know of each other from the step before"`
 }
 
 var _ train.Architecture = Architecture{}

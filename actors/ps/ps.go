@@ -65,7 +65,7 @@ type Architecture struct {
 	// Consistency says when a worker may go on; nil stands for asynchronous.
 	Consistency consistency.Model `key:"consistency"`
 	// Scale is Sum or Mean.
-	Scale Scale `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers"`
+	Scale Scale `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers that are there, less those that backup does not wait for"`
 	// Every is how many steps a worker makes between two pushes; 0 stands for 1. Beyond 1 the
 	// worker updates its copy of the parameters with its own optimiser after each step, and the
 	// server makes one step of its optimiser with the sum of the gradients.
