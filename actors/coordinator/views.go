@@ -50,8 +50,8 @@ func (c *coordinator) draw() {
 	}
 }
 
-// looked are the nodes whose models are asked for now, in the order of the plan. Nodes that may hold
-// no trained model yet are asked beside a sample, and take no place in it.
+// looked are the nodes whose models are asked for now, in the order of the plan. Nodes that may
+// hold no trained model yet are asked beside a sample, and take no place in it.
 func (c *coordinator) looked() []int {
 	var nodes []int
 	sampled := 0

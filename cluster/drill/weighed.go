@@ -71,16 +71,16 @@ func taken(t *experiment.Trial, server int) (rounds [][]int, last int) {
 	return rounds, last
 }
 
-// apart is how far a model is from what its parameters should have gained, and what is wrong if that
-// is more than float32 rounds off in so many rounds.
+// apart is how far a model is from what its parameters should have gained, and what is wrong if
+// that is more than float32 rounds off in so many rounds.
 func apart(params []float32, gained []float64, rounds int) (off float64, how string) {
 	bound := float64(rounds+1) * level / (1 << 23)
 	for i, v := range params {
 		want := level + gained[i%len(gained)]
 		if d := math.Abs(float64(v) - want); d > off {
 			if off = d; d > bound {
-				how = fmt.Sprintf("parameter %d is %v after %d rounds, and the weighted mean of the updates makes it %v",
-					i, v, rounds, want)
+				how = fmt.Sprintf("parameter %d is %v after %d rounds, and the weighted mean of the updates makes it "+
+					"%v", i, v, rounds, want)
 			}
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim"
 )
 
-// joined is a plan in which n4 joins at 300 ms. Its line delays what it asks for by 0.5 s and what it
-// gets by 0.5 s, so that many evaluations meet it without a model. n3 loses its model in a crash at
-// 1 s and joins again at 1.1 s.
+// joined is a plan in which n4 joins at 300 ms. Its line delays what it asks for by 0.5 s and
+// what it gets by 0.5 s, so that many evaluations meet it without a model. n3 loses its model
+// in a crash at 1 s and joins again at 1.1 s.
 const joined = `
 name: joined
 data: {set: synthetic-traffic, samples: 2000}

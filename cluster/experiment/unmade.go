@@ -18,9 +18,9 @@ import (
 	"github.com/gradwire/gradwire/datasets/partition"
 )
 
-// What the seed draws (the hold-out, the split, topologies) can make a run impossible, while those
-// with other seeds are possible. Such a run is recorded as failed, with the cause, and the others go
-// on. A point none of whose seeds is possible is refused before anything runs.
+// What the seed draws (the hold-out, the split, topologies) can make a run impossible, while
+// those with other seeds are possible. Such a run is recorded as failed, with the cause, and
+// the others go on. A point none of whose seeds is possible is refused before anything runs.
 
 // setupError says why a run cannot be set up with its seed.
 type setupError struct{ error }
@@ -59,8 +59,8 @@ func (r *Runner) rehearse(ctx context.Context) error {
 // maxFirst is how many seeds of a point are tried before it is refused.
 const maxFirst = 64
 
-// firstStage is the stage of a point's first repeat, or of the next that can be set up. The error is
-// the first repeat's.
+// firstStage is the stage of a point's first repeat, or of the next that can be set up. The
+// error is the first repeat's.
 func (r *Runner) firstStage(ctx context.Context, p *Point) (s *Stage, err error) {
 	for repeat := range min(r.repeats, maxFirst) {
 		stage, e := p.stageFor(r.shelf, p.Spec.Plan.Seed+uint64(repeat), r.Strict, 1)
@@ -103,8 +103,8 @@ func (n run) failure(err error) error {
 	return fmt.Errorf("run %d (%sseed %d): %w", n.number, at, n.seed, err)
 }
 
-// blameHoldout adds to the error of a split that a seed's hold-out is its cause, if the split of all
-// samples is possible.
+// blameHoldout adds to the error of a split that a seed's hold-out is its cause, if the split
+// of all samples is possible.
 func (p *Point) blameHoldout(err error, sets *shelf.Shelf, workers []string, seed uint64) error {
 	d := &p.Spec.Data
 	var by []string

@@ -24,11 +24,10 @@ stop: {steps: 4}
 repeats: 12
 `
 
-// A split that the hold-out of some seeds makes impossible costs the runs with those seeds, which are
-// recorded with the cause, and no others. Each kind of split that can leave a worker without samples
-// is tried with each hold-out.
-func TestSeedThatCannotBeSetUpCostsItsOwnRunAlone(t *testing.T) {
-	dir := t.TempDir()
+// scarce is a folder of tables in which something has a single sample.
+func scarce(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
 	var rows strings.Builder
 	rows.WriteString("x,who,label\n0.5,w2,a\n")
 	for i := range 11 {
@@ -45,6 +44,14 @@ func TestSeedThatCannotBeSetUpCostsItsOwnRunAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	return dir
+}
+
+// A split that the hold-out of some seeds makes impossible costs the runs with those seeds,
+// which are recorded with the cause, and no others. Each kind of split that can leave a worker
+// without samples is tried with each hold-out.
+func TestSeedThatCannotBeSetUpCostsItsOwnRunAlone(t *testing.T) {
+	dir := scarce(t)
 	splits := map[string][]string{
 		"file":   {"data.file={w1: w1.csv, w2: w2.csv}", "data.split={kind: file}"},
 		"column": {"data.split={kind: column, column: who, workers: {w1: [w1], w2: [w2]}}"},

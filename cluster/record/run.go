@@ -226,8 +226,8 @@ type Run struct {
 	// Holders is how many nodes of the plan hold a model, where evaluate.sample has fewer of them
 	// looked at.
 	Holders int `json:"holders,omitempty"`
-	// Judged are the nodes whose models the last evaluation was of, where several nodes hold one; nil
-	// elsewhere. A node that joined and has got no trained model is not one of them.
+	// Judged are the nodes whose models the last evaluation was of, where several nodes hold one;
+	// nil elsewhere. A node that joined and has got no trained model is not one of them.
 	Judged *Judged `json:"judged,omitempty"`
 	// Clock is "virtual", "real" or "cluster".
 	Clock string `json:"clock"`

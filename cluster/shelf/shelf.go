@@ -348,8 +348,8 @@ func parts(d *catalog.Data, n int, seed uint64) (rows, tests, held []int32, err 
 	return pick(rows, learnt), tests, pick(rows, chosen), nil
 }
 
-// TrainingRows returns which of n samples are trained on with a seed, in ascending order; nil stands
-// for all.
+// TrainingRows returns which of n samples are trained on with a seed, in ascending order; nil
+// stands for all.
 func TrainingRows(d *catalog.Data, n int, seed uint64) ([]int32, error) {
 	rows, _, _, err := parts(d, n, seed)
 	return rows, err
