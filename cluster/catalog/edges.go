@@ -101,7 +101,8 @@ func (l *Links) differ() bool {
 
 // Drop reports whether any edge may lose messages for good at some time of a run.
 func (l *Links) Drop() bool {
-	return l.base.Loss.Drop || slices.ContainsFunc(l.entries, func(e entry) bool { return e.config.Loss.Drop })
+	drops := func(l *link.Loss) bool { return l.Drop || l.Bounded() }
+	return drops(&l.base.Loss) || slices.ContainsFunc(l.entries, func(e entry) bool { return drops(&e.config.Loss) })
 }
 
 // class finds the lists that are about a pair. Nodes beyond the plan's are in none.

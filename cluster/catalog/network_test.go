@@ -153,7 +153,7 @@ schedule: [{at: 10s, link: [s, a], delay: 1ms}]
 `)
 	always := []link.Outage{{From: time.Second, To: 2 * time.Second}}
 	minute := link.Intermittent{Up: time.Minute, Down: time.Second}
-	losses := link.Loss{Drop: true, Bursts: &link.Bursts{P: 0.01, R: 0.25, K: 0.99}, Timeout: 200 * ms, Attempts: 15}
+	losses := link.Loss{Drop: true, Bursts: &link.Bursts{P: 0.01, R: 0.25, K: 0.99}, Timeout: 200 * ms}
 	equal(t, "default", link.Config{Delay: constant(0), Outages: always,
 		Intermittent: link.Intermittent{Up: 30 * time.Second, Down: 5 * time.Second}}, s.Default)
 	equal(t, "s to a", link.Config{Delay: constant(0), Intermittent: minute, Loss: losses}, s.edge("s", "a"))

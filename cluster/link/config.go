@@ -16,8 +16,6 @@ const (
 	Horizon = 100 * year
 	// MaxDelay bounds every configured and every drawn delay, and every timeout.
 	MaxDelay = year
-	// DefaultAttempts is the bound on tries when Loss.Attempts is 0.
-	DefaultAttempts = 15
 
 	year = 365 * 24 * time.Hour
 )
@@ -84,9 +82,9 @@ func (c Config) Validate() error {
 }
 
 // Loses reports whether messages may be lost for good, to be sent again by somebody else: dropped
-// by Loss or in an outage.
+// by Loss or in an outage, or after a bounded number of tries.
 func (c *Config) Loses() bool {
-	return c.Loss.Drop && (c.Loss.possible() || len(c.Outages) > 0 || c.Intermittent != (Intermittent{}))
+	return c.Loss.Bounded() || c.Loss.Drop && (c.Loss.possible() || len(c.Outages) > 0 || c.Intermittent != (Intermittent{}))
 }
 
 // within accepts least ≤ d ≤ MaxDelay for the field of that name of v.

@@ -229,7 +229,7 @@ func (e *Edge) applyHazards(departure time.Duration, size int) (at time.Duration
 func (e *Edge) retransmit(departure time.Duration, size int) (at time.Duration, tries int, lost bool) {
 	loss := &e.law.Loss
 	for tries = 1; e.fails(); tries++ {
-		if tries >= loss.attempts() {
+		if loss.exhausted(tries) {
 			return departure, tries, true
 		}
 		before := e.line.free

@@ -626,3 +626,52 @@ func TestOverheadTakesOfTheRatesAndIsNoMessage(t *testing.T) {
 		t.Errorf("a negative overhead: %v", err)
 	}
 }
+
+// Without a bound every message arrives: with the probability p of a loss after 1/(1 - p) tries in
+// the mean, of variance p/(1 - p)^2, whether rates are shared or not.
+func TestRetransmissionGoesOnUntilTheMessageArrives(t *testing.T) {
+	const count = 5000
+	for _, p := range []float64{0.05, 0.67, 0.95} {
+		e := pair(1, link.Config{Loss: link.Loss{Probability: p, Timeout: ms}})
+		tries, most := 0, 0
+		for i := range count {
+			got := e.Send(time.Duration(i)*time.Second, 1000)
+			if got.Lost {
+				t.Fatalf("p = %v: message %d is lost after %d tries", p, i, got.Tries)
+			}
+			tries, most = tries+got.Tries, max(most, got.Tries)
+		}
+		mean, error4 := float64(tries)/count, 4*math.Sqrt(p/count)/(1-p)
+		if want := 1 / (1 - p); math.Abs(mean-want) > error4 {
+			t.Errorf("p = %v: %.3f tries in the mean, want %.3f within %.3f", p, mean, want, error4)
+		}
+		if p > 0.6 && most <= 15 {
+			t.Errorf("p = %v: %d tries at most", p, most)
+		}
+	}
+	for _, never := range []link.Loss{
+		{Probability: 1, Timeout: ms}, {Bursts: &link.Bursts{P: 0.5, R: 0.5}, Timeout: ms},
+	} {
+		if got := pair(1, link.Config{Loss: never}).Send(0, 1); !got.Lost {
+			t.Errorf("%+v arrives: %+v", never, got)
+		}
+	}
+}
+
+// A bound of tries loses messages for good, so that sessions repair what it loses.
+func TestABoundOfTriesLoses(t *testing.T) {
+	for _, x := range []struct {
+		loss  link.Loss
+		loses bool
+	}{
+		{link.Loss{Probability: 0.5, Timeout: ms}, false},
+		{link.Loss{Probability: 0.5, Timeout: ms, Attempts: 2}, true},
+		{link.Loss{Bursts: &link.Bursts{P: 0.5, R: 0.5}, Timeout: ms, Attempts: 2}, true},
+		{link.Loss{Timeout: ms, Attempts: 2}, false},
+		{link.Loss{Probability: 0.5, Drop: true}, true},
+	} {
+		if got := pair(1, link.Config{Loss: x.loss}).Loses(); got != x.loses {
+			t.Errorf("%+v: loses %v, want %v", x.loss, got, x.loses)
+		}
+	}
+}

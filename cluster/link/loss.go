@@ -20,16 +20,14 @@ type Loss struct {
 	// Timeout is the wait before a message is sent again. It must be positive where tries can fail
 	// and Drop is not set; Drop does not use it.
 	Timeout time.Duration `plan:"timeout,omitzero" range:">0s..8760h" doc:"before it is sent again"`
-	// Attempts bounds the tries, after which the message is lost; 0 is DefaultAttempts. Drop does
+	// Attempts bounds the tries, after which the message is lost as with Drop; 0 does not. Drop does
 	// not use it.
-	Attempts int `plan:"attempts,omitzero" range:"1..1000" doc:"how often a message is sent at most"`
+	Attempts int `plan:"attempts,omitzero" range:"1..1000" doc:"how often a message is sent at most, before it is lost as by kind: drop, which sessions repair; default: until it arrives"`
 }
 
-// SetDefaults fills in what a plan may leave out: a message is sent again after 200 ms,
-// DefaultAttempts times at most.
-func (l *Loss) SetDefaults() {
-	*l = Loss{Timeout: 200 * time.Millisecond, Attempts: DefaultAttempts}
-}
+// SetDefaults fills in what a plan may leave out: a message is sent again after 200 ms, until it
+// arrives.
+func (l *Loss) SetDefaults() { *l = Loss{Timeout: 200 * time.Millisecond} }
 
 // Validate reports the first field that is not accepted, as a *field.Error.
 func (l Loss) Validate() error {
@@ -45,15 +43,25 @@ func (l Loss) Validate() error {
 	return nil
 }
 
+// Bounded reports whether messages are sent again, and lost after a number of tries.
+func (l *Loss) Bounded() bool { return !l.Drop && l.Attempts > 0 && l.possible() }
+
 // possible reports whether a try can fail.
 func (l *Loss) possible() bool { return l.Probability > 0 || l.Bursts != nil }
 
-func (l Loss) attempts() int {
-	if l.Attempts == 0 {
-		return DefaultAttempts
+// exhausted reports whether a message is lost whose tries have all failed: at the bound, if there is
+// one, or because no try can succeed, or none of mostTries did.
+func (l *Loss) exhausted(tries int) bool {
+	if l.Attempts > 0 {
+		return tries >= l.Attempts
 	}
-	return l.Attempts
+	b := l.Bursts
+	return l.Probability >= 1 || b != nil && b.H == 0 && b.K == 0 || tries >= mostTries
 }
+
+// mostTries bounds the work that one message can make: of a link that loses 99.99 % of what it
+// carries, one in 10⁴⁵ messages is lost by it.
+const mostTries = 1 << 20
 
 // Bursts make losses come in bursts: the channel of Gilbert 1960 and Elliott 1963, in the letters
 // of Hasslinger and Hohlfeld 2008 ("The Gilbert-Elliott model for packet loss in real time services

@@ -121,7 +121,7 @@ func (s *shared) judge(ticket int32, at time.Duration) {
 	case down:
 		again, m.lost = end, end == Forever
 	case e.failsNow(m):
-		if m.lost = m.tries >= loss.attempts(); !m.lost {
+		if m.lost = loss.exhausted(m.tries); !m.lost {
 			again = at + loss.Timeout
 			m.tries++
 		}
@@ -153,7 +153,7 @@ func (e *Edge) failsNow(m *message) bool {
 	if m.tries == 1 {
 		e.network.draws.seek(e.key, m.number, losses)
 	} else {
-		e.network.draws.seek(e.key, m.number<<10|uint64(m.tries), repeats)
+		e.network.draws.seek(e.key, m.number<<10+uint64(m.tries), repeats)
 	}
 	return e.fails()
 }
