@@ -55,7 +55,7 @@ func (r *Runner) disturbed(ctx context.Context, next run, s *Stage, out Outcome,
 	row.Faults = faults.List(p.Scheduled(next.seed), len(p.Spec.Plan.Schedule))
 	end := cmp.Or(out.Halted, out.End)
 	g := &goodput.Goodput{}
-	g.Counted, g.Lost = s.tally.Close(end)
+	g.Counted, g.Lost = s.tally.Before(end)
 	r.mu.Lock() // writing a plan out moves parts of it, which its other runs share
 	calm, err := p.Undisturbed(r.Catalog, next.seed, end)
 	r.mu.Unlock()
@@ -65,8 +65,9 @@ func (r *Runner) disturbed(ctx context.Context, next run, s *Stage, out Outcome,
 		if twin, err = calm.stageFor(r.shelf, next.seed, false, r.threads()); err == nil {
 			twin.observe(record.Config{})
 			twin.count()
+			twin.tally.Until(end)
 			if out, err = (Virtual{}).Play(ctx, twin); err == nil {
-				g.Undisturbed, _ = twin.tally.Close(end)
+				g.Undisturbed, _ = twin.tally.Before(end)
 			}
 		}
 	}

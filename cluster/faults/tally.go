@@ -11,6 +11,9 @@ import (
 // Tally counts the samples of a run that count, and hands on what it observes. Its methods may be
 // called from many goroutines.
 //
+// Two runs are compared by what happened before an instant, see [Tally.Before]: which of the steps
+// of one instant come before the end of a run depends on what ends it.
+//
 // A sample counts when it is processed. It is lost if its node crashes or leaves for good, or comes
 // back as one that knows nothing, before another node took in what came of it: an UpdateApplied of
 // its node after the step, or a Merged of a model that had it. Where nodes take in joint updates
@@ -23,7 +26,8 @@ type Tally struct {
 	holds    []bool
 
 	mu      sync.Mutex
-	next    int // change of the schedule
+	until   time.Duration // events from then on do not count; 0 for all
+	next    int           // change of the schedule
 	there   []bool
 	holders int
 	nodes   []worked
@@ -37,9 +41,10 @@ type counts struct{ foreign, own uint64 }
 
 // worked is what a node has processed and nobody else has taken in, as far as is known.
 type worked struct {
-	steps []batch // the latest, by rising step
-	own   uint64  // samples since its own latest update
-	gone  bool    // and when it joins it knows nothing of this
+	steps []batch    // the latest, by rising step
+	last  [2]stamped // instants of the latest steps
+	own   uint64     // samples since its own latest update
+	gone  bool       // and when it joins it knows nothing of this
 }
 
 // batch are steps, one after the other, of as many samples each.
@@ -49,6 +54,21 @@ type batch struct {
 }
 
 var _ world.Observer = (*Tally)(nil)
+
+// stamped are samples of one instant. A node that spends time in a handler records what follows at a
+// later one than the present, and does nothing else until then.
+type stamped struct {
+	at      time.Duration
+	samples uint64
+}
+
+// stamp notes the instant of a step.
+func (w *worked) stamp(at time.Duration, samples uint64) {
+	if at > w.last[1].at {
+		w.last = [2]stamped{w.last[1], {at: at}}
+	}
+	w.last[1].samples += samples
+}
 
 // NewTally returns a tally of a deployment, of whose nodes some hold a model, that hands what it
 // observes on.
@@ -66,6 +86,9 @@ func NewTally(to world.Observer, d *world.Deployment, holders []int) *Tally {
 	return t
 }
 
+// Until has the tally count nothing that happens at an instant or later.
+func (t *Tally) Until(at time.Duration) { t.until = at }
+
 // Observe counts an event and hands it on.
 func (t *Tally) Observe(at time.Duration, node int, event actors.Event) {
 	t.to.Observe(at, node, event)
@@ -76,6 +99,9 @@ func (t *Tally) Observe(at time.Duration, node int, event actors.Event) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.until > 0 && at >= t.until {
+		return
+	}
 	t.pass(at)
 	if node < 0 || node >= len(t.nodes) {
 		return
@@ -85,6 +111,7 @@ func (t *Tally) Observe(at time.Duration, node int, event actors.Event) {
 		samples := uint64(max(event.Samples, 0))
 		t.total += samples
 		t.nodes[node].step(event.Step, samples)
+		t.nodes[node].stamp(at, samples)
 	case actors.UpdateApplied:
 		if event.Origin == node {
 			t.nodes[node].own = 0
@@ -181,6 +208,27 @@ func (t *Tally) appear(node int, there bool) {
 func (t *Tally) Close(at time.Duration) (counted, lost uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.close(at)
+}
+
+// Before is Close without the steps of the last instant of the run, and without what happened to
+// nodes then.
+func (t *Tally) Before(last time.Duration) (counted, lost uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	counted, lost = t.close(last - 1)
+	for i := range t.nodes {
+		for _, s := range t.nodes[i].last {
+			if s.at >= last {
+				counted -= s.samples
+			}
+		}
+	}
+	return counted, lost
+}
+
+// close is Close with t.mu held.
+func (t *Tally) close(at time.Duration) (counted, lost uint64) {
 	t.pass(at)
 	for i := range t.nodes {
 		if t.nodes[i].gone {

@@ -6,13 +6,14 @@ package goodput
 type Goodput struct {
 	// Share is Counted ÷ Undisturbed.
 	Share float64 `json:"share"`
-	// Counted are the samples that the workers have processed, but for the Lost ones. Lost are
+	// Counted are the samples that the workers processed before the instant at which the run ended,
+	// but for the Lost ones. Lost are
 	// those that were processed on a node that then crashed or left, before any other node took in
 	// what came of them, and those of which all models are gone.
 	Counted uint64 `json:"samples"`
 	Lost    uint64 `json:"lost"`
-	// Undisturbed are the samples that count in a run of the same plan and seed, in virtual time,
-	// without faults and without what the schedule does to nodes and links that hurts.
+	// Undisturbed are the samples that count before that instant in a run of the same plan and seed,
+	// in virtual time, without faults and without what the schedule does to nodes and links that hurts.
 	Undisturbed uint64 `json:"undisturbed"`
 }
 
