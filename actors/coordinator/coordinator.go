@@ -112,6 +112,9 @@ type Result struct {
 	// Last is the number of the evaluation at which the record ends, and End its instant.
 	Last uint64
 	End  time.Duration
+	// Changed is the instant of the last evaluation that found a model which none before had found;
+	// 0 if all found the initial one.
+	Changed time.Duration
 	// Models are the models of the last evaluation, in the order of the plan's nodes.
 	Models []Model
 	// Average is the model of the averaged parameters; nil where the evaluation was of one model.

@@ -101,7 +101,11 @@ func (c *coordinator) take(l *look, tensors []*protos.Tensor) {
 	}
 	key := hash(tensors)
 	do := func() any { return l }
-	if l.judgement = c.judged[key]; l.judgement == nil || l.judgement.round > l.round.number {
+	l.judgement = c.judged[key]
+	if l.judgement == nil && l.round.number > 1 {
+		c.run.Result.Changed = max(c.run.Result.Changed, l.round.at)
+	}
+	if l.judgement == nil || l.judgement.round > l.round.number {
 		l.judgement = &judgement{round: l.round.number}
 		c.judged[key] = l.judgement
 		c.run.Result.Computed++

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -105,13 +106,23 @@ var _ actors.Waiter = (*server)(nil)
 
 // Waiting implements [actors.Waiter].
 func (s *server) Waiting() string {
+	var names []string
 	for i := range s.members {
 		if c := &s.members[i]; c.awaited > 0 {
-			return fmt.Sprintf("the update of round %d by %s", c.awaited, s.env.View().Members[c.node].Name)
+			names = append(names, s.env.View().Members[c.node].Name)
 		}
 	}
-	return "a client"
+	switch more := len(names) - mostNamed; {
+	case len(names) == 0:
+		return "a client"
+	case more > 0:
+		names = append(names[:mostNamed], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("updates of %s (round %d)", strings.Join(names, ", "), s.round)
 }
+
+// mostNamed bounds how many nodes are named that a server waits for.
+const mostNamed = 8
 
 func (s *server) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {

@@ -114,6 +114,22 @@ func (d *Deployment) Present(node int, at time.Duration) bool {
 	return there
 }
 
+// Since is when a node that is there at an instant joined by the schedule; 0 if it was there from
+// the beginning.
+func (d *Deployment) Since(node int, at time.Duration) (joined time.Duration) {
+	there := node < len(d.Nodes) && !d.Nodes[node].Absent
+	for _, c := range d.Schedule {
+		if c.Node != node || c.At > at || c.Do == Pause {
+			continue
+		}
+		if c.Do == Join && !there {
+			joined = c.At
+		}
+		there = c.Do == Join
+	}
+	return joined
+}
+
 // Inhabitant is the actor of a node as it is placed: the id, the emulated speed and the kind. The
 // coordinator, at position len(Nodes), computes in no time, and acts on the world by control.
 func (d *Deployment) Inhabitant(node int, control func(actors.Env) Control) Inhabitant {

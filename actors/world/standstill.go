@@ -29,24 +29,29 @@ func Waits(nodes []actor.Actor) map[int]string {
 	return waits
 }
 
-// mostWaiting bounds how many nodes an error about a standstill tells of.
+// mostWaiting bounds how many waiting nodes are named.
 const mostWaiting = 8
 
-// Standstill is the error of a run that has come to a standstill at an instant, with what nodes, by
-// their position, wait for, and with the messages that were lost, ready to stand behind an error.
-func (d *Deployment) Standstill(at time.Duration, causes map[int]string, losses string) error {
+// Waiting says which nodes wait, by their position, and for what; it is empty if none does.
+func (d *Deployment) Waiting(causes map[int]string) string {
 	var waits []string
 	for i := range d.Nodes {
 		if cause, waiting := causes[i]; waiting {
 			waits = append(waits, d.Nodes[i].Name+" waits for "+cause)
 		}
 	}
-	told := ""
 	if more := len(waits) - mostWaiting; more > 0 {
 		waits = append(waits[:mostWaiting], fmt.Sprintf("and %d more wait", more))
 	}
-	if len(waits) > 0 {
-		told = "; " + strings.Join(waits, ", ")
+	return strings.Join(waits, ", ")
+}
+
+// Standstill is the error of a run that has come to a standstill at an instant, with what nodes, by
+// their position, wait for, and with the messages that were lost, ready to stand behind an error.
+func (d *Deployment) Standstill(at time.Duration, causes map[int]string, losses string) error {
+	told := d.Waiting(causes)
+	if told != "" {
+		told = "; " + told
 	}
 	return fmt.Errorf("at %v: %w%s%s", at, ErrStandstill, told, losses)
 }

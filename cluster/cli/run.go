@@ -69,8 +69,8 @@ Ctrl-C and SIGTERM stop within a second: finished runs are kept, and --continue 
 the record if none is given. Where the plan has checkpoint: {every: 5m}, it goes on within a run from
 its newest checkpoint; in real time such a run is degraded.
 A run that could not go on, because training diverged or an actor failed, is recorded as failed, and
-the others are made. One that lost state or had nodes that stood still is degraded. The record and the
-table say at which instant, at which node and why.
+the others are made. One that lost state, had nodes that stalled or made no progress is degraded. The
+record and the table say at which instant, at which node and why.
 
 The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for bad input, 3 if all ran
 to their end but a run is degraded.`,

@@ -64,7 +64,7 @@ func TestNodesThatStoodStillAreNamedWithInstantAndReason(t *testing.T) {
 			t.Fatalf("%s\n%s: %+v", text, r.Outcome, r)
 		}
 		for _, i := range r.Incidents {
-			if i.At >= 2 || i.Node == "coordinator" || !strings.Contains(i.What, "stood still") ||
+			if i.At >= 2 || i.Node == "coordinator" || !strings.Contains(i.What, "stalled") ||
 				!strings.Contains(i.What, "waits for") {
 				t.Errorf("%s: incident %+v", strings.Split(text, "\n")[4], i)
 			}

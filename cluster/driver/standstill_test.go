@@ -166,7 +166,7 @@ func TestBoundedRunOfSeveralProcessesTellsThatItStoodStill(t *testing.T) {
 	}
 	latest := 0.0
 	for _, i := range s.Runs[0].Incidents {
-		if strings.Contains(i.What, "stood still from") {
+		if strings.Contains(i.What, "stalled from") {
 			latest = max(latest, i.At)
 		}
 	}

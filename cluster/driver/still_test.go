@@ -134,7 +134,7 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 			slept := strings.Contains(log, " was paused for ") // which excuses those who made no step meanwhile
 			some := false
 			for node, share := range stopped(t, dir, s.Runs[0].Duration) {
-				told := strings.Contains(log, node+" stood still from ")
+				told := strings.Contains(log, node+" stalled from ")
 				if share > 1.5 && !told && !slept || share < 0.7 && told {
 					t.Errorf("%s made no step for %.2f of what is standing still, told: %v\n%s", node, share, told, log)
 				}

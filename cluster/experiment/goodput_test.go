@@ -71,3 +71,24 @@ faults: {slow: {mtbf: 4s, nodes: w2, factor: 3, for: 1s}}
 		t.Errorf("%d drawn, %s", drawn, diff)
 	}
 }
+
+// Faults that are never drawn cost nothing, whatever ends the run: at the instant of a step, a
+// round or none.
+func TestGoodputWithoutAFaultIsTheWhole(t *testing.T) {
+	t.Parallel()
+	for _, architectures := range variants {
+		for _, architecture := range architectures {
+			for _, stop := range []string{"{time: 1s}", "{steps: 50, time: 20s}", "{epochs: 2, time: 20s}",
+				"{target: 60%, time: 20s}"} {
+				set := []string{"architecture=" + architecture, "stop=" + stop, "faults={pause: {mtbf: 8760h, for: 1s}}"}
+				t.Run(architecture+", "+stop, func(t *testing.T) {
+					t.Parallel()
+					run, _ := attempt(t, set...)
+					if len(run.Faults) > 0 || run.Goodput == nil || run.Goodput.Share != 1 || run.Goodput.Lost > 0 {
+						t.Errorf("goodput %+v after %d steps, want 1", run.Goodput, run.Steps)
+					}
+				})
+			}
+		}
+	}
+}

@@ -49,7 +49,7 @@ func (n run) models(s *Stage, shelf *shelf.Shelf) (m record.Models, err error) {
 }
 
 // judge says how much the figures of a run are worth.
-func judge(r *record.Run, s *Stage, out Outcome, failure error) {
+func judge(r *record.Run, s *Stage, out Outcome, data *record.Data, failure error) {
 	for _, i := range s.result.Incidents {
 		known := record.Incident{At: i.At.Seconds(), Node: s.Names[i.Node], What: i.What, Harm: record.ToAll}
 		if i.Late {
@@ -59,12 +59,16 @@ func judge(r *record.Run, s *Stage, out Outcome, failure error) {
 			r.Incidents = append(r.Incidents, known)
 		}
 	}
-	if len(out.Waits) > 0 {
-		// Without a loss who waits is waiting for what is on its way, unless that is true of
-		// everybody.
-		if still := s.still(out); s.Network.Dropped() > 0 || out.Stalled > 0 || len(still) >= len(s.Task.Workers) {
-			r.Incidents = append(r.Incidents, still...)
-		}
+	stalled, all := s.stalled(out)
+	begun := s.result.Last == 0 || s.result.End > 0 // else the initial model reached the target
+	// If no message was lost, a waiting node's message is still in flight, unless every node is
+	// waiting.
+	told := !out.Watched && begun && (s.Network.Dropped() > 0 || out.Stalled > 0 || all)
+	if told {
+		r.Incidents = append(r.Incidents, stalled...)
+	}
+	if failure == nil && begun && !(told && all) {
+		r.Incidents = append(r.Incidents, s.unproductive(r, data, out)...)
 	}
 	if failure == nil && out.Stalled > 0 && len(r.Incidents) == 0 && !slices.ContainsFunc(out.Incidents, harms) {
 		r.Incidents = append(r.Incidents, record.Incident{At: out.Stalled.Seconds(), Node: actors.Coordinator,
@@ -170,20 +174,29 @@ func tensors(m nn.Model) []safetensors.Tensor {
 	return ts
 }
 
-// still returns an incident for each node that has stood still when its part ended.
-func (s *Stage) still(out Outcome) (incidents []record.Incident) {
+// stalled returns an incident for each node that waited and had stalled when its part ended. All
+// says that these are every node there is that trains.
+func (s *Stage) stalled(out Outcome) (incidents []record.Incident, all bool) {
 	paces, longest := s.Collector.Paces()
 	longest = cmp.Or(longest, out.Halted/(2*world.StillFactor)) // nobody has made two steps
+	all = true
 	for i, p := range paces {
-		cause, waits := out.Waits[i]
-		if waits && s.Point.Spec.Roles[i].Trains && p.StoodStill(out.Halted, longest, out.LeastPause, true) {
-			incidents = append(incidents, record.Incident{
-				At: p.Last.Seconds(), Node: s.Names[i],
-				What: fmt.Sprintf("stood still from here to the end, %.3g s: it waits for %s",
-					(out.Halted - p.Last).Seconds(), cause),
-				Harm: record.ToAll,
-			})
+		role := s.Point.Spec.Roles[i]
+		if !role.Trains || !s.Deployment.Present(i, out.Halted) {
+			continue
 		}
+		cause, waits := out.Waits[i]
+		p.Last = max(p.Last, s.Deployment.Since(i, out.Halted))
+		if !waits || !p.StoodStill(out.Halted, longest, out.LeastPause, true) {
+			all = false
+			continue
+		}
+		incidents = append(incidents, record.Incident{
+			At: p.Last.Seconds(), Node: s.Names[i],
+			What: fmt.Sprintf("stalled from here to the end, %.3g s: it waits for %s", (out.Halted - p.Last).Seconds(),
+				cause),
+			Harm: record.ToAll,
+		})
 	}
-	return incidents
+	return incidents, all && len(incidents) > 0
 }

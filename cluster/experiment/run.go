@@ -393,7 +393,7 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 		return wrap(err)
 	}
 	row := r.row(next, s, out, &data, time.Since(began))
-	judge(row, s, out, failure)
+	judge(row, s, out, &data, failure)
 	models := record.Models{}
 	if failure == nil {
 		if err := r.disturbed(ctx, next, s, out, row); err != nil {

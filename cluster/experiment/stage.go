@@ -267,10 +267,14 @@ func nodeChanges(p *plan.Plan) (changes []world.NodeChange) {
 	events := map[string]world.NodeEvent{plan.Crash: world.Crash, plan.Leave: world.Leave, plan.Join: world.Join,
 		plan.Pause: world.Pause, plan.Killed: world.Crash}
 	for _, e := range p.NodeEvents() {
-		if e.Do != plan.Slow {
-			changes = append(changes, world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do],
-				For: time.Duration(e.For)})
+		if e.Do == plan.Slow {
+			continue
 		}
+		c := world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do], For: time.Duration(e.For)}
+		if end := time.Duration(p.Stop.Time); end > 0 && c.At < end {
+			c.For = min(c.For, end-c.At) // the run ends with the models of paused nodes
+		}
+		changes = append(changes, c)
 	}
 	return changes
 }
@@ -416,7 +420,8 @@ func evaluateWith(run *coordinator.Run, task *train.Task, threads int, early boo
 func (s *Stage) observe(c record.Config) {
 	c.Links = s.links
 	for i, n := range s.Deployment.Nodes {
-		c.Nodes, c.Trains = append(c.Nodes, n.Name), append(c.Trains, s.Point.Spec.Roles[i].Trains)
+		role := s.Point.Spec.Roles[i]
+		c.Nodes, c.Trains, c.Holds = append(c.Nodes, n.Name), append(c.Trains, role.Trains), append(c.Holds, role.Holds)
 	}
 	s.Collector = record.NewCollector(c)
 	s.once = faults.NewOnce(s.Collector, len(c.Nodes))

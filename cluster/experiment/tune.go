@@ -222,8 +222,12 @@ func (r *Runner) judge(ctx context.Context, c *candidate, seed uint64, found *re
 	if err != nil {
 		return out.Again, err
 	}
-	var told record.Run
-	judge(&told, s, out, nil)
+	data, err := s.Collector.Close(s.result.Last)
+	if err != nil {
+		return 0, err
+	}
+	told := record.Run{Clock: string(r.Venue.Traits().Clock), Steps: data.Steps}
+	judge(&told, s, out, &data, nil)
 	found.Outcome, found.Incidents = told.Outcome, told.Incidents
 	if s.result.Reached {
 		at := s.result.TimeToTarget.Seconds()

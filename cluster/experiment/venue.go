@@ -64,11 +64,12 @@ func venueOf(o Options) (Venue, error) {
 type Outcome struct {
 	// End is when the run ended, and Halted when its members were stopped.
 	End, Halted time.Duration
-	// Waits says, by node, what those waited for then that did. Whether one stood still is judged
-	// by it; pauses shorter than LeastPause are none. A venue that judges this by itself leaves
-	// both out.
+	// Waits says, by node, what those waited for then that did. Whether one stalled is judged by
+	// it, unless the venue Watched; pauses shorter than LeastPause are none.
 	Waits      map[int]string
 	LeastPause time.Duration
+	// Watched says that Incidents name the nodes that stalled.
+	Watched bool
 	// Digest is the hash of all messages; nil where they differ from time to time.
 	Digest *uint64
 	// DeadLetters counts messages to actors that were not there.

@@ -254,7 +254,7 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 	if failure == nil || errors.Is(failure, errUnended) {
 		c.awaitResults()
 	}
-	out := experiment.Outcome{End: r.Now, DeadLetters: r.DeadLetters, Stalled: cmp.Or(r.Stalled, c.stalled)}
+	out := experiment.Outcome{End: r.Now, Watched: true, DeadLetters: r.DeadLetters, Stalled: cmp.Or(r.Stalled, c.stalled)}
 	late, p99 := r.Late, max(r.Messages.P99, r.Steps.P99)
 	c.mu.Lock()
 	for _, q := range c.parties {
@@ -269,9 +269,11 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 	}
 	out.Lateness = &record.Lateness{Late: late, P99: record.Float(p99.Seconds())}
 	if failure == nil {
-		halted := cmp.Or(r.Halted, r.Now)
-		c.excuse(halted)
-		still := c.stoodStill(halted, out.Stalled, c.waits())
+		out.Halted = cmp.Or(r.Halted, r.Now)
+		c.excuse(out.Halted)
+		w := c.waits()
+		out.Waits = w.causes
+		still := c.stoodStill(out.Halted, out.Stalled, w)
 		out.Stalled = cmp.Or(still, out.Stalled) // a watchdog takes some time to be sure
 	}
 	var bereft error

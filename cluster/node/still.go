@@ -59,6 +59,7 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) (from time.Du
 			continue
 		}
 		from = max(from, p.Last)
+		p.Last = max(p.Last, c.stage.Deployment.Since(node, at))
 		if !c.history.Present(at, node) {
 			continue
 		}
@@ -72,7 +73,7 @@ func (c *conductor) stoodStill(at, stalled time.Duration, w waits) (from time.Du
 		default:
 			continue
 		}
-		what := fmt.Sprintf("stood still from %s on: %s", journal.Seconds(p.Last), cause)
+		what := fmt.Sprintf("stalled from %s on: %s", journal.Seconds(p.Last), cause)
 		c.history.Add(p.Last, c.stage.Names[node], what, record.ToAll)
 	}
 	if all && (there || stalled > 0) {

@@ -21,6 +21,9 @@ type Config struct {
 	// Trains says of each node, by the same number, whether it is there to train. Such nodes are in
 	// Data.Updates even if they have done nothing; others if they have trained or waited.
 	Trains []bool
+	// Holds says of each node, by the same number, whether it holds a model that is judged. Nil: none
+	// does.
+	Holds []bool
 	// Links returns the counters of every used edge at this instant, cumulative since
 	// the run began. It is called with each snapshot. Nil: no edges.
 	Links func() []Link
@@ -44,6 +47,8 @@ type tally struct {
 	ages           ages
 	merged         ages          // of models
 	last           time.Duration // instant of the last step
+	update         time.Duration // of the last update of the judged model that the node holds
+	learned        bool          // there was such an update
 	waits          []waits
 	chosen         []choice
 }
@@ -129,6 +134,9 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 		if n := c.node(event.Origin); n != nil {
 			n.count(at, &event)
 		}
+		if n := c.node(number); n != nil && c.config.Holds != nil && c.config.Holds[number] {
+			n.learn(at, c.config.Trains[number])
+		}
 	case actors.SnapshotTaken:
 		c.addMark(at, event.Evaluation)
 	case actors.Evaluated:
@@ -155,14 +163,18 @@ func (c *Collector) node(number int) *node {
 	return &c.nodes[number]
 }
 
-// Paces returns the paces of all nodes until now, by their number, and the longest step of any.
+// Paces returns the paces of all nodes until now, by their number, and the longest step of any that
+// trains. A node that holds a judged model and does not train keeps the pace of that model's
+// updates.
 func (c *Collector) Paces() (all []world.Pace, longest time.Duration) {
 	for i := range c.nodes {
 		n := &c.nodes[i]
 		n.mu.Lock()
 		all = append(all, n.pace)
 		n.mu.Unlock()
-		longest = max(longest, all[i].Longest)
+		if c.config.Trains[i] {
+			longest = max(longest, all[i].Longest)
+		}
 	}
 	return all, longest
 }
@@ -185,6 +197,18 @@ func (n *node) since(steps uint64) uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return max(n.latest, steps) - steps
+}
+
+// learn notes an update of the judged model that the node holds. A node that trains keeps the pace
+// of its steps; another one keeps that of its updates, and the first took as long as the run so far.
+func (n *node) learn(at time.Duration, trains bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !trains {
+		n.pace.Longest = max(n.pace.Longest, at-n.pace.Last)
+		n.pace.Step(at)
+	}
+	n.update, n.learned = max(n.update, at), true
 }
 
 func (n *node) merge(age uint64) {
@@ -254,7 +278,7 @@ func (n *node) choose(neighbour int32) {
 func (n *node) copyTo(t *tally) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t.steps, t.samples, t.last = n.steps, n.samples, n.last
+	t.steps, t.samples, t.last, t.update, t.learned = n.steps, n.samples, n.last, n.update, n.learned
 	n.ages.copyTo(&t.ages)
 	n.merged.copyTo(&t.merged)
 	t.chosen = append(t.chosen[:0], n.chosen...)
@@ -434,6 +458,7 @@ func (c *Collector) data(m mark, last uint64) Data {
 	for i := range m.nodes {
 		t := &m.nodes[i]
 		d.Steps += t.steps
+		d.LastUpdate, d.Learned = max(d.LastUpdate, t.update), d.Learned || t.learned
 		if c.config.Trains[i] || t.steps > 0 || t.ages.count > 0 || len(t.waits) > 0 {
 			d.Updates = append(d.Updates, t.summary(c.config.Nodes[i]))
 		}

@@ -3,6 +3,7 @@ package record
 import (
 	"fmt"
 	"math"
+	"time"
 )
 
 // Everyone stands for all the nodes that a count is of together. No node can have this name.
@@ -21,6 +22,9 @@ type Data struct {
 	Updates []Update `json:"updates"`
 	// Steps counts the steps of all workers.
 	Steps uint64 `json:"steps"`
+	// LastUpdate is when a judged model last took in an update, and Learned whether one ever did.
+	LastUpdate time.Duration `json:"-"`
+	Learned    bool          `json:"-"`
 	// Messages and Bytes add up the links, without control.
 	Messages int64 `json:"messages"`
 	Bytes    int64 `json:"bytes"`

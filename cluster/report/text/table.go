@@ -380,7 +380,7 @@ func clockNotes(s record.Summary) (lines []string) {
 				crowded, len(s.Runs), missing))
 	}
 	if still > 0 {
-		lines = append(lines, fmt.Sprintf("%d of %d runs stood still until their time was over, the first from %.3g s "+
+		lines = append(lines, fmt.Sprintf("%d of %d runs stalled until their time was over, the first from %.3g s "+
 			"on: everybody was gone, or waited for what was lost or for a node out of reach.",
 			still, len(s.Runs), first))
 	}

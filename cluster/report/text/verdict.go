@@ -250,7 +250,7 @@ func outcomeLine(r record.Run) string {
 	line := report.RunName(r) + " " + string(r.Outcome)
 	const most = 2
 	causes := slices.Clone(r.Incidents) // who waits is named behind what happened
-	slices.SortStableFunc(causes, func(a, b record.Incident) int { return cmp.Compare(stoodStill(a), stoodStill(b)) })
+	slices.SortStableFunc(causes, func(a, b record.Incident) int { return cmp.Compare(stalled(a), stalled(b)) })
 	for i, n := range causes[:min(len(causes), most)] {
 		line += [...]string{": ", "; "}[min(i, 1)] + incident(n)
 	}
@@ -260,9 +260,9 @@ func outcomeLine(r record.Run) string {
 	return report.Printable(line) + "."
 }
 
-// stoodStill is 1 for an incident of a node that stood still, 0 for others.
-func stoodStill(n record.Incident) int {
-	if strings.HasPrefix(n.What, "stood still") {
+// stalled is 1 for an incident of a node that stalled, 0 for others.
+func stalled(n record.Incident) int {
+	if strings.HasPrefix(n.What, "stalled") {
 		return 1
 	}
 	return 0

@@ -61,7 +61,7 @@ func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
 		r := &s.Runs[3*i]
 		r.Outcome, r.Incidents = record.Degraded, []record.Incident{{At: 6.25, Node: "server",
 			What: "its model was lost"},
-			{At: 7, Node: "w1", What: "stood still"}, {At: 8, Node: "w2", What: "x"}}
+			{At: 7, Node: "w1", What: "stalled"}, {At: 8, Node: "w2", What: "x"}}
 	}
 	r := &s.Runs[0]
 	r.Outcome, r.Reached, r.TimeToTarget, r.EpochsToTarget, r.Incidents = record.Failed, false, nil, nil,
@@ -152,7 +152,7 @@ func TestMethodSaysThatRunsEndedTooEarlyToBeCompared(t *testing.T) {
 func TestTableCallsAFailedRunFailedAlone(t *testing.T) {
 	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean))
 	s.Runs[0].Outcome, s.Runs[0].Stalled = record.Failed, 0.02
-	if text := tableOf(t, s); strings.Contains(text, "stood still") {
+	if text := tableOf(t, s); strings.Contains(text, "stalled") {
 		t.Errorf("%s", text)
 	}
 }

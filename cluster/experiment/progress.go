@@ -1,0 +1,143 @@
+package experiment
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// A run makes progress when a judged model takes in an update. Its evaluations show accuracy of
+// something that was trained only then, whatever steps the workers made meanwhile.
+
+const (
+	// unproductiveShare is the share of a run, from its end back, in which some update must have
+	// changed a judged model.
+	unproductiveShare = 0.9
+	// briefSteps is how many steps of each worker end a run that need not have led to an update.
+	briefSteps = 2
+)
+
+// unproductive returns an incident if no update changed a judged model for most of the run, or
+// since the nodes that hold the models and those that train have stalled. Runs of plans in which no
+// node trains make no updates and are none.
+func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []record.Incident {
+	end := out.Halted
+	if s.result.Last > 0 {
+		end = s.result.End
+	}
+	last, ever := data.LastUpdate, data.Learned
+	if !ever { // an architecture need not record updates
+		last, ever = s.result.Changed, s.result.Changed > 0
+	}
+	last = min(last, end)
+	silence := end - last
+	switch {
+	case len(s.Task.Workers) == 0, !ever && s.brief(r, end):
+		return nil
+	case ever && silence < leastSilence(r), float64(silence) < unproductiveShare*float64(end) && !s.frozen(out):
+		return nil
+	}
+	what := fmt.Sprintf("no update changed a judged model in %.3g s", end.Seconds())
+	if ever {
+		what = fmt.Sprintf("no update changed a judged model after %.3g s, for %.3g s", last.Seconds(), silence.Seconds())
+	}
+	what += ": " + strings.Join(s.hindrances(end, out), "; ")
+	return []record.Incident{{At: last.Seconds(), Node: s.keeper(out), What: what, Harm: record.ToAll}}
+}
+
+// brief reports whether a run has ended because of its first few steps.
+func (s *Stage) brief(r *record.Run, end time.Duration) bool {
+	stop := s.Point.Spec.Plan.Stop
+	timed := stop.Time > 0 && end >= time.Duration(stop.Time)
+	return !timed && stop.Rounds == 0 && r.Steps > 0 && r.Steps <= uint64(briefSteps*len(s.Task.Workers))
+}
+
+// leastSilence is the shortest time without an update that says something on the run's clock.
+func leastSilence(r *record.Run) time.Duration {
+	if r.Clock == string(VirtualTime) {
+		return 0
+	}
+	return leastRealPause
+}
+
+// frozen reports whether, for far longer than ever before, no node that trains has made a step and
+// no node that only holds a model, and waits, has taken in an update.
+func (s *Stage) frozen(out Outcome) bool {
+	paces, longest := s.Collector.Paces()
+	holders, workers := 0, 0
+	for i, p := range paces {
+		role := s.Point.Spec.Roles[i]
+		if !role.Trains && !role.Holds || !s.Deployment.Present(i, out.Halted) {
+			continue
+		}
+		p.Last = max(p.Last, s.Deployment.Since(i, out.Halted))
+		if _, waits := out.Waits[i]; !waits && !role.Trains || !p.StoodStill(out.Halted, longest, out.LeastPause, true) {
+			return false
+		}
+		if role.Trains {
+			workers++
+		} else {
+			holders++
+		}
+	}
+	return holders > 0 && workers > 0
+}
+
+// hindrances are why a run makes no progress at an instant, as far as that is known: who waits for
+// whom, who is paused, and that nobody is there.
+func (s *Stage) hindrances(at time.Duration, out Outcome) (why []string) {
+	if waits := s.Deployment.Waiting(out.Waits); waits != "" {
+		why = append(why, waits)
+	}
+	var paused []string
+	for _, c := range s.Deployment.Schedule {
+		if c.Do == world.Pause && c.At <= at && c.At+c.For >= at && s.Deployment.Present(c.Node, at) {
+			paused = append(paused, s.Names[c.Node])
+		}
+	}
+	if more := len(paused) - mostPaused; more > 0 {
+		paused = append(paused[:mostPaused], fmt.Sprintf("%d more", more))
+	}
+	if len(paused) > 0 {
+		why = append(why, "paused: "+strings.Join(paused, ", "))
+	}
+	if !s.attended(at) {
+		why = append(why, "no node that trains is there")
+	}
+	if len(why) == 0 {
+		why = append(why, "no node waits for another")
+	}
+	return why
+}
+
+// mostPaused bounds how many paused nodes are named.
+const mostPaused = 8
+
+// attended reports whether a node that trains is there at an instant.
+func (s *Stage) attended(at time.Duration) bool {
+	for _, i := range s.Workers() {
+		if s.Deployment.Present(i, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// keeper is the node at which the lack of updates is told: the first that waits of those that hold
+// a judged model, else the first that is there.
+func (s *Stage) keeper(out Outcome) string {
+	name := actors.Coordinator
+	for _, i := range s.holders {
+		if _, waits := out.Waits[i]; waits {
+			return s.Names[i]
+		}
+		if name == actors.Coordinator && s.Deployment.Present(i, out.Halted) {
+			name = s.Names[i]
+		}
+	}
+	return name
+}

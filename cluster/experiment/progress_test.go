@@ -1,0 +1,212 @@
+package experiment
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// steady is a plan of four nodes that train, with whatever others the architecture needs.
+const steady = `name: steady
+data: {set: synthetic-traffic, samples: 400}
+model: {kind: mlp, layers: [93, 5]}
+train: {batch: 10, optimizer: {kind: sgd, rate: 0.1}}
+architecture: {kind: local}
+nodes: [{name: w, count: 4, compute: {step: 5ms}}]
+network: {topology: ring, default: {delay: 1ms}}
+evaluate: {every: 1s}
+stop: {time: 10s}
+detect: 0.1s
+`
+
+// variants are what every architecture of the catalog is tried as.
+var variants = map[string][]string{
+	"all-reduce": {"{kind: all-reduce}", "{kind: all-reduce, preset: diloco}", "{kind: all-reduce, preset: local-sgd}"},
+	"parameter-server": {"{kind: parameter-server, roles: {server: added}}",
+		"{kind: parameter-server, consistency: bsp, roles: {server: added}}"},
+	"federated": {"{kind: federated, roles: {server: added}}",
+		"{kind: federated, preset: scaffold, roles: {server: added}}",
+		"{kind: federated, preset: fedasync, roles: {server: added}}",
+		"{kind: federated, preset: fedbuff, buffer: 2, roles: {server: added}}",
+		"{kind: federated, deadline: 200ms, roles: {server: added}}",
+		"{kind: federated, grace: {quorum: 50%, mads: 3}, roles: {server: added}}",
+		"{kind: federated, population: 20, count: 4, roles: {server: added}}",
+		"{kind: federated, mean: {kind: median}, roles: {server: added}}",
+		"{kind: federated, roles: {server: added, aggregator: [w1]}, under: {w1: [w2, w3, w4]}}"},
+	"gaia":            {"{kind: gaia, roles: {server: added}}"},
+	"in-network":      {"{kind: in-network, slots: 2, values: 100, roles: {switch: added}}"},
+	"gossip":          {"{kind: gossip}", "{kind: gossip, wait: false}"},
+	"d-psgd":          {"{kind: d-psgd}"},
+	"ad-psgd":         {"{kind: ad-psgd}"},
+	"gossip-learning": {"{kind: gossip-learning, period: 10ms}"},
+	"noloco":          {"{kind: noloco, every: 4}"},
+	"local":           {"{kind: local}"},
+}
+
+// noProgress are settings of a run in which nothing is learned.
+var noProgress = []struct {
+	name string
+	set  []string
+}{
+	{"nobody there", []string{"nodes=[{name: w, count: 4, compute: {step: 5ms}, available: {on: 1s, off: 1s, first: 1h}}]"}},
+	{"links down", []string{"network.default.outages=[{from: 0s, for: 1000h}]"}},
+	{"links down from 0.1 s on", []string{"network.default.outages=[{from: 100ms, for: 1000h}]"}},
+	{"links of 1 bit/s", []string{"network.default.rate=1 bit/s"}},
+	{"delays of a year", []string{"network.default.delay=8760h"}},
+	{"everything lost", []string{lostToAll, "architecture.delivery=as-is"}},
+	{"everything lost and repeated", []string{lostToAll, "architecture.delivery=reliable"}},
+	{"retransmitted in vain", []string{"network.default.loss={probability: 100%, kind: retransmit}"}},
+	{"cut off", []string{"schedule=[{at: 0s, cut: w1, for: 1000h}, {at: 0s, cut: w2, for: 1000h}, " +
+		"{at: 0s, cut: w3, for: 1000h}]"}},
+	{"all paused", []string{"schedule=[{at: 100ms, node: w, do: pause, for: 1000h}]"}},
+	{"one paused", []string{"schedule=[{at: 100ms, node: w2, do: pause, for: 1000h}]"}},
+	{"all leave", []string{"schedule=[{at: 100ms, node: w, do: leave}]"}},
+	{"all crash", []string{"schedule=[{at: 100ms, node: w, do: crash}]"}},
+	{"steps of an hour", []string{"nodes=[{name: w, count: 4, compute: {step: 1h}}]"}},
+}
+
+const lostToAll = "network.default.loss={probability: 100%, kind: drop}"
+
+// emptyRounds are settings of federated runs whose rounds all end without an update.
+var emptyRounds = [][]string{
+	{"architecture={kind: federated, deadline: 1ms, roles: {server: added}}", "stop={rounds: 20}", byRounds},
+	{"architecture={kind: federated, deadline: 1ms, roles: {server: added}}", "stop={rounds: 1}", byRounds},
+	{"architecture={kind: federated, deadline: 12ms, roles: {server: added}}", "stop={epochs: 1}"},
+	{"architecture={kind: federated, deadline: 12ms, roles: {server: added}}", "stop={steps: 100}"},
+	{"architecture={kind: federated, deadline: 12ms, population: 20, count: 4, roles: {server: added}}",
+		"stop={rounds: 9}", byRounds},
+	{"architecture={kind: federated, deadline: 12ms, controls: true, roles: {server: added}}", "stop={rounds: 9}",
+		byRounds},
+	{"architecture={kind: federated, deadline: 12ms, mean: {kind: median}, roles: {server: added}}",
+		"stop={rounds: 9}", byRounds},
+	{"architecture={kind: federated, deadline: 200ms, mean: {kind: krum, attackers: 1}, roles: {server: added}}",
+		"nodes=[{name: w, count: 4, compute: {step: 5ms}}, {name: v, count: 4, compute: {step: 1h}}]",
+		"stop={rounds: 20}", byRounds},
+}
+
+const byRounds = "evaluate.every=1 rounds"
+
+// attempt runs a plan with settings in virtual time.
+func attempt(t *testing.T, set ...string) (run record.Run, curve []record.Evaluation) {
+	t.Helper()
+	p, err := Parse("plan.yaml", []byte(steady), set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	r, err := Run(ctx, p, Options{Out: filepath.Join(t.TempDir(), "record")})
+	if r == nil || len(r.Runs) == 0 {
+		t.Fatal(err)
+	}
+	return r.Runs[0], r.Traces[0].Curve
+}
+
+// A run that is done judges another model at its end than after a tenth of it.
+func TestNoRunThatMadeNoProgressIsDone(t *testing.T) {
+	t.Parallel()
+	expect := func(t *testing.T, set ...string) {
+		t.Helper()
+		run, curve := attempt(t, set...)
+		first := slices.IndexFunc(curve, func(e record.Evaluation) bool { return e.Time >= run.Duration/10 })
+		learned := first >= 0 && curve[first].Loss != curve[len(curve)-1].Loss
+		if run.Outcome == record.Done && !learned {
+			t.Errorf("done after %d steps, and nothing was learned", run.Steps)
+		}
+		if run.Outcome == record.Degraded && !learned && len(run.Incidents) == 0 {
+			t.Error("degraded, and no incident says why")
+		}
+	}
+	for _, k := range catalog.Default().Architectures.All() {
+		if len(variants[k.Name]) == 0 {
+			t.Errorf("architecture %s is not tried", k.Name)
+		}
+		for _, architecture := range variants[k.Name] {
+			for _, x := range noProgress {
+				t.Run(architecture+", "+x.name, func(t *testing.T) {
+					t.Parallel()
+					expect(t, append([]string{"architecture=" + architecture}, x.set...)...)
+				})
+			}
+		}
+	}
+	for _, set := range emptyRounds {
+		t.Run(set[0]+", "+set[1], func(t *testing.T) {
+			t.Parallel()
+			if run, _ := attempt(t, set...); run.Outcome != record.Degraded {
+				t.Errorf("%s: %+v", run.Outcome, run.Incidents)
+			}
+			expect(t, set...)
+		})
+	}
+}
+
+// An undisturbed run is done however short it is.
+func TestRunsThatMadeProgressAreDone(t *testing.T) {
+	t.Parallel()
+	for name, architectures := range variants {
+		for _, architecture := range architectures {
+			for _, stop := range []string{"{time: 10s}", "{time: 1s}", "{steps: 1}", "{steps: 3}", "{epochs: 3}",
+				"{target: 1%, time: 1s}", "{target: 60%, time: 60s}", "{time: 1h, epochs: 3}"} {
+				set := []string{"architecture=" + architecture, "stop=" + stop}
+				t.Run(architecture+", "+stop, func(t *testing.T) {
+					t.Parallel()
+					if run, _ := attempt(t, set...); run.Outcome != record.Done || len(run.Incidents) > 0 {
+						t.Errorf("%s after %v s and %d steps: %+v", run.Outcome, run.Duration, run.Steps, run.Incidents)
+					}
+				})
+			}
+			if name == "federated" {
+				t.Run(architecture+", rounds", func(t *testing.T) {
+					t.Parallel()
+					run, _ := attempt(t, "architecture="+architecture, "stop={rounds: 1}")
+					if run.Outcome != record.Done {
+						t.Errorf("%s: %+v", run.Outcome, run.Incidents)
+					}
+				})
+			}
+		}
+	}
+}
+
+// However many tries messages take, a run goes on to its end; and a bound of tries is repaired by
+// sessions.
+func TestRetransmissionLetsRunsGoOn(t *testing.T) {
+	t.Parallel()
+	for _, architectures := range variants {
+		for _, loss := range []string{"{probability: 67%, timeout: 10ms}",
+			"{probability: 67%, timeout: 10ms, attempts: 2}"} {
+			set := []string{"architecture=" + architectures[0], "network.default.loss=" + loss}
+			t.Run(set[0]+", "+loss, func(t *testing.T) {
+				t.Parallel()
+				run, curve := attempt(t, set...)
+				if n := len(curve); run.Outcome != record.Done || curve[n-1].Loss == curve[n-3].Loss {
+					t.Errorf("%s: %+v", run.Outcome, run.Incidents)
+				}
+			})
+		}
+	}
+}
+
+// A node that joins late and is never answered stalled from its join on.
+func TestANodeStalledFromItsJoinOn(t *testing.T) {
+	t.Parallel()
+	run, _ := attempt(t, "architecture={kind: parameter-server, delivery: as-is}",
+		"nodes=[{name: s, role: server}, {name: w, count: 4, role: worker, compute: {step: 5ms}}]",
+		"network.links=[{between: [w4, s], loss: {probability: 100%, kind: drop}}]",
+		"schedule=[{at: 3s, node: w4, do: join}]")
+	if run.Outcome != record.Degraded || len(run.Incidents) == 0 {
+		t.Fatalf("%s: %+v", run.Outcome, run.Incidents)
+	}
+	for _, i := range run.Incidents {
+		if i.Node != "w4" || i.At < 3 || !strings.Contains(i.What, "stalled from here to the end, ") {
+			t.Errorf("%+v", i)
+		}
+	}
+}
