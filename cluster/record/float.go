@@ -41,8 +41,8 @@ func (f *Float) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// String writes the number as the CSV files have it: NaN, Inf, -Inf, or the
-// shortest decimal that reads back as the same float64.
+// String writes NaN, Inf, -Inf, or the shortest decimal that reads back as the same float64. The
+// CSV files have the same, but nothing for NaN.
 func (f Float) String() string {
 	if math.IsInf(float64(f), 1) {
 		return "Inf"

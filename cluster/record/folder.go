@@ -384,23 +384,42 @@ type Trace struct {
 	Curve    []Evaluation
 	Measured []Measurement
 	// Links are nil for all but the first run of a point: others have the same network.
-	Links []Link
+	Links   []Link
+	Updates []Update
 }
 
-// Traces reads back the traces of the given runs, in their order.
+// MaxTraces is how many traces are read back of a record: figures show no more, and a record may
+// have a million runs.
+const MaxTraces = 500
+
+// Traces reads back the traces of the given runs, in their order. Of more than MaxTraces runs those
+// of the first runs of each point are read, and the others are empty.
 func (f *Folder) Traces(runs []Run) ([]Trace, error) {
 	traces := make([]Trace, len(runs))
-	seen := map[string]bool{}
+	points := map[string]int{}
+	for _, r := range runs {
+		points[r.Point.Key()]++
+	}
+	each, left := max(MaxTraces/max(len(points), 1), 1), MaxTraces
+	if len(runs) <= MaxTraces {
+		each, left = len(runs), len(runs)
+	}
+	seen := map[string]int{}
 	for i, r := range runs {
+		key := r.Point.Key()
+		if seen[key] == each || left == 0 {
+			continue
+		}
 		d, err := f.Data(r.Number)
 		if err != nil {
 			return nil, err
 		}
-		traces[i] = Trace{Curve: d.Curve, Measured: d.Measured}
-		if key := r.Point.Key(); !seen[key] {
-			seen[key] = true
+		traces[i] = Trace{Curve: d.Curve, Measured: d.Measured, Updates: d.Updates}
+		if seen[key] == 0 {
 			traces[i].Links = d.Links
 		}
+		seen[key]++
+		left--
 	}
 	return traces, nil
 }
@@ -548,7 +567,7 @@ func (f *Folder) writeTables(next int, open []io.Writer, runs []Run) error {
 	var others error // names its own file
 	err := replace(f.disk, filepath.Join(f.dir, l.file()), func(w io.Writer) error {
 		out := bufio.NewWriterSize(w, 64<<10)
-		if _, err := out.WriteString(l.header()); err != nil {
+		if _, err := out.WriteString(l.header(sweptKeys(runs))); err != nil {
 			return err
 		}
 		if others = f.writeTables(next+1, append(open, out), runs); others != nil {
@@ -561,6 +580,7 @@ func (f *Folder) writeTables(next int, open []io.Writer, runs []Run) error {
 
 func (f *Folder) writeRows(open []io.Writer, runs []Run) error {
 	var b []byte
+	keys := sweptKeys(runs)
 	for _, r := range runs {
 		d, err := f.Data(r.Number)
 		if err != nil {
@@ -570,7 +590,7 @@ func (f *Folder) writeRows(open []io.Writer, runs []Run) error {
 			if out == nil {
 				continue
 			}
-			w := newRowWriter(b[:0], &r)
+			w := newRowWriter(b[:0], &r, keys...)
 			lists[i].rows(w, &r, &d)
 			b = w.bytes()
 			if _, err := out.Write(b); err != nil {

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 
 	"github.com/gradwire/gradwire/cluster/record/cell"
 )
@@ -22,8 +25,41 @@ type list struct {
 	rows func(w *rowWriter, r *Run, d *Data)
 }
 
-func (l *list) file() string   { return l.name + ".csv" }
-func (l *list) header() string { return "run,point,seed," + l.columns + "\n" }
+func (l *list) file() string { return l.name + ".csv" }
+
+// header names the columns of the file, the last of which are the keys of the sweep.
+func (l *list) header(keys []string) string {
+	if len(keys) == 0 {
+		return "run,point,seed," + l.columns + "\n"
+	}
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	_ = w.Write(keys) // a builder takes everything
+	w.Flush()
+	return "run,point,seed," + l.columns + "," + b.String()
+}
+
+// sweptKeys are the keys of runs' points, in the order in which they first occur.
+func sweptKeys(runs []Run) (keys []string) {
+	for _, r := range runs {
+		for _, s := range r.Point {
+			if !slices.Contains(keys, s.Key) {
+				keys = append(keys, s.Key)
+			}
+		}
+	}
+	return keys
+}
+
+// Columns returns the point's values of some keys, one a column of a CSV file; empty where the
+// point lacks the key.
+func (p Point) Columns(keys []string) []string {
+	cells := make([]string, len(keys))
+	for i, key := range keys {
+		cells[i] = p.Value(key)
+	}
+	return cells
+}
 
 // filled reports whether the file is to be written for a run.
 func (l *list) filled(d *Data) bool { return !l.optional || l.of(d).Len > 0 }
@@ -53,15 +89,17 @@ func listOf[T any, P interface {
 	return List{Len: len(elements), At: func(i int) Element { return P(&elements[i]) }}
 }
 
-// rowWriter writes records that begin with what names the run.
+// rowWriter writes records that begin with what names the run, and end with its settings of the
+// sweep's keys.
 type rowWriter struct {
-	buffer *bytes.Buffer
-	csv    *csv.Writer
-	record []string
+	buffer   *bytes.Buffer
+	csv      *csv.Writer
+	record   []string
+	settings []string
 }
 
-func newRowWriter(b []byte, r *Run) *rowWriter {
-	w := &rowWriter{buffer: bytes.NewBuffer(b)}
+func newRowWriter(b []byte, r *Run, keys ...string) *rowWriter {
+	w := &rowWriter{buffer: bytes.NewBuffer(b), settings: r.Point.Columns(keys)}
 	w.csv = csv.NewWriter(w.buffer)
 	w.record = Cells(r.Number, r.Point, r.Seed)
 	return w
@@ -69,7 +107,8 @@ func newRowWriter(b []byte, r *Run) *rowWriter {
 
 // row writes a record of these values.
 func (w *rowWriter) row(values ...any) {
-	_ = w.csv.Write(append(w.record[:3], Cells(values...)...)) // a buffer takes everything
+	cells := append(w.record[:3], Cells(values...)...)
+	_ = w.csv.Write(append(cells, w.settings...)) // a buffer takes everything
 }
 
 func (w *rowWriter) bytes() []byte {
@@ -78,21 +117,30 @@ func (w *rowWriter) bytes() []byte {
 }
 
 // Cells writes values as the CSV files have them: numbers exactly, see Float, texts as [cell.Text]
-// does, and nothing for what is nil.
+// does, and nothing for nil or NaN.
 func Cells(values ...any) []string {
 	cells := make([]string, len(values))
 	for i, v := range values {
 		switch v := v.(type) {
 		case nil:
 		case float64:
-			cells[i] = Float(v).String()
+			cells[i] = floatCell(v)
+		case Float:
+			cells[i] = floatCell(float64(v))
 		case *float64:
 			if v != nil {
-				cells[i] = Float(*v).String()
+				cells[i] = floatCell(*v)
 			}
 		default:
 			cells[i] = cell.Text(fmt.Sprint(v))
 		}
 	}
 	return cells
+}
+
+func floatCell(v float64) string {
+	if math.IsNaN(v) {
+		return ""
+	}
+	return Float(v).String()
 }
