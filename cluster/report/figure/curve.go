@@ -27,11 +27,14 @@ func pointsOf(curves int) int {
 // Band is the middle of several runs' curves, and what lies around it.
 type Band struct{ X, Mean, Low, High []float64 }
 
-// bandOf joins the runs of a group over a common grid of the given number of points: the median,
-// and around it its 95 % interval, or of too few runs for one the lowest and the highest. A run
-// that has ended counts with its last value, so that all is of the same runs everywhere; runs
-// without any are left out.
-func bandOf(runs []plotter.XYs, grid int) Band {
+// bandOf joins the runs of a group over a common grid of the given number of points: the median, and
+// around it its 95 % interval, or of too few runs for one the lowest and the highest. A run that
+// has ended counts with its last value, so that all is of the same runs everywhere; runs without
+// any are left out.
+func bandOf(runs []plotter.XYs, grid int) Band { return bandFrom(runs, grid, 0) }
+
+// bandFrom is bandOf over a grid that begins at an abscissa, and is logarithmic if that is above 0.
+func bandFrom(runs []plotter.XYs, grid int, from float64) Band {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(points plotter.XYs) bool { return len(points) == 0 })
 	var b Band
 	n := len(runs)
@@ -46,6 +49,9 @@ func bandOf(runs []plotter.XYs, grid int) Band {
 	values := make([]float64, n)
 	for i := range grid {
 		x := end * float64(i) / float64(grid-1)
+		if from > 0 {
+			x = min(from*math.Pow(end/from, float64(i)/float64(grid-1)), end)
+		}
 		for k, points := range runs {
 			values[k] = interpolate(points, x)
 		}
@@ -101,10 +107,16 @@ func interpolate(points plotter.XYs, x float64) float64 {
 const thinness = 0.001
 
 // thin leaves out the points without which a line looks the same (Douglas and Peucker,
-// Cartographica 1973).
-func thin(points plotter.XYs) plotter.XYs {
-	if len(points) < 3 {
-		return points
+// Cartographica 1973), on a horizontal axis that may be logarithmic.
+func thin(whole plotter.XYs, logarithmic bool) plotter.XYs {
+	if len(whole) < 3 {
+		return whole
+	}
+	points := slices.Clone(whole)
+	for i := range points {
+		if logarithmic {
+			points[i].X = math.Log(points[i].X)
+		}
 	}
 	left, right, low, high := plotter.XYRange(points)
 	width, height := max(right-left, math.SmallestNonzeroFloat64), max(high-low, math.SmallestNonzeroFloat64)
@@ -132,7 +144,7 @@ func thin(points plotter.XYs) plotter.XYs {
 		}
 	}
 	var kept plotter.XYs
-	for i, p := range points {
+	for i, p := range whole {
 		if keep[i] {
 			kept = append(kept, p)
 		}

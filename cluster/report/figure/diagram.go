@@ -128,8 +128,11 @@ func (d *diagram) label(delay float64) string { return fmt.Sprintf("%.3g", delay
 
 // share places a delay between the lowest and the highest.
 func (d *diagram) share(delay float64) float64 {
-	if d.uniform() {
+	switch e := (extent{d.low, d.high}); {
+	case d.uniform():
 		return 0
+	case e.spansDecades():
+		return math.Log(delay/d.low) / math.Log(d.high/d.low)
 	}
 	return (delay - d.low) / (d.high - d.low)
 }
@@ -292,6 +295,13 @@ func (d *diagram) drawLabel(c draw.Canvas, at vg.Point, label string) {
 
 // drawScale draws what delay a colour stands for.
 func (d *diagram) drawScale(c draw.Canvas) {
+	seconds := d.unit.Seconds
+	share := func(v float64) float64 { return d.share(v * seconds) }
+	drawScale(c, extent{d.low / seconds, d.high / seconds}, share, "delay, "+d.unit.Name)
+}
+
+// drawScale draws what values the colours stand for that a function places.
+func drawScale(c draw.Canvas, values extent, share func(float64) float64, title string) {
 	const pieces = 128
 	left, right := c.Min.X+20, c.Min.X+36
 	style := textStyle(black, tickSize, draw.XLeft, draw.YCenter)
@@ -301,14 +311,18 @@ func (d *diagram) drawScale(c draw.Canvas) {
 		top := min(y+2*step, c.Max.Y) // the next piece covers the rest, so that there is no seam
 		fillRectangle(c, along(float64(i)/(pieces-1)), left, y, right, top)
 	}
-	for _, tick := range (roundTicks{}).Ticks(d.low/d.unit.Seconds, d.high/d.unit.Seconds) {
+	ticks := plot.Ticker(roundTicks{})
+	if values.spansDecades() {
+		ticks = logTicks{}
+	}
+	for _, tick := range ticks.Ticks(values.low, values.high) {
 		if tick.Label == "" {
 			continue
 		}
-		y := c.Min.Y + vg.Length(d.share(tick.Value*d.unit.Seconds))*(c.Max.Y-c.Min.Y)
+		y := c.Min.Y + vg.Length(share(tick.Value))*(c.Max.Y-c.Min.Y)
 		c.StrokeLine2(draw.LineStyle{Color: black, Width: 0.8}, right, y, right+4, y)
 		c.FillText(style, vg.Point{X: right + 7, Y: y}, tick.Label)
 	}
 	style.YAlign = draw.YBottom
-	c.FillText(style, vg.Point{X: c.Min.X, Y: c.Max.Y + 8}, "delay, "+d.unit.Name)
+	c.FillText(style, vg.Point{X: c.Min.X, Y: c.Max.Y + 8}, title)
 }

@@ -25,7 +25,7 @@ func Drill(path, title string, end float64, disturbed, calm []record.Evaluation,
 				f.addLine(l, segment(at, 0, at, 100))
 			default:
 				f.addBand(Band{X: []float64{at, min(fault.Until, end) / u.Seconds}, Low: []float64{0, 0},
-					High: []float64{100, 100}}, faded(l.color, 70))
+					High: []float64{100, 100}}, faded(l.color, 70), false)
 			}
 		}
 		f.entry(kind, swatch(faded(l.color, 140)))

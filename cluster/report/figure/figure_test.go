@@ -29,7 +29,7 @@ func TestThinnedLinesLookTheSame(t *testing.T) {
 			y += rng.NormFloat64() * 0.01
 			whole[i] = plotter.XY{X: 1e6 * float64(i), Y: y + math.Sin(float64(i)/60)}
 		}
-		kept := thin(whole)
+		kept := thin(whole, false)
 		left, right, low, high := plotter.XYRange(whole)
 		if len(kept) > len(whole)*9/10 || kept[0] != whole[0] || kept[len(kept)-1] != whole[399] {
 			t.Fatalf("%d of %d points are kept", len(kept), len(whole))
@@ -51,7 +51,7 @@ func TestThinnedLinesLookTheSame(t *testing.T) {
 	for i := range straight {
 		straight[i] = plotter.XY{X: float64(i), Y: float64(2 * i)}
 	}
-	if kept := thin(straight); len(kept) != 2 {
+	if kept := thin(straight, false); len(kept) != 2 {
 		t.Errorf("a straight line keeps %d points", len(kept))
 	}
 }
@@ -217,7 +217,7 @@ func TestTwelvePointsLookDifferent(t *testing.T) {
 		strings.Split("a b c d e f g h i j k l m n o p q r s t", " ")} {
 		s, _ := reporttest.Sample(labels, 1, 0.94)
 		seen := map[string]int{}
-		for i, l := range looks(s.Groups) {
+		for i, l := range (&Data{Summary: s}).looks() {
 			key := strings.Join([]string{cmp.Diff(nil, l.color), cmp.Diff(nil, l.dash)}, "|")
 			if before, ok := seen[key]; ok {
 				t.Errorf("points %d and %d have the same colour and dashes", before, i)
@@ -235,7 +235,7 @@ func TestPointsOfTwoSettingsShareColourOrDashesWithTheirLike(t *testing.T) {
 				{Key: "x.every", Value: b}}})
 		}
 	}
-	all := looks(groups)
+	all := (&Data{Summary: record.Summary{Groups: groups}}).looks()
 	for i, a := range groups {
 		for j, b := range groups {
 			if (a.Point[0] == b.Point[0]) != (all[i].color == all[j].color) ||

@@ -15,6 +15,9 @@ import (
 const (
 	wideWidth, wideHeight     = vg.Length(680), vg.Length(400)
 	narrowWidth, narrowHeight = vg.Length(350), vg.Length(320)
+
+	// dividedWidth is the width of a figure of several panels, which has a page's whole width.
+	dividedWidth = vg.Length(1080)
 )
 
 // fontStyle is what vgsvg writes at every text, and a page's style sheet says once.
@@ -23,18 +26,24 @@ const fontStyle = fontFamily + "font-variant:normal;font-weight:normal;font-styl
 // Caption is the figure's explanation in a sentence or two.
 func (f *Figure) Caption() string { return f.caption }
 
+// Divided reports whether the figure has several panels.
+func (f *Figure) Divided() bool { return len(f.panels) > 1 }
+
 // Inline draws the figure as two svg elements for a page: a wide one with its legend beside it, and
 // a narrow one for a telephone. Their alternative text begins with the title.
 func (f *Figure) Inline(title string) (wide, narrow string) {
 	alternative := f.alternative(title)
-	ticks := vg.Length(len(f.ticks)) * uprightTick
-	large := layout{width: max(wideWidth, ticks+60), height: wideHeight}
-	small := layout{width: max(narrowWidth, ticks+60), height: narrowHeight, below: true}
-	if len(f.names) > 0 {
-		scratch := draw.New(vgsvg.New(small.width, small.height))
-		legend := f.fullLegend()
-		small.height += legend.Rectangle(scratch).Size().Y + legendHeading
+	large, small := layout{width: wideWidth}, layout{width: narrowWidth, below: true}
+	if f.Divided() {
+		large.width = dividedWidth
 	}
+	legend := vg.Point{}
+	if len(f.names) > 0 {
+		legend = f.legend.Rectangle(draw.New(vgsvg.New(large.width, wideHeight))).Size()
+		legend.X, legend.Y = legend.X+20, legend.Y+legendHeading
+	}
+	large.height = max(f.heightFor(large.width-2*margin-legend.X, wideHeight), legend.Y+2*margin+40)
+	small.height = f.heightFor(small.width-2*margin, narrowHeight) + legend.Y
 	return f.element(large, "wide", alternative), f.element(small, "narrow", alternative)
 }
 
@@ -42,10 +51,13 @@ func (f *Figure) Inline(title string) (wide, narrow string) {
 func (f *Figure) alternative(title string) string {
 	text := title + ". " + f.caption
 	if len(f.names) > 0 {
-		text += " Lines or boxes: " + strings.Join(f.names[:min(len(f.names), MaxLegend)], "; ") + "."
+		text += " Lines or boxes: " + strings.Join(f.names, "; ") + "."
 	}
-	if f.ticks != nil {
-		text += " Points: " + strings.Join(f.ticks, "; ") + "."
+	if f.rows != nil {
+		text += " Rows: " + strings.Join(f.rows, "; ") + "."
+	}
+	for i, p := range f.panels {
+		text += [...]string{" Panels: ", "; "}[min(i, 1)] + p.heading
 	}
 	return text
 }

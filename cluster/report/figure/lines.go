@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -24,6 +25,10 @@ type lines struct {
 	what, x, y, heading, caption string
 
 	curves []curve
+	// panels are the names of the panels; strokes is the heading of the dashes in the legend, where
+	// these mean something by themselves.
+	panels  []string
+	strokes string
 	// accuracy says that the values are accuracies, as fractions: they are shown in percent.
 	accuracy bool
 	// spread says that bands are drawn around the lines.
@@ -34,8 +39,11 @@ type lines struct {
 // curve is a line in the middle of the curves of some runs.
 type curve struct {
 	look
-	name string
-	runs []plotter.XYs
+	// name stands in the legend once, beside the colour; empty if the legend leaves the line out.
+	// stroke is the name of its dashes, where these mean something by themselves.
+	name, stroke string
+	panel        int
+	runs         []plotter.XYs
 	// optional says that it is left out where no run has a point.
 	optional bool
 	// arrived says that all runs ended when they reached the target.
@@ -148,16 +156,90 @@ func (d *Data) endAtTarget(p record.Point) bool {
 	return true
 }
 
+const (
+	// brightLines is how many lines of a panel have colours: more are drawn in grey, behind these.
+	brightLines = 14
+	// scaleNames is how many values of a scale of colours the legend names.
+	scaleNames = 12
+)
+
 // addGroups adds a curve for each point, of what a function reads from its runs.
 func (l *lines) addGroups(d *Data, of func(record.Trace) plotter.XYs) {
-	styles := looks(d.Summary.Groups)
+	layout, styles := d.layout(), d.looks()
+	panels, note := panelsOf(layout.Panels(d.Summary))
+	l.panels, l.caption = panels, l.caption+note+d.Note
+	behind := background(d.Summary, layout)
+	numbered, scaled := scale(layout.By)
 	for i, g := range d.Summary.Groups {
-		l.spread = l.spread || g.N > 1
-		l.curves = append(l.curves,
-			curve{look: styles[i], name: report.PointName(g.Point), runs: d.curves(g.Point, of),
-				arrived: l.accuracy && d.endAtTarget(g.Point)})
+		c := curve{look: styles[i], panel: slices.Index(panels, layout.Panel(g.Point)), runs: d.curves(g.Point, of),
+			arrived: l.accuracy && d.endAtTarget(g.Point)}
+		if c.panel < 0 {
+			continue
+		}
+		if layout.By != nil {
+			level := layout.By.Level(g.Point)
+			c.name = layout.By.Names()[level]
+			if k := slices.Index(numbered, level); scaled && k > 0 && k < len(numbered)-1 &&
+				k%(1+len(numbered)/scaleNames) > 0 {
+				c.name = "" // its neighbours on the scale tell it
+			}
+		}
+		if layout.Dash != nil {
+			c.stroke = layout.Dash.Names()[layout.Dash.Level(g.Point)]
+		}
+		if behind[i] {
+			c.look, c.arrived = look{color: pale, width: 0.8}, false
+			c.name = fmt.Sprintf("others (%d)", len(behind))
+		}
+		l.spread = l.spread || g.N > 1 && !behind[i]
+		l.curves = append(l.curves, c)
 	}
-	l.heading = report.Cut(heading(d.Summary), report.MaxName+4)
+	slices.SortStableFunc(l.curves, func(a, b curve) int { return cmp.Compare(b.depth(), a.depth()) })
+	if layout.By != nil {
+		l.heading = layout.By.Name
+	}
+	if layout.Dash != nil {
+		l.strokes = layout.Dash.Name
+	}
+}
+
+// depth is 1 for a line that lies behind others, 0 for the others.
+func (c *curve) depth() int {
+	if c.color == pale {
+		return 1
+	}
+	return 0
+}
+
+// background are the points that a figure with too many lines draws in grey: all but those that
+// reach the target first, or end highest.
+func background(s record.Summary, l report.Layout) map[int]bool {
+	if _, scaled := scale(l.By); scaled || l.By == nil || l.Dash != nil || len(l.By.Values) <= 2*brightLines {
+		return nil
+	}
+	order := make([]int, len(s.Groups))
+	for i := range order {
+		order[i] = i
+	}
+	time, accuracy := func(i int) float64 {
+		if a := s.Groups[i].TimeToTarget; a != nil {
+			return float64(a.Restricted)
+		}
+		return math.Inf(1)
+	}, func(i int) float64 {
+		if a := s.Groups[i].FinalAccuracy; a != nil {
+			return float64(a.Mean)
+		}
+		return 0
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(time(a), time(b)), cmp.Compare(accuracy(b), accuracy(a)))
+	})
+	behind := map[int]bool{}
+	for _, i := range order[brightLines:] {
+		behind[i] = true
+	}
+	return behind
 }
 
 // maxTargets is how many targets of points a figure shows.
@@ -220,44 +302,117 @@ func (l *lines) figure(s record.Summary) *Figure {
 	if l.accuracy {
 		scale = 100
 	}
-	bands, end := make([]Band, len(l.curves)), 0.0
-	for i, c := range l.curves {
-		bands[i] = bandOf(c.runs, pointsOf(len(l.curves)))
-		if n := len(bands[i].X); n > 0 {
-			end = max(end, bands[i].X[n-1])
-		}
-	}
-	if end == 0 {
+	from, end, ok := l.domain()
+	if !ok {
 		return nil
 	}
+	bands := make([]Band, len(l.curves))
+	for i, c := range l.curves {
+		bands[i] = bandFrom(c.runs, pointsOf(len(l.curves)), from)
+	}
 	f := newFigure(title(s, l.what), l.x, l.y, l.caption)
-	for _, target := range l.targets {
-		f.addLine(look{color: grey, width: 1.2, dash: []vg.Length{6, 4}},
-			segment(0, target*scale, end, target*scale))
+	f.divide(l.panels)
+	if f.X.Min, f.X.Max = from, end; from > 0 {
+		logarithmic(&f.X)
+		f.caption += " The horizontal axis is logarithmic."
 	}
-	if l.spread {
-		for i, b := range bands {
-			f.addBand(b.times(scale), faded(l.curves[i].color, l.opacity()))
-		}
-	}
-	for i, b := range bands {
-		if len(b.X) > 0 || !l.curves[i].optional {
-			l.addMean(f, i, b.times(scale), end)
-		}
-	}
-	if len(l.curves) == 1 {
-		f.names = nil // one line needs no legend
-	} else {
-		f.heading = l.heading
-	}
-	f.X.Min, f.X.Max = 0, end
-	if f.Y.Min, f.Y.Max = l.extent(bands); f.Y.Min > 0 {
-		f.caption += fmt.Sprintf(" The vertical axis begins at %.0f.", f.Y.Min)
-	}
+	l.addLines(f, bands, scale)
+	f.X.Min, f.X.Max = from, end // which what was added may have widened
+	l.setHeights(f, bands)
 	if slices.ContainsFunc(l.curves, func(c curve) bool { return c.arrived }) {
 		f.caption += " Ring: all runs have reached the target, and end."
 	}
 	return f
+}
+
+// domain is the range of the horizontal axis, from 0 where it is linear: it is logarithmic where
+// the shortest and the longest run are decades apart.
+func (l *lines) domain() (from, end float64, ok bool) {
+	ends, first := newExtent(), newExtent()
+	for _, c := range l.curves {
+		for _, points := range c.runs {
+			if n := len(points); n > 0 && points[n-1].X > 0 {
+				ends.add(points[n-1].X)
+				for _, p := range points {
+					if p.X > 0 {
+						first.add(p.X)
+						break
+					}
+				}
+			}
+		}
+	}
+	if ends.spansDecades() {
+		from = max(first.low, ends.low/decadeAndHalf)
+	}
+	return from, ends.high, ends.high > 0
+}
+
+// setHeights ends the vertical axis.
+func (l *lines) setHeights(f *Figure, bands []Band) {
+	if e := l.positive(); !l.accuracy && e.spansDecades() {
+		logarithmic(&f.Y)
+		f.Y.Min, f.Y.Max = max(e.low, e.high*1e-6), e.high*1.2
+		f.caption += " The vertical axis is logarithmic."
+		return
+	}
+	if f.Y.Min, f.Y.Max = l.extent(bands); f.Y.Min > 0 {
+		f.caption += fmt.Sprintf(" The vertical axis begins at %.0f.", f.Y.Min)
+	}
+}
+
+// positive is the range of the runs' values above zero.
+func (l *lines) positive() extent {
+	e := newExtent()
+	for _, c := range l.curves {
+		for _, points := range c.runs {
+			for _, p := range points {
+				if p.Y > 0 {
+					e.add(p.Y)
+				}
+			}
+		}
+	}
+	return e
+}
+
+// addLines draws targets, bands and lines, in this order.
+func (l *lines) addLines(f *Figure, bands []Band, scale float64) {
+	for panel := range max(len(f.panels), 1) {
+		for _, target := range l.targets {
+			f.in(panel).addLine(look{color: grey, width: 1.2, dash: []vg.Length{6, 4}},
+				segment(f.X.Min, target*scale, f.X.Max, target*scale))
+		}
+	}
+	for i, b := range bands {
+		if c := l.curves[i]; l.spread && c.color != pale {
+			f.in(c.panel).addBand(b.times(scale), faded(c.color, l.opacity()), isLogarithmic(&f.X))
+		}
+	}
+	strokes := map[string]look{}
+	var order []string
+	for i, b := range bands {
+		c := l.curves[i]
+		if len(b.X) == 0 && c.optional {
+			continue
+		}
+		l.addMean(f, i, b.times(scale))
+		if _, known := strokes[c.stroke]; !known && c.stroke != "" {
+			strokes[c.stroke] = look{color: black, width: 1.8, dash: c.dash, glyph: c.glyph}
+			order = append(order, c.stroke)
+		}
+	}
+	if len(order) > 0 {
+		f.headEntries(l.strokes)
+	}
+	for _, name := range order {
+		k := strokes[name]
+		f.entry(name, &plotter.Line{LineStyle: draw.LineStyle{Color: k.color, Width: k.width, Dashes: k.dash}},
+			&plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: k.color, Radius: 3.4, Shape: k.glyph}})
+	}
+	if f.heading = l.heading; len(f.names) == 1 && l.strokes == "" {
+		f.names = nil // one line needs no legend
+	}
 }
 
 // opacity is how much of what is behind them bands cover: less the more of them there are.
@@ -298,31 +453,42 @@ func accuracyRange(bands []Band, targets []float64) (low, high float64) {
 	return max(low, 0), min(max(high, low+5), 100)
 }
 
-// addMean draws the line of curve i in a figure that ends at the abscissa end, with marks that are
-// shifted from line to line so that marks of neighbouring lines do not cover one another.
-func (l *lines) addMean(f *Figure, i int, b Band, end float64) {
-	c := l.curves[i]
+// addMean draws the line of curve i, with marks that are shifted from line to line so that marks of
+// neighbouring lines do not cover one another.
+func (l *lines) addMean(f *Figure, i int, b Band) {
+	c, panel := l.curves[i], f.in(l.curves[i].panel)
 	points := make(plotter.XYs, len(b.X))
 	var marks plotter.XYs
-	next := end / marksPerLine * (0.35 + float64(i)/float64(len(l.curves)))
+	place := (0.35 + float64(i)/float64(len(l.curves))) / marksPerLine
 	for k, x := range b.X {
 		points[k] = plotter.XY{X: x, Y: b.Mean[k]}
-		if x >= next {
+		if f.X.Norm(x) >= place {
 			marks = append(marks, points[k])
-			next += end / marksPerLine
+			place += 1.0 / marksPerLine
 		}
 	}
 	if len(marks) == 0 && len(points) > 0 {
 		marks = append(marks, points[len(points)-1]) // a short line too shows whose it is
 	}
-	thumbs := []plot.Thumbnailer{f.addLine(c.look, thin(points))}
-	if c.glyph != nil && len(l.curves) > 1 {
-		thumbs = append(thumbs, f.addMarks(draw.GlyphStyle{Color: c.color, Radius: 3.4, Shape: c.glyph}, marks))
+	hue := c.look
+	if c.stroke != "" {
+		hue.dash = nil
+	}
+	panel.addLine(c.look, thin(points, isLogarithmic(&f.X)))
+	thumbs := []plot.Thumbnailer{&plotter.Line{LineStyle: draw.LineStyle{Color: hue.color, Width: hue.width,
+		Dashes: hue.dash}}}
+	if c.glyph != nil && len(l.curves) > 1 && c.color != pale {
+		style := draw.GlyphStyle{Color: c.color, Radius: 3.4, Shape: c.glyph}
+		if panel.addMarks(style, marks); c.stroke == "" {
+			thumbs = append(thumbs, &plotter.Scatter{GlyphStyle: style})
+		}
 	}
 	if c.arrived && len(points) > 0 {
-		f.addMarks(draw.GlyphStyle{Color: c.color, Radius: 6, Shape: draw.RingGlyph{}}, points[len(points)-1:])
+		panel.addMarks(draw.GlyphStyle{Color: c.color, Radius: 6, Shape: draw.RingGlyph{}}, points[len(points)-1:])
 	}
-	f.entry(c.name, thumbs...)
+	if c.name != "" && !slices.Contains(f.names, c.name) || len(l.curves) == 1 {
+		f.entry(c.name, thumbs...)
+	}
 }
 
 // sizeUnit is a unit of data.

@@ -13,7 +13,7 @@ import (
 
 const (
 	// maxNetworks is how many networks are drawn of a summary.
-	maxNetworks = 12
+	maxNetworks = 6
 	// maxNodes is how many nodes a network is drawn of; of larger ones the delays are counted.
 	maxNodes = 64
 	// delayBins is how many classes delays are counted in.
@@ -159,9 +159,12 @@ func (n *network) figure(s record.Summary) *Figure {
 	if len(n.nodes) > maxNodes {
 		return n.histogram(s, low/u.Seconds, high/u.Seconds, u.Name)
 	}
+	d := newDiagram(n, low, high, u)
+	if len(d.strokes) > maxStrokes {
+		return n.matrices(s)
+	}
 	f := newFigure(n.title(s), "", "", "")
 	f.HideAxes()
-	d := newDiagram(n, low, high, u)
 	f.caption = d.caption() + n.whose()
 	f.Add(d)
 	return f

@@ -1,7 +1,6 @@
 package figure
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/record"
@@ -28,13 +27,6 @@ const (
 	margin      = vg.Length(12)
 
 	titleSize, labelSize, tickSize, legendSize = 15, 13, 11, 11
-
-	// MaxLegend is how many entries of a legend fit beside a figure.
-	MaxLegend = 27
-
-	// uprightRoom is how much higher the axis of a narrow figure with named ticks is: what stands
-	// above its bars does so upright.
-	uprightRoom = 1.15
 )
 
 // Figure is a plot with a legend beside it and a line of explanation below.
@@ -44,7 +36,9 @@ type Figure struct {
 	heading string // of the legend; empty if there is none
 	names   []string
 	caption string
-	ticks   []string // names at 0, 1, … below the figure; nil for a scale of numbers
+	rows    []string  // names of rows from the top; nil for a vertical scale of numbers
+	panels  []*Figure // parts beside and below each other with the same axes; nil for a single one
+	square  bool      // panels are about as high as they are wide
 }
 
 func newFigure(title, x, y, caption string) *Figure {
@@ -80,20 +74,34 @@ func sans(size vg.Length) font.Font {
 	return font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
 }
 
-// entry adds a line to the legend, as long as there is room.
+// legendLetters is how many letters of a name stand on a line of a legend.
+const legendLetters = 36
+
+// entry adds a line to the legend.
 func (f *Figure) entry(name string, thumbs ...plot.Thumbnailer) {
-	f.names = append(f.names, report.Cut(name, report.MaxName))
-	if len(f.names) <= MaxLegend {
-		f.legend.Add(report.Cut(name, report.MaxName), thumbs...)
-	}
+	f.names = append(f.names, name)
+	f.legend.Add(strings.Join(wrapName(name, legendLetters), "\n"), thumbs...)
 }
 
+// headEntries writes a heading above the entries of the legend that follow.
+func (f *Figure) headEntries(text string) { f.legend.Add(text) }
+
 // Save writes the figure as path.png and path.svg.
-func (f *Figure) Save(path string) error { return save(path, f.drawPage) }
+func (f *Figure) Save(path string) error { return save(path, f.sheet(), f.drawPage) }
+
+// sheet is the format of the figure's files: as high as its panels need.
+func (f *Figure) sheet() layout {
+	l := sheet
+	l.height = max(pageHeight, f.heightFor(pageWidth-2*margin, 0)+120)
+	if scratch := draw.New(vgsvg.New(l.width, l.height)); len(f.names) > 0 {
+		l.height = max(l.height, f.legend.Rectangle(scratch).Size().Y+100)
+	}
+	return l
+}
 
 // save writes what a function draws on a sheet as path.png and path.svg.
-func save(path string, paint func(vg.CanvasSizer, layout)) error {
-	canvas := vgimg.NewWith(vgimg.UseWH(pageWidth, pageHeight), vgimg.UseDPI(dotsPerInch))
+func save(path string, sheet layout, paint func(vg.CanvasSizer, layout)) error {
+	canvas := vgimg.NewWith(vgimg.UseWH(sheet.width, sheet.height), vgimg.UseDPI(dotsPerInch))
 	paint(canvas, sheet)
 	if err := record.WriteFile(path+".png", encodePNG(canvas.Image())); err != nil {
 		return err
@@ -145,17 +153,20 @@ func (f *Figure) drawPage(canvas vg.CanvasSizer, l layout) {
 	} else {
 		p.Title.Text = ""
 	}
-	switch legend := f.fullLegend(); {
+	switch {
 	case len(f.names) == 0:
 	case l.below:
-		page = f.drawLegendBelow(page, legend)
+		page = f.drawLegendBelow(page, f.legend)
 	default:
-		page = f.drawLegend(page, legend)
+		page = f.drawLegend(page, f.legend)
 	}
-	f.nameTicks(&p, page.Size().X)
-	if l.below && f.ticks != nil {
-		p.Y.Max *= uprightRoom
+	if len(f.panels) > 0 {
+		shared := *f
+		shared.Plot = &p
+		shared.drawPanels(page)
+		return
 	}
+	f.nameRows(&p, page.Size().X, true)
 	p.Draw(page)
 }
 
@@ -177,15 +188,6 @@ func drawCaption(page draw.Canvas, caption string) draw.Canvas {
 		page.FillText(small, vg.Point{X: page.Min.X, Y: page.Min.Y + vg.Length(len(lines)-1-i)*lineHeight}, line)
 	}
 	return draw.Crop(page, 0, 0, 22+vg.Length(max(len(lines)-1, 0))*lineHeight, 0)
-}
-
-// fullLegend is the legend with a last line where there were more entries than it has room for.
-func (f *Figure) fullLegend() plot.Legend {
-	legend := f.legend
-	if more := len(f.names) - MaxLegend; more > 0 {
-		legend.Add(fmt.Sprintf("… and %d more", more))
-	}
-	return legend
 }
 
 // drawLegend draws the legend at the right and returns what it leaves of the page.

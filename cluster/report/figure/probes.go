@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +16,7 @@ import (
 )
 
 const (
-	// MaxProbedPanels is how many edges Probes draws one by one; of more it draws quantiles.
+	// MaxProbedPanels is how many edges Probes draws one by one; more are drawn by groups.
 	MaxProbedPanels = 12
 	// dotsDrawn is how many probes are drawn as dots, over all panels; of more there are ranges.
 	dotsDrawn = 8000
@@ -26,8 +27,9 @@ const (
 )
 
 // Probes draws the delays that probes of edges drew, over time, as path.png and path.svg, with
-// outages as bands. Each edge has its panel; more than MaxProbedPanels edges share two: quantiles
-// over the edges, and the share of edges that are down. Equal input gives equal bytes.
+// outages as bands. Each edge has its panel; of more than MaxProbedPanels edges each group of them
+// has one, such as those between two regions, and one more has the share of edges that are down.
+// Equal input gives equal bytes.
 func Probes(path, title string, all []*report.Probed) error {
 	s := &sheetOfPanels{title: title, caption: "Delays that the probes drew."}
 	for _, p := range all {
@@ -35,12 +37,12 @@ func Probes(path, title string, all []*report.Probed) error {
 	}
 	s.unit = report.TimeUnit(s.end)
 	if len(all) > MaxProbedPanels {
-		s.addQuantiles(all)
+		s.addGroups(all)
 		s.addShareDown(all)
 	} else {
 		s.addEdges(all)
 	}
-	return save(path, s.draw)
+	return save(path, sheet, s.draw)
 }
 
 // sheetOfPanels are figures beside and below each other, all over the same time.
@@ -151,7 +153,7 @@ func (f *Figure) addMedian(b Band, opacity uint8) {
 	if len(b.X) == 0 {
 		return
 	}
-	f.addBand(b, faded(okabeIto[0], opacity))
+	f.addBand(b, faded(okabeIto[0], opacity), false)
 	middle := make(plotter.XYs, len(b.X))
 	for i, x := range b.X {
 		middle[i] = plotter.XY{X: x, Y: b.Mean[i]}
@@ -159,13 +161,84 @@ func (f *Figure) addMedian(b Band, opacity uint8) {
 	f.addLine(look{color: okabeIto[0], width: 1.4}, middle)
 }
 
-// addQuantiles draws quantiles over the edges of the mean delay in each stretch of time.
-func (s *sheetOfPanels) addQuantiles(all []*report.Probed) {
-	s.columns = 1
-	s.caption += fmt.Sprintf(" Over %d edges: line the median, bands 25 to 75 %% and 5 to 95 %% of the edges' means "+
-		"in a stretch of time.", len(all))
-	var means [][]float64 // of each stretch, of each edge that has probes in it
+// edgeGroup are edges that a panel shows together.
+type edgeGroup struct {
+	name  string
+	edges []*report.Probed
+}
+
+// sameDelay is how much longer the next longer delay may be that counts as of the same class.
+const sameDelay = 1.5
+
+// groupEdges divides edges by the groups of the nodes at their ends, such as regions, and where
+// these tell nothing apart or are too many by the classes of their median delays.
+func groupEdges(all []*report.Probed) []edgeGroup {
+	by := func(name func(p *report.Probed) string) (groups []edgeGroup) {
+		for _, p := range all {
+			i := slices.IndexFunc(groups, func(g edgeGroup) bool { return g.name == name(p) })
+			if i < 0 {
+				i = len(groups)
+				groups = append(groups, edgeGroup{name: name(p)})
+			}
+			groups[i].edges = append(groups[i].edges, p)
+		}
+		return groups
+	}
+	directed := by(func(p *report.Probed) string { return report.NodeGroup(p.From) + " → " + report.NodeGroup(p.To) })
+	undirected := by(func(p *report.Probed) string {
+		ends := []string{report.NodeGroup(p.From), report.NodeGroup(p.To)}
+		slices.Sort(ends)
+		return ends[0] + " – " + ends[1]
+	})
+	for _, groups := range [][]edgeGroup{directed, undirected, delayClasses(all)} {
+		if len(groups) > 1 && len(groups) <= MaxProbedPanels {
+			return groups
+		}
+	}
+	return []edgeGroup{{name: "all edges", edges: all}}
+}
+
+// delayClasses divides edges where the next longer median delay is much longer.
+func delayClasses(all []*report.Probed) (groups []edgeGroup) {
+	median := func(p *report.Probed) float64 {
+		delays := slices.Clone(p.Delay)
+		slices.Sort(delays)
+		return report.Quantile(delays, 0.5)
+	}
+	medians := map[*report.Probed]float64{}
 	for _, p := range all {
+		medians[p] = median(p)
+	}
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b *report.Probed) int { return cmp.Compare(medians[a], medians[b]) })
+	last := math.Inf(-1)
+	for _, p := range sorted {
+		if m := medians[p]; len(groups) == 0 || m > sameDelay*last {
+			u := report.TimeUnit(m)
+			groups = append(groups, edgeGroup{name: fmt.Sprintf("from %.3g %s", m/u.Seconds, u.Name)})
+		}
+		last = medians[p]
+		groups[len(groups)-1].edges = append(groups[len(groups)-1].edges, p)
+	}
+	return groups
+}
+
+// addGroups draws a panel for each group of edges: quantiles over its edges of the mean delay in
+// each stretch of time.
+func (s *sheetOfPanels) addGroups(all []*report.Probed) {
+	s.caption += fmt.Sprintf(" Over %d edges, those of a panel together: line the median, bands 25 to 75 %% and 5 "+
+		"to 95 %% of the edges' means in a stretch of time.", len(all))
+	groups := groupEdges(all)
+	s.columns = 1 + min((len(groups)-1)/2, 2)
+	for _, g := range groups {
+		s.addQuantiles(g.edges, fmt.Sprintf("%s: %s", g.name, report.Count(len(g.edges), "edge")))
+	}
+}
+
+// addQuantiles draws quantiles over some edges of the mean delay in each stretch of time.
+func (s *sheetOfPanels) addQuantiles(edges []*report.Probed, heading string) {
+	var means [][]float64 // of each stretch, of each edge that has probes in it
+	for _, p := range edges {
 		stretches := s.stretches(p)
 		means = append(means, make([][]float64, max(len(stretches)-len(means), 0))...)
 		for i, values := range stretches {
@@ -178,6 +251,7 @@ func (s *sheetOfPanels) addQuantiles(all []*report.Probed) {
 	longest := slices.Max(append([]float64{0}, outer.High...))
 	v := report.TimeUnit(longest)
 	f := s.addPanel("delay, " + v.Name)
+	f.heading = heading
 	f.addMedian(outer.times(1/v.Seconds), 50)
 	f.addMedian(inner.times(1/v.Seconds), 50)
 	s.setAxes(f, above(longest, v))

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/report"
 )
 
 // Section is the part of a report that a figure stands in.
@@ -45,7 +46,24 @@ type Data struct {
 	Traces []record.Trace
 	// Work says what the workers of each group did; nil if nobody has counted it.
 	Work []*Workload
+	// View says which factors a reader asked for.
+	View report.View
+	// Note is added to the captions of figures of traces: which runs these are of.
+	Note string
 }
+
+// layout gives each factor of the sweep its meaning. Whoever takes a View from a reader has told
+// him what is wrong with it.
+func (d *Data) layout() report.Layout {
+	l, err := d.View.Arrange(d.Summary)
+	if err != nil {
+		l, _ = report.View{}.Arrange(d.Summary) // which has nothing to refuse
+	}
+	return l
+}
+
+// looks gives each point its look.
+func (d *Data) looks() []look { return looksOf(d.Summary.Groups, d.layout()) }
 
 // provides returns the needs that the data meet.
 func (d *Data) provides() (met Need) {

@@ -41,8 +41,9 @@ func (f *Figure) addRectangle(left, right, low, high float64, l look, opacity ui
 	return r
 }
 
-// addBand fills what lies between the low and the high values of a band.
-func (f *Figure) addBand(b Band, fill color.Color) {
+// addBand fills what lies between the low and the high values of a band, on a horizontal axis that
+// may be logarithmic.
+func (f *Figure) addBand(b Band, fill color.Color, logarithmic bool) {
 	if len(b.X) == 0 {
 		return
 	}
@@ -53,7 +54,7 @@ func (f *Figure) addBand(b Band, fill color.Color) {
 	for i := len(b.X) - 1; i >= 0; i-- {
 		outline = append(outline, plotter.XY{X: b.X[i], Y: b.Low[i]})
 	}
-	f.Add(&plotter.Polygon{XYs: []plotter.XYs{thin(outline)}, Color: fill,
+	f.Add(&plotter.Polygon{XYs: []plotter.XYs{thin(outline, logarithmic)}, Color: fill,
 		LineStyle: draw.LineStyle{Color: color.Transparent}})
 }
 

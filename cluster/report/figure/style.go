@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report"
@@ -19,6 +18,7 @@ type look struct {
 	width vg.Length
 	dash  []vg.Length
 	glyph draw.GlyphDrawer
+	shape draw.GlyphDrawer // of runs; nil where shapes mean nothing
 }
 
 var (
@@ -46,56 +46,62 @@ var (
 	pale  = color.NRGBA{0xE4, 0xE4, 0xE4, 255}
 )
 
-// looks gives each group its own. Where the labels are a rising or falling row of
-// numbers, colours run along a scale and a label without a number is the black
-// reference; elsewhere colours come from a set, then from the set again with other dashes.
-// Where two settings vary, one chooses the colour and the other dashes and marks.
-func looks(groups []record.Group) []look {
+// looksOf gives each point its own look: the layout's By chooses the colour, its Dash the dashes
+// and shapes. Values that are a rising or falling row of numbers run along a scale of colours, and one
+// without a number is the black reference. Elsewhere colours come from a set, and then from the set
+// again with other dashes.
+func looksOf(groups []record.Group, l report.Layout) []look {
 	all := make([]look, len(groups))
-	if numbered, ok := scale(groups); ok {
-		steps := len(numbered) - 1
-		for i := range all {
-			all[i] = look{color: black, width: 2.4}
+	numbered, scaled := scale(l.By)
+	for i, g := range groups {
+		all[i] = look{color: okabeIto[0], width: 1.8, glyph: glyphs[0]}
+		if l.By == nil {
+			continue
 		}
-		for k, i := range numbered {
-			all[i] = look{color: along(float64(k) / float64(steps)), width: 1.8, dash: dashes[k%2],
-				glyph: glyphs[k%len(glyphs)]}
+		level := l.By.Level(g.Point)
+		all[i].glyph = glyphs[level%len(glyphs)]
+		switch k := slices.Index(numbered, level); {
+		case scaled && k < 0:
+			all[i].color, all[i].width, all[i].glyph = black, 2.4, nil
+		case scaled:
+			all[i].color = along(float64(k) / float64(len(numbered)-1))
+			all[i].dash = dashes[k%2]
+		default:
+			all[i].color = okabeIto[level%len(okabeIto)]
+			all[i].dash = dashes[level/len(okabeIto)%len(dashes)]
 		}
-		return all
-	}
-	if crossed(groups, all) {
-		return all
-	}
-	for i := range all {
-		all[i] = look{
-			color: okabeIto[i%len(okabeIto)], width: 1.8,
-			dash: dashes[i/len(okabeIto)%len(dashes)], glyph: glyphs[i%len(glyphs)],
+		if l.Dash != nil {
+			dash := l.Dash.Level(g.Point)
+			all[i].dash, all[i].glyph, all[i].shape = dashes[dash], glyphs[dash], glyphs[dash]
 		}
 	}
 	return all
 }
 
+// dot is the shape of a run of a point.
+func (l look) dot() draw.GlyphDrawer {
+	if l.shape != nil {
+		return l.shape
+	}
+	return draw.CircleGlyph{}
+}
+
 var number = regexp.MustCompile(`[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?`)
 
-// scale returns the groups whose labels hold a number, if at least five do, all but
-// one of the others at most do not, and the numbers rise or fall.
-func scale(groups []record.Group) (numbered []int, ok bool) {
-	var values []float64
-	for i, g := range groups {
-		if len(g.Point) != 1 {
-			return nil, false
-		}
-		text := number.FindString(g.Point[0].Value)
-		if text == "" {
-			continue
-		}
-		v, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			return nil, false
-		}
-		numbered, values = append(numbered, i), append(values, v)
+// scale returns the levels of a factor whose values hold a number, if at least five do, all but one
+// of the others at most do not, and the numbers rise or fall.
+func scale(f *report.Factor) (numbered []int, ok bool) {
+	if f == nil {
+		return nil, false
 	}
-	if len(numbered) < 5 || len(groups)-len(numbered) > 1 {
+	var values []float64
+	for i, value := range f.Values {
+		v, err := strconv.ParseFloat(number.FindString(value), 64)
+		if err == nil {
+			numbered, values = append(numbered, i), append(values, v)
+		}
+	}
+	if len(numbered) < 5 || len(f.Values)-len(numbered) > 1 {
 		return nil, false
 	}
 	rising, falling := true, true
@@ -120,40 +126,4 @@ func along(share float64) color.NRGBA {
 func faded(c color.NRGBA, alpha uint8) color.NRGBA {
 	c.A = alpha
 	return c
-}
-
-// crossed gives groups of two settings their looks: the setting of more values has the
-// colours. It reports false where colours or dashes are too few.
-func crossed(groups []record.Group, all []look) bool {
-	var values [2][]string
-	places := make([][2]int, len(groups))
-	for i, g := range groups {
-		if len(g.Point) != 2 {
-			return false
-		}
-		for k, setting := range g.Point {
-			place := slices.Index(values[k], setting.Value)
-			if place < 0 {
-				place = len(values[k])
-				values[k] = append(values[k], setting.Value)
-			}
-			places[i][k] = place
-		}
-	}
-	hue, stroke := 0, 1
-	if len(values[1]) > len(values[0]) {
-		hue, stroke = 1, 0
-	}
-	if len(groups) == 0 || len(values[hue]) > len(okabeIto) || len(values[stroke]) > len(dashes) {
-		return false
-	}
-	for i, p := range places {
-		all[i] = look{color: okabeIto[p[hue]], width: 1.8, dash: dashes[p[stroke]], glyph: glyphs[p[stroke]]}
-	}
-	return true
-}
-
-// heading names the keys whose values the names of points are.
-func heading(s record.Summary) string {
-	return strings.Join(report.ShortKeys(report.SweptKeys(s)), ", ")
 }

@@ -1,37 +1,28 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/stats"
 	"github.com/gradwire/gradwire/cluster/report"
-	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-const (
-	// maxTicks is how many points can be named below a figure.
-	maxTicks = 60
-	// maxLevel is how many points leave room for a level note above each.
-	maxLevel = 24
-	// levelHeight is the share of a figure's height that is kept free for such a note,
-	// upwardsHeight that for one of 20 letters which runs upwards.
-	levelHeight, upwardsHeight = 0.06, 0.26
-)
+// maxRows is how many rows a panel has at most.
+const maxRows = 40
 
-// bars is a figure of how long it takes to the target.
-type bars struct {
-	// quantity is what is drawn, with the target's name in it.
-	what, quantity string
-	scale          float64
-	group          func(record.Group) *record.Arrivals
+// arrivals is a figure of how long it takes to the target: a row for each point of a panel.
+type arrivals struct {
+	// quantity is what is drawn, with the target's name in it, unit what its values are in.
+	what, quantity, unit string
+	scale                float64
+	group                func(record.Group) *record.Arrivals
 	// run returns when a run arrived, or nil and when it ended.
 	run func(record.Run) (at *float64, end float64)
 }
@@ -40,183 +31,192 @@ func init() {
 	toTarget := func(quantity string) func(record.Summary) string {
 		return func(s record.Summary) string { return quantity + " to the target" + report.JudgedSuffix(s) }
 	}
-	register(Kind{Name: "target-epochs", Section: Target, Place: 1,
+	register(Kind{Name: "target-time", Section: Target, Place: 1, Drawings: single(toTarget("Time"), timeToTarget)})
+	register(Kind{Name: "target-epochs", Section: Target, Place: 2,
 		Drawings: single(toTarget("Epochs"), epochsToTarget)})
-	register(Kind{Name: "target-time", Section: Target, Place: 2, Drawings: single(toTarget("Time"), timeToTarget)})
 }
 
 func epochsToTarget(d *Data) *Figure {
-	b := &bars{
+	a := &arrivals{
 		what: "epochs to ", quantity: "epochs to %s", scale: 1,
 		group: func(g record.Group) *record.Arrivals { return g.EpochsToTarget },
 		run:   func(r record.Run) (*float64, float64) { return r.EpochsToTarget, r.Epochs },
 	}
-	return b.figure(d.Summary)
+	return a.figure(d)
 }
 
 func timeToTarget(d *Data) *Figure {
 	u := report.TimeUnit(report.LongestMean(d.Summary))
-	b := &bars{
-		what: "time to ", quantity: "time to %s, " + u.Name, scale: 1 / u.Seconds,
+	a := &arrivals{
+		what: "time to ", quantity: "time to %s, " + u.Name, unit: " " + u.Name, scale: 1 / u.Seconds,
 		group: func(g record.Group) *record.Arrivals { return g.TimeToTarget },
 		run:   func(r record.Run) (*float64, float64) { return r.TimeToTarget, r.Duration },
 	}
-	return b.figure(d.Summary)
+	return a.figure(d)
 }
 
-const barCaption = "Bars: median; whiskers: its 95 % interval, from 6 runs on, to the top where too few arrived to " +
-	"bound it; dots: runs; crosses: ends of runs that did not arrive. Above: how many arrived; * fastest, = among " +
-	"the fastest, ? too few repeats."
+const arrivalsCaption = "Dots: runs; crosses: ends of runs that did not arrive; stroke: median, where half of the " +
+	"runs arrived; bar: its 95 % interval, from 6 runs on. Right: median, how many arrived; * fastest, = among the " +
+	"fastest, ? too few repeats."
 
-// figure draws a bar for each point, and says how many of its runs arrived; nil without a sweep or
-// a target.
-func (b *bars) figure(s record.Summary) *Figure {
-	if len(report.Targets(s)) == 0 || len(s.Groups) < 2 || len(s.Groups) > maxTicks {
+// figure draws a row for each point; nil without a sweep or a target.
+func (a *arrivals) figure(d *Data) *Figure {
+	s, layout := d.Summary, d.layout()
+	if len(report.Targets(s)) == 0 || len(s.Groups) < 2 {
 		return nil
 	}
 	target := report.TargetName(s) + report.JudgedSuffix(s)
-	f := newFigure(title(s, b.what+target), heading(s), fmt.Sprintf(b.quantity, target), barCaption)
-	styles := looks(s.Groups)
-	top := 0.0
+	f := newFigure(title(s, a.what+target), fmt.Sprintf(a.quantity, target), layout.RowHeading(), arrivalsCaption)
+	panels, note := panelsOf(layout.Panels(s))
+	rows, cut := a.rowsOf(s, layout)
+	f.caption += note + cut
+	f.divide(panels)
+	f.setRows(rows)
+	values := a.extent(s)
+	f.reserve(values)
+	styles := d.looks()
 	for i, g := range s.Groups {
-		highest := f.addBar(float64(i), b, s, g, styles[i])
-		text := strings.TrimSpace(fmt.Sprintf("%d/%d %s", g.Reached, g.N, report.VerdictMarks[g.Verdict]))
-		n := note{x: float64(i), y: highest, text: text, upwards: len(s.Groups) > maxLevel}
-		height := levelHeight
-		if g.Reached == 0 {
-			n.text, n.upwards = fmt.Sprintf("not reached (%d/%d)", g.Reached, g.N), true
+		panel, row := slices.Index(panels, layout.Panel(g.Point)), slices.Index(rows, layout.Row(g.Point))
+		if panel >= 0 && row >= 0 {
+			f.in(panel).addArrivals(f.rowAt(row), a, s, g, styles[i], f.X.Min)
 		}
-		if n.upwards {
-			height = upwardsHeight * float64(utf8.RuneCountInString(n.text)) / 20
-		}
-		f.Add(n)
-		top = max(top, highest/(1-height))
 	}
-	if top == 0 {
-		top = 1 // no run of any point has arrived
+	if isLogarithmic(&f.X) {
+		f.caption += " The axis is logarithmic."
 	}
-	f.setTicks(pointNames(s))
-	f.Y.Min, f.Y.Max = 0, top*1.02
 	return f
 }
 
+// rowsOf orders the rows: as the sweep does where it is one of numbers, and else the fastest first.
+// What is compared stands together: rows of one value of a circumstance, or of several records.
+func (a *arrivals) rowsOf(s record.Summary, l report.Layout) (rows []string, note string) {
+	type row struct {
+		name     string
+		dash, by int
+	}
+	var all []row
+	ranks := map[int]int{} // by the level of By
+	for _, g := range s.Groups {
+		r := row{name: l.Row(g.Point)}
+		if l.By != nil {
+			r.by = l.By.Level(g.Point)
+		}
+		if l.Dash != nil {
+			r.dash = l.Dash.Level(g.Point)
+		}
+		if !slices.Contains(all, r) {
+			all = append(all, r)
+		}
+		for _, other := range s.Groups {
+			same := l.Panel(other.Point) == l.Panel(g.Point) &&
+				(l.Dash == nil || l.Dash.Level(other.Point) == r.dash)
+			if same && a.middle(other) < a.middle(g) {
+				ranks[r.by]++
+			}
+		}
+	}
+	_, numbered := scale(l.By)
+	slices.SortStableFunc(all, func(x, y row) int {
+		order, dash := cmp.Compare(ranks[x.by], ranks[y.by]), cmp.Compare(x.dash, y.dash)
+		if numbered {
+			order = cmp.Compare(x.by, y.by)
+		}
+		if l.Dash != nil && l.Dash.Key == report.RecordKey {
+			return cmp.Or(order, cmp.Compare(x.by, y.by), dash)
+		}
+		return cmp.Or(dash, order)
+	})
+	for _, r := range all[:min(len(all), maxRows)] {
+		rows = append(rows, r.name)
+	}
+	if more := len(all) - maxRows; more > 0 {
+		note = fmt.Sprintf(" %d more rows are not shown; gradwire report --where chooses.", more)
+	}
+	return rows, note
+}
+
+// middle orders points: by their medians, then by their restricted means; one that never arrived
+// comes last.
+func (a *arrivals) middle(g record.Group) float64 {
+	all := a.group(g)
+	switch {
+	case all == nil:
+		return math.Inf(1)
+	case report.IsFinite(float64(all.Median)):
+		return float64(all.Median)
+	}
+	return max(float64(all.Restricted), float64(all.Horizon))
+}
+
+// extent is the range of all that is drawn.
+func (a *arrivals) extent(s record.Summary) extent {
+	e := newExtent()
+	for _, g := range s.Groups {
+		arrived, ended := a.marks(s, g.Point)
+		e.add(arrived...)
+		e.add(ended...)
+		if all := a.group(g); all != nil {
+			e.add(float64(all.Median) * a.scale)
+			if all.Method != stats.TooFew {
+				e.add(float64(all.High) * a.scale)
+			}
+		}
+	}
+	return e
+}
+
 // marks are the runs of a point: those that arrived, and the ends of those that were censored.
-func (b *bars) marks(s record.Summary, p record.Point) (arrived, ended []float64) {
+func (a *arrivals) marks(s record.Summary, p record.Point) (arrived, ended []float64) {
 	for _, r := range s.Runs {
 		if !slices.Equal(r.Point, p) {
 			continue
 		}
-		switch at, end := b.run(r); {
+		switch at, end := a.run(r); {
 		case r.Reached && at != nil && report.IsFinite(*at):
-			arrived = append(arrived, *at*b.scale)
+			arrived = append(arrived, *at*a.scale)
 		case !r.Reached && r.Outcome != record.Failed && report.IsFinite(end):
-			ended = append(ended, end*b.scale)
+			ended = append(ended, end*a.scale)
 		}
 	}
 	return arrived, ended
 }
 
-// addBar draws a group: the median as a bar, its interval, and the runs. It returns how high these
-// go. Where the median is not known, the bar goes to where the runs were no longer watched.
-func (f *Figure) addBar(x float64, b *bars, s record.Summary, g record.Group, l look) (highest float64) {
-	a := b.group(g)
-	if a == nil {
-		return 0
+// addArrivals draws a point in its row: its runs, and below them the median with its interval.
+// Values below the axis's least are drawn at its edge.
+func (f *Figure) addArrivals(y float64, a *arrivals, s record.Summary, g record.Group, l look, least float64) {
+	const above, below = 0.17, -0.22
+	arrived, ended := a.marks(s, g.Point)
+	mark := report.VerdictMarks[g.Verdict]
+	n := rowNote{y: y, short: strings.TrimSpace(fmt.Sprintf("%d/%d %s", g.Reached, g.N, mark))}
+	switch all := a.group(g); {
+	case all == nil:
+		n.short = fmt.Sprintf("not reached (%d/%d)", g.Reached, g.N)
+		n.long = n.short
+	case !report.IsFinite(float64(all.Median)):
+		n.long = n.short
+	default:
+		middle := float64(all.Median) * a.scale
+		n.long = fmt.Sprintf("%.3g%s, %s", middle, a.unit, n.short)
+		f.addLine(look{color: black, width: 2}, segment(middle, y+below-0.17, middle, y+below+0.17))
 	}
-	arrived, ended := b.marks(s, g.Point)
-	watched := float64(a.Horizon) * b.scale
-	middle := float64(a.Median) * b.scale
-	if math.IsNaN(middle) {
-		middle = watched
-	}
-	f.addRectangle(x-0.35, x+0.35, 0, middle, look{color: l.color, width: 1.2, dash: l.dash}, 110)
-	highest = middle
-	for _, marks := range []struct {
-		values []float64
-		style  draw.GlyphStyle
-	}{
-		{arrived, draw.GlyphStyle{Color: l.color, Radius: 2, Shape: draw.CircleGlyph{}}},
-		{ended, draw.GlyphStyle{Color: black, Radius: 3, Shape: draw.CrossGlyph{}}},
-	} {
-		if len(marks.values) == 0 || len(arrived)+len(ended) < 2 {
-			continue
+	if all := a.group(g); all != nil && all.Method != stats.TooFew {
+		low, high := max(float64(all.Low)*a.scale, least), float64(all.High)*a.scale
+		if !report.IsFinite(high) {
+			high = float64(all.Horizon) * a.scale
 		}
-		dots := make(plotter.XYs, len(marks.values))
-		for i, v := range marks.values {
-			dots[i] = plotter.XY{X: x - 0.2, Y: v}
-			highest = max(highest, v)
-		}
-		f.addMarks(marks.style, dots)
+		f.addRectangle(low, max(low, high), y+below-0.1, y+below+0.1, look{color: l.color, width: 0.6}, 110)
 	}
-	if a.Method == stats.TooFew {
-		return highest
-	}
-	low, high := min(float64(a.Low)*b.scale, middle), float64(a.High)*b.scale
-	if !report.IsFinite(high) {
-		high = max(watched, middle)
-	}
-	f.Add(&plotter.YErrorBars{
-		XYs: plotter.XYs{{X: x, Y: middle}}, YErrors: plotter.YErrors{{Low: middle - low, High: high - middle}},
-		LineStyle: draw.LineStyle{Color: black, Width: 1.2}, CapWidth: 8,
-	})
-	return max(highest, high)
+	f.addMarks(draw.GlyphStyle{Color: l.color, Radius: 3, Shape: l.dot()},
+		level(arrived, y+above))
+	f.addMarks(draw.GlyphStyle{Color: l.color, Radius: 3, Shape: draw.CrossGlyph{}}, level(ended, y+above))
+	f.Add(n)
 }
 
-// note is a text above a point, or one that runs upwards from it.
-type note struct {
-	x, y    float64
-	text    string
-	upwards bool
-}
-
-func (n note) Plot(c draw.Canvas, p *plot.Plot) {
-	x, y := p.Transforms(&c)
-	style := textStyle(grey, tickSize, draw.XCenter, draw.YBottom)
-	if n.upwards || style.Width(n.text) > x(n.x+1)-x(n.x) {
-		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, draw.XLeft, draw.YCenter
+// level are values in a row.
+func level(values []float64, y float64) plotter.XYs {
+	dots := make(plotter.XYs, len(values))
+	for i, v := range values {
+		dots[i] = plotter.XY{X: v, Y: y}
 	}
-	c.FillText(style, vg.Point{X: x(n.x), Y: y(n.y) + 5}, n.text)
+	return dots
 }
-
-// pointNames are the names of a summary's points.
-func pointNames(s record.Summary) []string {
-	names := make([]string, len(s.Groups))
-	for i, g := range s.Groups {
-		names[i] = report.PointName(g.Point)
-	}
-	return names
-}
-
-// setTicks gives the places 0, 1, … of the horizontal axis names.
-func (f *Figure) setTicks(names []string) {
-	f.ticks = names
-	f.X.Min, f.X.Max = -0.6, float64(len(names))-0.4
-}
-
-// nameTicks writes the names of a plot's ticks below it, slanted or upright where so
-// wide a page has no room for them level.
-func (f *Figure) nameTicks(p *plot.Plot, width vg.Length) {
-	if f.ticks == nil {
-		return
-	}
-	ticks := make([]plot.Tick, len(f.ticks))
-	letters := 0
-	for i, name := range f.ticks {
-		ticks[i] = plot.Tick{Value: float64(i), Label: report.Cut(name, report.MaxName)}
-		letters += utf8.RuneCountInString(ticks[i].Label) + 2
-	}
-	p.X.Tick.Marker = plot.ConstantTicks(ticks)
-	style := &p.X.Tick.Label
-	switch {
-	case width/vg.Length(len(ticks)) < slantedTick:
-		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, draw.XRight, draw.YCenter
-	case width < vg.Length(letters)*letterWidth:
-		style.Rotation, style.XAlign, style.YAlign = math.Pi/5, draw.XRight, draw.YTop
-	}
-}
-
-const (
-	// letterWidth is about the room that a letter of a tick takes level, slantedTick and
-	// uprightTick the room of a whole name that slants or stands upright.
-	letterWidth, slantedTick, uprightTick = vg.Length(8), vg.Length(19), vg.Length(13)
-)
