@@ -139,7 +139,7 @@ func TestRunGoesOnWhenItsDriverIsKilled(t *testing.T) {
 	}
 	submit.end(t)
 	if out := site.ends(id, driver.Done, site.path("fetched")); !strings.Contains(out,
-		"record in "+site.path("fetched")) {
+		"\nOpen "+filepath.Join(site.path("fetched"), "index.html")) {
 		t.Error(out)
 	}
 	s, err := record.ReadSummary(site.path("fetched"))
@@ -194,7 +194,7 @@ func (s *site) useThrowAway() {
 	s.t.Helper()
 	plan := s.path("plan.yaml")
 	out := s.submit(s.path("results/first"), plan)
-	if !strings.Contains(out, "record in "+s.path("results/first")+"\n") {
+	if !strings.Contains(out, "\nOpen "+filepath.Join(s.path("results/first"), "index.html")+"\n") {
 		s.t.Error(out)
 	}
 	printed := s.submit(s.path("second"), plan, "--format", "json")

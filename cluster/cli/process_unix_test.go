@@ -151,7 +151,7 @@ func TestFullDiskFailsAndLeavesNoSummaryThatLooksWhole(t *testing.T) {
 		if !strings.Contains(errs, "no space left on device") || !strings.Contains(errs, disk) {
 			t.Errorf("told: %s", errs)
 		}
-		if strings.Contains(out, "record in") {
+		if strings.Contains(out, "\nOpen ") {
 			t.Errorf("printed: %s", out)
 		}
 		if s, err := record.ReadSummary(dir); err == nil && s.Complete {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli/display"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
-	"github.com/gradwire/gradwire/cluster/report/figure"
+	"github.com/gradwire/gradwire/cluster/report/page"
 	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
@@ -63,7 +64,9 @@ func runCommand(c *catalog.Catalog, con *console) *cobra.Command {
 		Short: "Run a plan",
 		Long: `Run every point and repeat of a plan and leave a record: plan.yaml, summary.json,
 curve.csv, links.csv, updates.csv, where there are any models.csv, selections.csv and
-measured.csv, plots as PNG and SVG, and for each run its model.
+measured.csv, plots as PNG and SVG, and for each run its model. The page index.html in it
+shows who reached the target first, the figures and the tables; it is one file that needs
+no network.
 
 Ctrl-C and SIGTERM stop within a second: finished runs are kept, and --continue makes the rest, of the plan in
 the record if none is given. Where the plan has checkpoint: {every: 5m}, it goes on within a run from
@@ -163,15 +166,19 @@ func degraded(s record.Summary) bool {
 	return slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Outcome == record.Degraded })
 }
 
-// showReport prints the headline and the table of a record, and draws its plots. As JSON the
-// summary stands alone, and a note says where the record is.
+// showReport prints the headline and the table of a record, and makes its page and plots. As JSON the
+// summary stands alone, and a note says where the page is.
 func showReport(con *console, dir string, summary record.Summary, traces []record.Trace) error {
-	plots, err := figure.Write(dir, &figure.Data{Summary: summary, Traces: traces})
+	plan, err := os.ReadFile(filepath.Join(dir, record.PlanName))
+	if err != nil {
+		return err
+	}
+	o, err := page.WriteIn(dir, page.Of(dir, string(plan), summary, traces))
 	if err != nil {
 		return err
 	}
 	if con.json() {
-		fmt.Fprintf(con.notes(), "record in %s\n", dir)
+		fmt.Fprintf(con.notes(), "Open %s\n", o.Page)
 	}
 	return con.print(summary, func(out io.Writer) error {
 		screen := display.Screen(out)
@@ -180,10 +187,7 @@ func showReport(con *console, dir string, summary record.Summary, traces []recor
 		if con.explain {
 			err = errors.Join(err, text.Explain(screen, summary))
 		}
-		fmt.Fprintf(out, "record in %s\n", dir)
-		for _, plot := range plots {
-			fmt.Fprintf(out, "plot   in %s, .svg\n", plot)
-		}
+		fmt.Fprintf(out, "Open %s\n", o.Page)
 		return err
 	})
 }

@@ -24,8 +24,8 @@ func TestRunPrintsATableAndLeavesTheRecordAndPlots(t *testing.T) {
 	code, out, errs := gradwire(t, "run", "plan.yaml", "--out", "out", "--repeats", "2", "--seed", "7", "--set",
 		"stop.target=60%", "--strict")
 	expectCode(t, cli.ExitDone, code, errs)
-	for _, want := range []string{"reached", "2/2", "record in out",
-		"plot   in " + filepath.Join("out", "accuracy-epochs.png")} {
+	for _, want := range []string{"reached", "2/2",
+		"\nOpen " + filepath.Join("out", "index.html") + "\n"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -41,7 +41,7 @@ func TestRunPrintsATableAndLeavesTheRecordAndPlots(t *testing.T) {
 		t.Errorf("summary: %+v, %v", s, err)
 	}
 	for _, file := range []string{"plan.yaml", "curve.csv", "links.csv", "updates.csv", "accuracy-epochs.png",
-		"accuracy-epochs.svg", "accuracy-time.png", "runs/0001/model.safetensors"} {
+		"accuracy-epochs.svg", "accuracy-time.png", "index.html", "waiting.png", "runs/0001/model.safetensors"} {
 		if info, err := os.Stat(filepath.Join("out", file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -128,7 +128,7 @@ func TestRunWithoutAFolderMakesOneNamedAfterThePlan(t *testing.T) {
 	enter(t, small)
 	code, out, errs := gradwire(t, "run", "plan.yaml")
 	expectCode(t, cli.ExitDone, code, errs)
-	if !regexp.MustCompile(`record in results.small-\d{8}-\d{6}\n`).MatchString(out) {
+	if !regexp.MustCompile(`\nOpen results.small-\d{8}-\d{6}.index.html\n$`).MatchString(out) {
 		t.Error(out)
 	}
 }
@@ -137,7 +137,7 @@ func TestFormatJSONPrintsNothingElseOnStandardOutput(t *testing.T) {
 	enter(t, small)
 	code, out, errs := gradwire(t, "run", "plan.yaml", "--out", "out", "--format", "json")
 	expectCode(t, cli.ExitDone, code, errs)
-	if !strings.HasSuffix(errs, "\nrecord in out\n") {
+	if !strings.HasSuffix(errs, "\nOpen "+filepath.Join("out", "index.html")+"\n") {
 		t.Errorf("where the record is: %s", errs)
 	}
 	expectSummary(t, out, "out")

@@ -56,7 +56,7 @@ func sweptKeys(runs []Run) (keys []string) {
 func (p Point) Columns(keys []string) []string {
 	cells := make([]string, len(keys))
 	for i, key := range keys {
-		cells[i] = p.Value(key)
+		cells[i] = cell.Text(p.Value(key))
 	}
 	return cells
 }

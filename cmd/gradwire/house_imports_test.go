@@ -126,10 +126,13 @@ var table = map[string]string{
 	"cluster/record/lockfile":    "",
 	"cluster/record/safetensors": "",
 	"cluster/report":             "cluster/record cluster/record/stats",
-	"cluster/report/diff":        "cluster/record cluster/record/safetensors cluster/report",
+	"cluster/report/diff":        "cluster/record cluster/record/safetensors cluster/report cluster/report/pairing",
+	"cluster/report/pairing":     "cluster/plan/syntax cluster/record cluster/report",
+	"cluster/report/pivot":       "cluster/record cluster/record/stats cluster/report",
 	"cluster/report/figure": "cluster/record cluster/record/goodput cluster/record/stats cluster/report" +
 		gonum + plot,
-	"cluster/report/page":       "cluster/record cluster/report cluster/report/figure cluster/report/text",
+	"cluster/report/page": "cluster/record cluster/record/stats cluster/report cluster/report/figure " +
+		"cluster/report/pairing cluster/report/pivot cluster/report/text",
 	"cluster/report/reporttest": "cluster/record cluster/report",
 	"cluster/record/recordtest": "cluster/record",
 	"cluster/report/text":       "cluster/record cluster/record/stats cluster/report",

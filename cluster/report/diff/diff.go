@@ -20,6 +20,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/pairing"
 )
 
 const (
@@ -44,6 +45,10 @@ type Comparison struct {
 	// OnlyA and OnlyB are runs that the other record has none of the same point and seed of.
 	OnlyA []string `json:"only_a,omitempty"`
 	OnlyB []string `json:"only_b,omitempty"`
+	// Key is the one setting in which the points of paired runs differ; empty where they are equal.
+	Key string `json:"points_differ_in,omitempty"`
+	// Changes are the settings in which the plans differ.
+	Changes []pairing.Change `json:"changes,omitempty"`
 	// Compared counts the pairs of runs; Runs are those that differ.
 	Compared int              `json:"compared"`
 	Runs     []*RunDifference `json:"runs"`
@@ -70,8 +75,9 @@ type Difference struct {
 	Note string `json:"note,omitempty"`
 }
 
-// Compare compares two folders of runs, or two records by the runs of equal point and seed. Of the
-// runs it holds one pair at a time; models and events are read piece by piece.
+// Compare compares two folders of runs, or two records by the runs of equal seed and equal point,
+// or of points that differ in one key alone. Of the runs it holds one pair at a time; models and
+// events are read piece by piece.
 func Compare(a, b string) (*Comparison, error) {
 	c := &Comparison{A: a, B: b, Kind: "record", Notes: []string{}, Runs: []*RunDifference{}}
 	one, two := isRun(a), isRun(b)
@@ -90,7 +96,7 @@ func Compare(a, b string) (*Comparison, error) {
 	default:
 		err = c.records()
 	}
-	c.Equal = c.Plan == nil && len(c.OnlyA)+len(c.OnlyB)+len(c.Runs) == 0
+	c.Equal = c.Plan == nil && c.Key == "" && len(c.OnlyA)+len(c.OnlyB)+len(c.Runs) == 0
 	return c, err
 }
 
@@ -118,31 +124,53 @@ func (c *Comparison) records() error {
 	}
 	c.Notes = append(c.Notes, record.OtherData(one.Summary.Data, two.Summary.Data)...)
 	c.Plan = diffText("plan", one.Plan, two.Plan)
-	places := map[string]record.Run{}
-	for _, r := range two.Summary.Runs {
-		places[runID(r)] = r
-	}
-	for _, r := range one.Summary.Runs {
-		other, ok := places[runID(r)]
-		if !ok {
-			c.OnlyA = append(c.OnlyA, report.RunName(r))
-			continue
-		}
-		delete(places, runID(r))
-		if err := c.runs(one.Run(r.Number), two.Run(other.Number)); err != nil {
-			return err
-		}
-	}
-	for _, r := range two.Summary.Runs {
-		if _, left := places[runID(r)]; left {
-			c.OnlyB = append(c.OnlyB, report.RunName(r))
-		}
+	c.Changes = pairing.Changes(one.Plan, two.Plan)
+	if err := c.pairRuns(one, two); err != nil {
+		return err
 	}
 	c.What = nil
 	return nil
 }
 
-func runID(r record.Run) string { return fmt.Sprint(r.Seed, " ", r.Point.Key()) }
+// pairRuns compares the runs of equal seed and of points that answer each other, and lists the
+// others.
+func (c *Comparison) pairRuns(one, two *record.Reader) error {
+	pointsA, pointsB := pointsOf(one.Summary), pointsOf(two.Summary)
+	pairs := pairing.Match(pointsA, pointsB)
+	if c.Key = pairs.Key; c.Key != "" {
+		c.Notes = append(c.Notes, pairs.Note(pointsA, pointsB))
+	}
+	id := func(r record.Run) string { return fmt.Sprint(r.Seed, " ", pairing.Without(r.Point, c.Key).Key()) }
+	places := map[string]record.Run{}
+	for _, r := range two.Summary.Runs {
+		places[id(r)] = r
+	}
+	for _, r := range one.Summary.Runs {
+		other, ok := places[id(r)]
+		if !ok {
+			c.OnlyA = append(c.OnlyA, report.RunName(r))
+			continue
+		}
+		delete(places, id(r))
+		if err := c.runs(one.Run(r.Number), two.Run(other.Number)); err != nil {
+			return err
+		}
+	}
+	for _, r := range two.Summary.Runs {
+		if _, left := places[id(r)]; left {
+			c.OnlyB = append(c.OnlyB, report.RunName(r))
+		}
+	}
+	return nil
+}
+
+// pointsOf are the points of a summary's runs.
+func pointsOf(s record.Summary) (points []record.Point) {
+	for _, g := range s.Groups {
+		points = append(points, g.Point)
+	}
+	return points
+}
 
 // runs compares a pair of runs and keeps it if it differs.
 func (c *Comparison) runs(a, b *record.RunFolder) error {
@@ -157,7 +185,9 @@ func (c *Comparison) runs(a, b *record.RunFolder) error {
 	c.Compared++
 	c.What = []string{"summary"}
 	r := &RunDifference{A: a.Path(), B: b.Path(), Point: one.Point, Seed: one.Seed}
-	r.summary(&one, &two, identity...)
+	r.summary(&one, &two, slices.DeleteFunc(slices.Clone(identity), func(key string) bool {
+		return key == "point" && c.Key != "" // it is said once, of all
+	})...)
 	lines, err := r.events(a, b)
 	if err != nil {
 		return err

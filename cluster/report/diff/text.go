@@ -51,6 +51,11 @@ func (c *Comparison) writeRecord(b *strings.Builder) {
 		b.WriteString("first difference: " + report.Printable(c.Runs[0].A) + ", " + c.Runs[0].Differences[0].String() +
 			"\n")
 	}
+	if len(c.Changes) > 1 {
+		for _, change := range c.Changes[:min(len(c.Changes), maxShownRuns)] {
+			fmt.Fprintf(b, "plan: %s: %s | %s\n", report.Printable(change.Key), planText(change.A), planText(change.B))
+		}
+	}
 	for _, only := range []struct {
 		name string
 		runs []string
@@ -62,8 +67,11 @@ func (c *Comparison) writeRecord(b *strings.Builder) {
 			fmt.Fprintf(b, "only %s has %d more runs\n", only.name, more)
 		}
 	}
-	fmt.Fprintf(b, "equal: %d of %s\n", c.Compared-len(c.Runs),
-		report.Count(c.Compared, "run")+" of the same point and seed")
+	alike := " of the same point and seed"
+	if c.Key != "" {
+		alike = " of the same seed, at points that differ in " + report.Printable(c.Key) + " alone"
+	}
+	fmt.Fprintf(b, "equal: %d of %s\n", c.Compared-len(c.Runs), report.Count(c.Compared, "run")+alike)
 	for _, r := range c.Runs[:min(len(c.Runs), maxShownRuns)] {
 		fmt.Fprintf(b, "\n%s | %s\n", report.Printable(r.A), report.Printable(r.B))
 		writeDifferences(b, r.Differences)
@@ -71,6 +79,14 @@ func (c *Comparison) writeRecord(b *strings.Builder) {
 	if more := len(c.Runs) - maxShownRuns; more > 0 {
 		fmt.Fprintf(b, "\nand %d more runs that differ; --format json has all\n", more)
 	}
+}
+
+// planText shows a value of a plan, and what it lacks as a dash.
+func planText(value string) string {
+	if value == "" {
+		return report.NoValue
+	}
+	return report.Cut(report.Printable(value), maxShownValue)
 }
 
 func writeDifferences(b *strings.Builder, all []*Difference) {

@@ -38,8 +38,11 @@ func (p *page) html() []byte {
 `, p.Title)
 	m.WriteString(style)
 	m.add("</style>\n</head>\n<body>\n<header>\n<h1>%s</h1>\n", p.Title)
+	for _, sentence := range p.Headline {
+		m.add("<p class=\"headline\">%s</p>\n", sentence)
+	}
 	for _, lead := range p.Lead {
-		m.add("<p>%s</p>\n", lead)
+		m.add("<p class=\"lead\">%s</p>\n", lead)
 	}
 	m.add("</header>\n<nav aria-label=\"Contents\"><ul>\n")
 	for _, s := range p.Sections {

@@ -14,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report"
 	"github.com/gradwire/gradwire/cluster/report/figure"
+	"github.com/gradwire/gradwire/cluster/report/pivot"
 	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
@@ -23,6 +24,7 @@ const maxRows = 1000
 // page is what is shown.
 type page struct {
 	Title    string
+	Headline []string // who won, and how sure that is
 	Lead     []string
 	Sections []*section
 }
@@ -38,7 +40,7 @@ type section struct {
 
 type shownFigure struct {
 	kind           string
-	All            bool // of all records together
+	All            bool // has the whole width of the page
 	Title, Caption string
 	Wide, Narrow   string // svg elements
 }
@@ -68,7 +70,18 @@ type Output struct {
 // network, and writes its figures as PNG and SVG and its tables as CSV into a folder
 // beside it, which is named after it. Equal records give equal bytes.
 func Write(out string, sources []*Source) (*Output, error) {
-	o := &Output{Page: out, Folder: strings.TrimSuffix(out, filepath.Ext(out)) + "-files"}
+	return write(sources, &Output{Page: out, Folder: strings.TrimSuffix(out, filepath.Ext(out)) + "-files"}, true)
+}
+
+// WriteIn shows a record in the page index.html of a folder, and writes its figures beside it.
+func WriteIn(dir string, s *Source) (*Output, error) {
+	return write([]*Source{s}, &Output{Page: filepath.Join(dir, IndexName), Folder: dir}, false)
+}
+
+// IndexName is the page that a run leaves in its record.
+const IndexName = "index.html"
+
+func write(sources []*Source, o *Output, tables bool) (*Output, error) {
 	b := &builder{output: o, sources: sources, all: join(sources)}
 	if err := os.MkdirAll(o.Folder, 0o777); err != nil {
 		return nil, err
@@ -77,10 +90,12 @@ func Write(out string, sources []*Source) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.writeTables(); err != nil {
-		return nil, err
+	if tables {
+		if err := b.writeTables(); err != nil {
+			return nil, err
+		}
 	}
-	return o, record.WriteFile(out, p.html())
+	return o, record.WriteFile(o.Page, p.html())
 }
 
 // builder puts a page together.
@@ -98,12 +113,6 @@ func (b *builder) page() (*page, error) {
 	if by := report.JudgedBy(b.all.Summary); by != "" {
 		p.Title += ", " + by
 	}
-	for _, s := range b.sources {
-		p.Lead = append(p.Lead, lead(s))
-	}
-	if b.several() && len(report.Targets(b.all.Summary)) > 1 {
-		p.Lead = append(p.Lead, "The records have no target in common: only points of one target are compared.")
-	}
 	target := "Time and epochs to the target" + report.JudgedSuffix(b.all.Summary)
 	parts := []*section{
 		{ID: "comparison", Title: "Comparison"}, {ID: "accuracy", Title: report.Capitalized(what)},
@@ -111,8 +120,20 @@ func (b *builder) page() (*page, error) {
 		{ID: "work", Title: "Staleness and waiting"}, {ID: "network", Title: "Network"}, {ID: "runs", Title: "Runs"},
 		{ID: "plan", Title: "Plan and build"},
 	}
+	p.Headline = report.Headline(b.all.Summary)
+	for _, s := range b.sources {
+		p.Lead = append(p.Lead, lead(s))
+	}
+	paired := pairOf(b.sources)
+	if paired != nil {
+		p.Lead = append(p.Lead, paired.lead())
+		parts[0].Tables = append(parts[0].Tables, paired.table())
+	}
+	if b.several() && len(report.Targets(b.all.Summary)) > 1 {
+		p.Lead = append(p.Lead, "The records have no target in common: only points of one target are compared.")
+	}
 	b.comparison(parts[0])
-	if err := b.figures(map[figure.Section]*section{
+	if err := b.figures(parts[0], map[figure.Section]*section{
 		figure.Accuracy: parts[1], figure.Target: parts[2], figure.Work: parts[3], figure.Network: parts[4],
 	}); err != nil {
 		return nil, err
@@ -162,8 +183,16 @@ func lead(s *Source) string {
 }
 
 // comparison shows all points in one table, or each record's by itself where times to the
-// target are not of one target.
+// target are not of one target. A sweep of several factors is pivoted first.
 func (b *builder) comparison(part *section) {
+	layout, err := b.all.View.Arrange(b.all.Summary)
+	if err == nil && (len(layout.Facets) > 0 || layout.Dash != nil) {
+		part.Tables = append(part.Tables, pivotTable(pivot.Of(b.all.Summary, layout)))
+	}
+	if err == nil {
+		part.Tables = append(part.Tables, pivotTable(pivot.Ranks(b.all.Summary, layout)))
+	}
+	part.Tables = slices.DeleteFunc(part.Tables, func(t *table) bool { return t == nil })
 	shown := []*Source{b.all}
 	for _, s := range b.sources {
 		if !slices.Equal(report.Targets(s.Summary), report.Targets(b.sources[0].Summary)) {
@@ -171,15 +200,24 @@ func (b *builder) comparison(part *section) {
 		}
 	}
 	for _, s := range shown {
-		part.Tables = append(part.Tables, summaryTable(s, b.title("Medians and their 95 % intervals", s)))
+		means := summaryTable(s, b.title("Medians and their 95 % intervals", s))
+		means.Folded = len(part.Tables) > 0 && len(means.Rows) > foldedRows
+		part.Tables = append(part.Tables, means)
 		part.Notes = slices.Concat(part.Notes, text.Notes(s.Summary), text.Method(s.Summary))
 	}
 }
 
-// figures draws what there is to draw: into the sections of the page, and into files.
-func (b *builder) figures(sections map[figure.Section]*section) error {
+// foldedRows is how many rows of means stand open below tables that say the same in short.
+const foldedRows = 12
+
+// first are the kinds of figures that stand beside the comparison: who won, and how.
+var first = []string{"target-time", "accuracy-time"}
+
+// figures draws what there is to draw: into the sections of the page, and
+// into files. The first of the page stand beside the comparison.
+func (b *builder) figures(comparison *section, sections map[figure.Section]*section) error {
 	shown := b.sources
-	if b.several() && len(b.all.Summary.Groups) <= figure.MaxLegend {
+	if b.several() {
 		shown = append([]*Source{b.all}, b.sources...)
 	}
 	var jobs []job
@@ -202,13 +240,23 @@ func (b *builder) figures(sections map[figure.Section]*section) error {
 		}
 		if j.figure != nil {
 			part := sections[j.Section]
+			if slices.Contains(first, j.Kind) && j.source == shown[0] {
+				part = comparison
+			}
 			part.Figures = append(part.Figures, j.figure)
 			b.output.Figures++
 		}
 	}
-	for _, part := range sections {
-		b.sideBySide(part)
+	var kinds []string
+	for _, j := range jobs {
+		if !slices.Contains(kinds, j.Kind) {
+			kinds = append(kinds, j.Kind)
+		}
 	}
+	for _, part := range sections {
+		sideBySide(part, kinds)
+	}
+	sideBySide(comparison, first)
 	return nil
 }
 
@@ -238,15 +286,11 @@ func (b *builder) drawAll(jobs []job) {
 	all.Wait()
 }
 
-// sideBySide puts figures of one kind next to each other.
-func (b *builder) sideBySide(part *section) {
-	kinds := map[string]int{}
-	for _, f := range part.Figures {
-		if _, known := kinds[f.kind]; !known {
-			kinds[f.kind] = len(kinds)
-		}
-	}
-	slices.SortStableFunc(part.Figures, func(a, b *shownFigure) int { return kinds[a.kind] - kinds[b.kind] })
+// sideBySide puts figures of one kind next to each other, in the order of the kinds.
+func sideBySide(part *section, kinds []string) {
+	slices.SortStableFunc(part.Figures, func(x, y *shownFigure) int {
+		return slices.Index(kinds, x.kind) - slices.Index(kinds, y.kind)
+	})
 }
 
 // draw draws a figure, if there is anything to draw.
@@ -255,7 +299,8 @@ func (b *builder) draw(j *job) {
 	if f == nil {
 		return
 	}
-	j.figure = &shownFigure{kind: j.Kind, All: b.several() && j.source == b.all, Title: b.title(j.Title, j.source),
+	j.figure = &shownFigure{kind: j.Kind, All: b.several() && j.source == b.all || f.Divided(),
+		Title:   b.title(j.Title, j.source),
 		Caption: f.Caption()}
 	j.figure.Wide, j.figure.Narrow = f.Inline(j.figure.Title)
 	j.err = f.Save(filepath.Join(j.folder, j.Name))

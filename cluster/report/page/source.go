@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report"
 	"github.com/gradwire/gradwire/cluster/report/figure"
+	"github.com/gradwire/gradwire/cluster/report/pairing"
 )
 
 // maxRuns is the most runs of all records of a page: with more, what is kept of each is
@@ -79,14 +80,98 @@ func sourceNames(dirs []string) ([]string, error) {
 	return names, nil
 }
 
+// Of makes a source of a record that has just been made, whose traces have not to be read again.
+func Of(dir, plan string, summary record.Summary, traces []record.Trace) *Source {
+	s := &Source{Name: filepath.Base(dir), Dir: dir, Plan: plan, Data: figure.Data{Summary: summary, Traces: traces}}
+	w := s.workers()
+	read := 0
+	for i := range summary.Runs {
+		if traces[i].Updates != nil {
+			read++
+		}
+		w.add(&summary.Runs[i], traces[i].Updates)
+	}
+	if s.Work = w.sorted(); read < len(summary.Runs) {
+		s.Note = fmt.Sprintf(" Of %d of %d runs; gradwire report draws all.", read, len(summary.Runs))
+	}
+	return s
+}
+
+// Choose keeps the runs whose points meet conditions, see report.Where, and has the factors of
+// their sweep shown as a view asks. It returns all sources as one, whose points begin with the
+// record's name where there are several.
+func Choose(sources []*Source, view report.View, conditions []string) (*Source, error) {
+	for _, s := range sources {
+		kept, err := report.Where(s.Summary, conditions)
+		if err != nil {
+			return nil, err
+		}
+		if len(kept) < len(s.Summary.Runs) {
+			s.keep(kept)
+		}
+		s.View = view
+	}
+	all := join(sources)
+	_, err := view.Arrange(all.Summary)
+	return all, err
+}
+
+// keep keeps the runs at these places.
+func (s *Source) keep(places []int) {
+	before := s.Summary.Groups
+	runs, traces := s.Summary.Runs, s.Traces
+	s.Summary.Runs, s.Traces = nil, nil
+	for _, i := range places {
+		s.Summary.Runs, s.Traces = append(s.Summary.Runs, runs[i]), append(s.Traces, traces[i])
+	}
+	s.Summary.Groups = record.GroupRuns(s.Summary.Runs, s.Summary.Target)
+	has := func(p record.Point) int {
+		return slices.IndexFunc(s.Summary.Groups, func(g record.Group) bool { return slices.Equal(g.Point, p) })
+	}
+	s.Work = slices.DeleteFunc(s.Work, func(w *figure.Workload) bool { return has(before[w.Group].Point) < 0 })
+	for _, w := range s.Work {
+		w.Group = has(before[w.Group].Point)
+	}
+	s.Summary.Tunings = slices.DeleteFunc(slices.Clone(s.Summary.Tunings), func(t record.Tuning) bool {
+		return has(t.Point) < 0
+	})
+}
+
+// workers counts what the workers of a source did.
+type workers struct {
+	groups     map[string]int
+	all        *figure.Workloads
+	serverless []bool // by group
+}
+
+func (s *Source) workers() *workers {
+	n := len(s.Summary.Groups)
+	w := &workers{groups: map[string]int{}, all: figure.NewWorkloads(n), serverless: make([]bool, n)}
+	for i, g := range s.Summary.Groups {
+		w.groups[g.Point.Key()] = i
+	}
+	return w
+}
+
+func (w *workers) add(r *record.Run, updates []record.Update) {
+	group := w.groups[r.Point.Key()]
+	w.serverless[group] = w.serverless[group] || r.Serverless()
+	w.all.Add(group, r.Duration, updates)
+}
+
+func (w *workers) sorted() []*figure.Workload {
+	all := w.all.Sorted()
+	for _, one := range all {
+		if w.serverless[one.Group] && one.Staleness.Total() == 0 {
+			one.Staleness, one.Serverless = nil, true
+		}
+	}
+	return all
+}
+
 func readSource(r *record.Reader) (*Source, error) {
 	s := &Source{Dir: r.Dir(), Plan: r.Plan, Data: figure.Data{Summary: r.Summary}}
-	groups := map[string]int{}
-	for i, g := range s.Summary.Groups {
-		groups[g.Point.Key()] = i
-	}
-	w := figure.NewWorkloads(len(s.Summary.Groups))
-	linked, serverless := make([]bool, len(s.Summary.Groups)), make([]bool, len(s.Summary.Groups))
+	w, linked := s.workers(), make([]bool, len(s.Summary.Groups))
 	for _, listed := range s.Summary.Runs {
 		run, data, err := r.Run(listed.Number).Read()
 		if err != nil {
@@ -98,25 +183,16 @@ func readSource(r *record.Reader) (*Source, error) {
 				listed.Seed)
 		}
 		trace := record.Trace{Curve: data.Curve, Measured: data.Measured}
-		group := groups[run.Point.Key()]
-		if !linked[group] {
+		if group := w.groups[run.Point.Key()]; !linked[group] {
 			linked[group], trace.Links = true, data.Links
 		}
 		s.Traces = append(s.Traces, trace)
-		serverless[group] = serverless[group] || listed.Serverless()
-		w.Add(group, run.Duration, data.Updates)
+		run.Models, run.Holders = listed.Models, listed.Holders
+		w.add(&run, data.Updates)
 	}
-	s.Work = w.Sorted()
-	for _, one := range s.Work {
-		if serverless[one.Group] && one.Staleness.Total() == 0 {
-			one.Staleness, one.Serverless = nil, true
-		}
-	}
+	s.Work = w.sorted()
 	return s, nil
 }
-
-// sourceKey is the key that tells points of several records apart.
-const sourceKey = "record"
 
 // join makes of several records one, whose points begin with the record's name and are compared
 // with each other.
@@ -124,7 +200,11 @@ func join(sources []*Source) *Source {
 	if len(sources) == 1 {
 		return sources[0]
 	}
-	all := &Source{Name: "all"}
+	all := &Source{Name: "all", Data: figure.Data{View: sources[0].View}}
+	key := "" // in which paired points differ: the record says that already
+	if p := pairOf(sources); p != nil {
+		key = p.Key
+	}
 	var names []string
 	groups := 0
 	all.Summary.Complete = true
@@ -144,11 +224,11 @@ func join(sources []*Source) *Source {
 		}
 		for _, r := range s.Summary.Runs {
 			r.Target = targets[r.Point.Key()]
-			r.Point = append(record.Point{{Key: sourceKey, Value: s.Name}}, r.Point...)
+			r.Point = append(record.Point{{Key: report.RecordKey, Value: s.Name}}, pairing.Without(r.Point, key)...)
 			all.Summary.Runs = append(all.Summary.Runs, r)
 		}
 		for _, t := range s.Summary.Tunings {
-			t.Point = append(record.Point{{Key: sourceKey, Value: s.Name}}, t.Point...)
+			t.Point = append(record.Point{{Key: report.RecordKey, Value: s.Name}}, pairing.Without(t.Point, key)...)
 			all.Summary.Tunings = append(all.Summary.Tunings, t)
 		}
 		for _, t := range s.Traces {

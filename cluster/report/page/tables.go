@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report"
 	"github.com/gradwire/gradwire/cluster/report/figure"
+	"github.com/gradwire/gradwire/cluster/report/pivot"
 	"github.com/gradwire/gradwire/cluster/report/text"
 )
 
@@ -30,10 +31,29 @@ func summaryTable(s *Source, caption string) *table {
 	t := &table{Caption: caption}
 	t.Head, t.Rows, t.Labels = text.Cells(s.Summary)
 	if report.HasVerdicts(s.Summary) {
-		t.Head = append(t.Head, "verdict")
+		at := t.Labels + 2 // behind the runs that arrived and their time
+		t.Head = slices.Insert(t.Head, at, "verdict")
 		for i, g := range s.Summary.Groups {
-			t.Rows[i] = append(t.Rows[i], string(g.Verdict))
+			t.Rows[i] = slices.Insert(t.Rows[i], at, string(g.Verdict))
 		}
+	}
+	return t.limitRows()
+}
+
+// pivotTable shows a pivot, with a dash for what is missing; nil for none.
+func pivotTable(p *pivot.Table) *table {
+	if p == nil {
+		return nil
+	}
+	t := &table{Caption: p.Caption, Note: p.Note, Head: p.Head, Labels: p.Labels}
+	for _, row := range p.Rows {
+		cells := slices.Clone(row)
+		for i, cell := range cells {
+			if cell == "" {
+				cells[i] = report.NoValue
+			}
+		}
+		t.Rows = append(t.Rows, cells)
 	}
 	return t.limitRows()
 }
@@ -230,14 +250,26 @@ var csvTables = []struct {
 		linkRows},
 }
 
-// writeTables writes the CSV files: all that is in the figures and tables, of all records.
+// writeTables writes the CSV files: all that is in the figures and tables, of all records. The last
+// columns are the keys of the sweeps.
 func (b *builder) writeTables() error {
+	var keys []string
+	for _, s := range b.sources {
+		for _, key := range report.SweptKeys(s.Summary) {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
 	for _, t := range csvTables {
 		var text bytes.Buffer
 		w := csv.NewWriter(&text)
-		_ = w.Write(append([]string{sourceKey}, t.head...))
+		_ = w.Write(slices.Concat([]string{report.RecordKey}, t.head, keys))
 		for _, s := range b.sources {
-			t.rows(s, func(values ...any) { _ = w.Write(record.Cells(append([]any{s.Name}, values...)...)) })
+			t.rows(s, func(values ...any) {
+				point := values[slices.IndexFunc(values, isPoint)].(record.Point) //nolint:forcetypeassert // isPoint
+				_ = w.Write(append(record.Cells(append([]any{s.Name}, values...)...), point.Columns(keys)...))
+			})
 		}
 		w.Flush() // a buffer takes everything
 		if err := record.WriteFile(filepath.Join(b.output.Folder, t.name), text.Bytes()); err != nil {
@@ -246,6 +278,12 @@ func (b *builder) writeTables() error {
 		b.output.Tables = append(b.output.Tables, t.name)
 	}
 	return nil
+}
+
+// isPoint reports whether a value of a row is its point, which every row has.
+func isPoint(v any) bool {
+	_, ok := v.(record.Point)
+	return ok
 }
 
 // arrivalHead names the columns of how long it takes to the target, the first of which is the mean

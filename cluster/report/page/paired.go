@@ -1,0 +1,164 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/report"
+	"github.com/gradwire/gradwire/cluster/report/pairing"
+)
+
+// pair is what two records have in common.
+type pair struct {
+	a, b *Source
+	pairing.Pairs
+}
+
+// pairOf pairs the points of two records; nil of other numbers of records, or where no points
+// answer each other.
+func pairOf(sources []*Source) *pair {
+	if len(sources) != 2 {
+		return nil
+	}
+	p := &pair{a: sources[0], b: sources[1]}
+	p.Pairs = pairing.Match(points(p.a.Summary), points(p.b.Summary))
+	if len(p.Of) == 0 {
+		return nil
+	}
+	return p
+}
+
+func points(s record.Summary) (all []record.Point) {
+	for _, g := range s.Groups {
+		all = append(all, g.Point)
+	}
+	return all
+}
+
+// lead says in which settings the two records differ.
+func (p *pair) lead() string {
+	const most = 4
+	var parts []string
+	changes := pairing.Changes(p.a.Plan, p.b.Plan)
+	for _, c := range changes[:min(len(changes), most)] {
+		parts = append(parts, fmt.Sprintf("%s: %s → %s", c.Key, planValue(c.A), planValue(c.B)))
+	}
+	if more := len(changes) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more settings", more))
+	}
+	text := fmt.Sprintf("A is %s, B is %s.", p.a.Name, p.b.Name)
+	if note := p.Note(points(p.a.Summary), points(p.b.Summary)); note != "" {
+		text += " " + report.Capitalized(note) + "."
+	}
+	if len(parts) == 0 {
+		return text + " Their plans are the same."
+	}
+	return text + " Their plans differ in " + strings.Join(parts, "; ") + "."
+}
+
+func planValue(text string) string {
+	if text == "" {
+		return report.NoValue
+	}
+	return report.Cut(text, report.MaxName)
+}
+
+// table has a row for each pair of points, with what was before and after, and one for each point
+// that only one of the records has.
+func (p *pair) table() *table {
+	timed := len(report.Targets(p.a.Summary)) > 0 && len(report.Targets(p.b.Summary)) > 0
+	t := &table{Caption: "Before and after: the points that both records have"}
+	var keys []string
+	for _, s := range []*Source{p.a, p.b} {
+		for _, key := range report.SweptKeys(s.Summary) {
+			if !slices.Contains(keys, key) && key != p.Key {
+				keys = append(keys, key)
+			}
+		}
+	}
+	t.Head, t.Labels, t.keys = report.ShortKeys(keys), len(keys), keys
+	unit := report.TimeUnit(max(report.LongestMean(p.a.Summary), report.LongestMean(p.b.Summary)))
+	if timed {
+		t.Head = append(t.Head, "A: reached", "A: time, "+unit.Name, "B: reached", "B: time, "+unit.Name, "B ÷ A")
+		t.Note = "Medians. B ÷ A: the median of the ratios of runs of equal seeds, with its 95 % interval from 6 " +
+			"runs on; where runs did not arrive, the ratio of the medians."
+	}
+	t.Head = append(t.Head, "A: accuracy, %", "B: accuracy, %", "B − A")
+	row := func(a, b *record.Group) {
+		g := a
+		if a == nil {
+			g = b
+		}
+		var values []any
+		if timed {
+			values = append(values, reached(a), medianTime(a, unit.Seconds), reached(b), medianTime(b, unit.Seconds),
+				p.ratio(a, b))
+		}
+		one, two := accuracy(a), accuracy(b)
+		t.add(pairing.Without(g.Point, p.Key), append(values, one, two, two-one)...)
+	}
+	for _, pair := range p.Of {
+		row(&p.a.Summary.Groups[pair[0]], &p.b.Summary.Groups[pair[1]])
+	}
+	for _, i := range p.OnlyA {
+		row(&p.a.Summary.Groups[i], nil)
+	}
+	for _, i := range p.OnlyB {
+		row(nil, &p.b.Summary.Groups[i])
+	}
+	return t.limitRows()
+}
+
+func reached(g *record.Group) string {
+	if g == nil || g.Target == nil {
+		return report.NoValue
+	}
+	return fmt.Sprintf("%d/%d", g.Reached, g.N)
+}
+
+func medianTime(g *record.Group, unit float64) float64 {
+	if g == nil || g.TimeToTarget == nil {
+		return math.NaN()
+	}
+	return float64(g.TimeToTarget.Median) / unit
+}
+
+func accuracy(g *record.Group) float64 {
+	if g == nil || g.FinalAccuracy == nil {
+		return math.NaN()
+	}
+	return 100 * float64(g.FinalAccuracy.Median)
+}
+
+// ratio is how many times as long B takes as A, with an interval where equal seeds give one.
+func (p *pair) ratio(a, b *record.Group) string {
+	whole := medianTime(b, 1) / medianTime(a, 1)
+	if !report.IsFinite(whole) {
+		return report.NoValue
+	}
+	times := map[uint64]float64{}
+	for _, r := range p.a.Summary.Runs {
+		if slices.Equal(r.Point, a.Point) && r.TimeToTarget != nil && *r.TimeToTarget > 0 {
+			times[r.Seed] = *r.TimeToTarget
+		}
+	}
+	var logs []float64
+	for _, r := range p.b.Summary.Runs {
+		at, ok := times[r.Seed]
+		if ok && slices.Equal(r.Point, b.Point) && r.TimeToTarget != nil && *r.TimeToTarget > 0 {
+			logs = append(logs, math.Log(*r.TimeToTarget/at))
+		}
+	}
+	s := record.SpreadOf(logs)
+	if s == nil || s.N < max(a.N, b.N) {
+		return fmt.Sprintf("%.3g", whole)
+	}
+	if !report.IsFinite(float64(s.Low)) {
+		return fmt.Sprintf("%.3g", math.Exp(float64(s.Median)))
+	}
+	return fmt.Sprintf("%.3g [%.3g, %.3g]", math.Exp(float64(s.Median)), math.Exp(float64(s.Low)),
+		math.Exp(float64(s.High)))
+}
