@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ func TestFilesOfSamplesAreInTheRecordAndACutOneIsNamed(t *testing.T) {
 	first := run(t, parse(), driver.Options{})
 	sum := sha256.Sum256(whole)
 	want := record.DataFile{Name: "table.csv", Size: int64(len(whole)), SHA256: hex.EncodeToString(sum[:])}
-	if !slices.Equal(first.Data, []record.DataFile{want}) {
+	if !reflect.DeepEqual(first.Data, []record.DataFile{want}) {
 		t.Errorf("the record has %+v, read was %+v", first.Data, want)
 	}
 

@@ -341,9 +341,6 @@ func Notes(s record.Summary) []string {
 	}
 	lines = append(lines, dataNotes(s)...)
 	lines = append(lines, sampleNotes(s)...)
-	if estimates := report.Estimates(s); estimates != "" {
-		lines = append(lines, estimates)
-	}
 	for _, note := range s.Notes {
 		lines = append(lines, "Note: "+report.Printable(strings.SplitN(note, "\n", 2)[0])+".")
 	}
