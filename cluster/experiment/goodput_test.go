@@ -80,7 +80,8 @@ func TestGoodputWithoutAFaultIsTheWhole(t *testing.T) {
 		for _, architecture := range architectures {
 			for _, stop := range []string{"{time: 1s}", "{steps: 50, time: 20s}", "{epochs: 2, time: 20s}",
 				"{target: 60%, time: 20s}"} {
-				set := []string{"architecture=" + architecture, "stop=" + stop, "faults={pause: {mtbf: 8760h, for: 1s}}"}
+				set := []string{"architecture=" + architecture, "stop=" + stop,
+					"faults={pause: {mtbf: 8760h, for: 1s}}"}
 				t.Run(architecture+", "+stop, func(t *testing.T) {
 					t.Parallel()
 					run, _ := attempt(t, set...)

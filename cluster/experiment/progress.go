@@ -43,7 +43,8 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	}
 	what := fmt.Sprintf("no update changed a judged model in %.3g s", end.Seconds())
 	if ever {
-		what = fmt.Sprintf("no update changed a judged model after %.3g s, for %.3g s", last.Seconds(), silence.Seconds())
+		what = fmt.Sprintf("no update changed a judged model after %.3g s, for %.3g s", last.Seconds(),
+			silence.Seconds())
 	}
 	what += ": " + strings.Join(s.hindrances(end, out), "; ")
 	return []record.Incident{{At: last.Seconds(), Node: s.keeper(out), What: what, Harm: record.ToAll}}
@@ -75,7 +76,8 @@ func (s *Stage) frozen(out Outcome) bool {
 			continue
 		}
 		p.Last = max(p.Last, s.Deployment.Since(i, out.Halted))
-		if _, waits := out.Waits[i]; !waits && !role.Trains || !p.StoodStill(out.Halted, longest, out.LeastPause, true) {
+		_, waits := out.Waits[i]
+		if !waits && !role.Trains || !p.StoodStill(out.Halted, longest, out.LeastPause, true) {
 			return false
 		}
 		if role.Trains {

@@ -54,7 +54,8 @@ var noProgress = []struct {
 	name string
 	set  []string
 }{
-	{"nobody there", []string{"nodes=[{name: w, count: 4, compute: {step: 5ms}, available: {on: 1s, off: 1s, first: 1h}}]"}},
+	{"nobody there", []string{
+		"nodes=[{name: w, count: 4, compute: {step: 5ms}, available: {on: 1s, off: 1s, first: 1h}}]"}},
 	{"links down", []string{"network.default.outages=[{from: 0s, for: 1000h}]"}},
 	{"links down from 0.1 s on", []string{"network.default.outages=[{from: 100ms, for: 1000h}]"}},
 	{"links of 1 bit/s", []string{"network.default.rate=1 bit/s"}},

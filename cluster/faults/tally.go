@@ -55,8 +55,8 @@ type batch struct {
 
 var _ world.Observer = (*Tally)(nil)
 
-// stamped are samples of one instant. A node that spends time in a handler records what follows at a
-// later one than the present, and does nothing else until then.
+// stamped are samples of one instant. A node that spends time in a handler records what follows at
+// a later one than the present, and does nothing else until then.
 type stamped struct {
 	at      time.Duration
 	samples uint64

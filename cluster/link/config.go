@@ -84,7 +84,8 @@ func (c Config) Validate() error {
 // Loses reports whether messages may be lost for good, to be sent again by somebody else: dropped
 // by Loss or in an outage, or after a bounded number of tries.
 func (c *Config) Loses() bool {
-	return c.Loss.Bounded() || c.Loss.Drop && (c.Loss.possible() || len(c.Outages) > 0 || c.Intermittent != (Intermittent{}))
+	outages := len(c.Outages) > 0 || c.Intermittent != (Intermittent{})
+	return c.Loss.Bounded() || c.Loss.Drop && (c.Loss.possible() || outages)
 }
 
 // within accepts least ≤ d ≤ MaxDelay for the field of that name of v.

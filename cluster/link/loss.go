@@ -20,8 +20,8 @@ type Loss struct {
 	// Timeout is the wait before a message is sent again. It must be positive where tries can fail
 	// and Drop is not set; Drop does not use it.
 	Timeout time.Duration `plan:"timeout,omitzero" range:">0s..8760h" doc:"before it is sent again"`
-	// Attempts bounds the tries, after which the message is lost as with Drop; 0 does not. Drop does
-	// not use it.
+	// Attempts bounds the tries, after which the message is lost as with Drop; 0 does not. Drop
+	// does not use it.
 	Attempts int `plan:"attempts,omitzero" range:"1..1000" doc:"how often a message is sent at most, before it is lost as by kind: drop, which sessions repair; default: until it arrives"`
 }
 
@@ -49,8 +49,8 @@ func (l *Loss) Bounded() bool { return !l.Drop && l.Attempts > 0 && l.possible()
 // possible reports whether a try can fail.
 func (l *Loss) possible() bool { return l.Probability > 0 || l.Bursts != nil }
 
-// exhausted reports whether a message is lost whose tries have all failed: at the bound, if there is
-// one, or because no try can succeed, or none of mostTries did.
+// exhausted reports whether a message is lost whose tries have all failed: at the bound, if there
+// is one, or because no try can succeed, or none of mostTries did.
 func (l *Loss) exhausted(tries int) bool {
 	if l.Attempts > 0 {
 		return tries >= l.Attempts

@@ -254,7 +254,8 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 	if failure == nil || errors.Is(failure, errUnended) {
 		c.awaitResults()
 	}
-	out := experiment.Outcome{End: r.Now, Watched: true, DeadLetters: r.DeadLetters, Stalled: cmp.Or(r.Stalled, c.stalled)}
+	out := experiment.Outcome{End: r.Now, Watched: true, DeadLetters: r.DeadLetters,
+		Stalled: cmp.Or(r.Stalled, c.stalled)}
 	late, p99 := r.Late, max(r.Messages.P99, r.Steps.P99)
 	c.mu.Lock()
 	for _, q := range c.parties {

@@ -21,8 +21,8 @@ type Config struct {
 	// Trains says of each node, by the same number, whether it is there to train. Such nodes are in
 	// Data.Updates even if they have done nothing; others if they have trained or waited.
 	Trains []bool
-	// Holds says of each node, by the same number, whether it holds a model that is judged. Nil: none
-	// does.
+	// Holds says of each node, by the same number, whether it holds a model that is judged. Nil:
+	// none does.
 	Holds []bool
 	// Links returns the counters of every used edge at this instant, cumulative since
 	// the run began. It is called with each snapshot. Nil: no edges.
@@ -163,16 +163,15 @@ func (c *Collector) node(number int) *node {
 	return &c.nodes[number]
 }
 
-// Paces returns the paces of all nodes until now, by their number, and the longest step of any that
-// trains. A node that holds a judged model and does not train keeps the pace of that model's
-// updates.
+// Paces returns the paces of all nodes until now, by their number, and the longest step of any. A
+// node that holds a judged model and does not train keeps the pace of that model's updates.
 func (c *Collector) Paces() (all []world.Pace, longest time.Duration) {
 	for i := range c.nodes {
 		n := &c.nodes[i]
 		n.mu.Lock()
 		all = append(all, n.pace)
 		n.mu.Unlock()
-		if c.config.Trains[i] {
+		if c.config.Holds == nil || !c.config.Holds[i] || c.config.Trains[i] {
 			longest = max(longest, all[i].Longest)
 		}
 	}
@@ -200,7 +199,8 @@ func (n *node) since(steps uint64) uint64 {
 }
 
 // learn notes an update of the judged model that the node holds. A node that trains keeps the pace
-// of its steps; another one keeps that of its updates, and the first took as long as the run so far.
+// of its steps; another one keeps that of its updates, and the first took as long as the run so
+// far.
 func (n *node) learn(at time.Duration, trains bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

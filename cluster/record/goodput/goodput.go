@@ -12,8 +12,9 @@ type Goodput struct {
 	// what came of them, and those of which all models are gone.
 	Counted uint64 `json:"samples"`
 	Lost    uint64 `json:"lost"`
-	// Undisturbed are the samples that count before that instant in a run of the same plan and seed,
-	// in virtual time, without faults and without what the schedule does to nodes and links that hurts.
+	// Undisturbed are the samples that count before that instant in a run of the same plan and
+	// seed, in virtual time, without faults and without what the schedule does to nodes and links
+	// that hurts.
 	Undisturbed uint64 `json:"undisturbed"`
 }
 
