@@ -77,8 +77,11 @@ func TestColumnsAreScaledBeforeTheyAreNarrowed(t *testing.T) {
 // A file for a saved model, with as few samples as one, is scaled bit for bit as in training.
 func TestOtherSamplesHaveTheOriginsOfTheTrainingSet(t *testing.T) {
 	for _, scaling := range []datasets.Scaling{datasets.MinMax, datasets.Standard, datasets.LogMinMax} {
-		source, err := csv.Load(put(t, []byte("a,t,label\n0.1,1700000000243,x\n0.7,1700000000606,y\n0.4,1700000000557,x\n")),
-			"", csv.Options{Label: csv.Last})
+		source, err := csv.Load(
+			put(t, []byte("a,t,label\n0.1,1700000000243,x\n0.7,1700000000606,y\n0.4,1700000000557,x\n")),
+			"",
+			csv.Options{Label: csv.Last},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,6 +57,10 @@ const connection = "0,tcp,http,SF,491,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2,2,0,0,
 	"0,0,0.05,0,normal,20"
 
 func formats() []format {
+	return slices.Concat(texts(), publishedTexts(), numpyArrays(), idxArrays())
+}
+
+func texts() []format {
 	return []format{
 		{
 			name: "csv", says: textual(accepted),
@@ -66,7 +70,10 @@ func formats() []format {
 			content: func(*testing.T) []byte { return []byte("a,b,label\n1,2,x\n3,4,y\n5,6,x\n") },
 			labelled: func(t *testing.T, train, test []int) (*datasets.Source, error) {
 				text := func(labels []int) string {
-					return put(t, []byte("a,label\n"+each(labels, func(y int) string { return fmt.Sprintf("1.5,%d\n", y) })))
+					return put(
+						t,
+						[]byte("a,label\n"+each(labels, func(y int) string { return fmt.Sprintf("1.5,%d\n", y) })),
+					)
 				}
 				return csv.Load(text(train), text(test), csv.Options{Label: csv.Last})
 			},
@@ -84,6 +91,11 @@ func formats() []format {
 				return libsvm.Load(text(train), text(test), 0)
 			},
 		},
+	}
+}
+
+func publishedTexts() []format {
+	return []format{
 		{
 			name: "nsl-kdd", says: textual(accepted),
 			load: func(t *testing.T, path string) (*datasets.Source, error) {
@@ -111,6 +123,11 @@ func formats() []format {
 			},
 			content: func(*testing.T) []byte { return []byte("-1 3:1 11:1\n+1 5:1\n") },
 		},
+	}
+}
+
+func numpyArrays() []format {
+	return []format{
 		{
 			name: "npy", says: arrays,
 			load: func(t *testing.T, path string) (*datasets.Source, error) {
@@ -124,21 +141,32 @@ func formats() []format {
 			},
 		},
 		{
-			name: "npz", says: map[string]string{"byte order mark": none, "CRLF": none, "blanks at the ends of lines": none,
+			name: "npz",
+			says: map[string]string{"byte order mark": none, "CRLF": none, "blanks at the ends of lines": none,
 				"comment lines (`#`)": none, "empty last lines": none, "gzip under any name": "named"},
 			load: func(_ *testing.T, path string) (*datasets.Source, error) {
 				return npy.LoadArchive(path, npy.Pairs{X: "X", Y: "y"})
 			},
 			content: func(t *testing.T) []byte {
-				return pack(t, map[string][]byte{"X.npy": array("|u1", "(2, 2)", 1, 2, 3, 4), "y.npy": array("|u1", "(2,)", 0, 1)})
+				return pack(
+					t,
+					map[string][]byte{"X.npy": array("|u1", "(2, 2)", 1, 2, 3, 4), "y.npy": array("|u1", "(2,)", 0, 1)},
+				)
 			},
 			labelled: func(t *testing.T, train, test []int) (*datasets.Source, error) {
 				x, y := arraysOf(train)
 				testX, testY := arraysOf(test)
-				return npy.LoadArchive(put(t, pack(t, map[string][]byte{"X.npy": x, "y.npy": y, "u.npy": testX, "v.npy": testY})),
-					npy.Pairs{X: "X", Y: "y", TestX: "u", TestY: "v"})
+				return npy.LoadArchive(
+					put(t, pack(t, map[string][]byte{"X.npy": x, "y.npy": y, "u.npy": testX, "v.npy": testY})),
+					npy.Pairs{X: "X", Y: "y", TestX: "u", TestY: "v"},
+				)
 			},
 		},
+	}
+}
+
+func idxArrays() []format {
+	return []format{
 		{
 			name: "idx", says: arrays,
 			load: func(t *testing.T, path string) (*datasets.Source, error) {
@@ -308,7 +336,8 @@ func TestAllReadersRefuseFolders(t *testing.T) {
 		}
 		_, err := f.load(t, folder)
 		published := slices.Contains([]string{"nsl-kdd", "spambase", "a9a", "mnist"}, f.name) // looked for as files
-		if err == nil || !published && !strings.Contains(err.Error(), `this is a folder, with files such as "part.npy"`) {
+		if err == nil ||
+			!published && !strings.Contains(err.Error(), `this is a folder, with files such as "part.npy"`) {
 			t.Errorf("%s: %v", f.name, err)
 		}
 	}

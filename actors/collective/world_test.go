@@ -519,8 +519,17 @@ func BenchmarkRanks(b *testing.B) {
 			task := simtest.Task(simtest.Perceptron(93, 21, 5), shards, 1, sgd(0.01))
 			before := heap()
 			m := &meter{from: 1, to: uint64(b.N) + 1}
-			s := trial{task: task, rounds: b.N + 1, observer: m, edge: link.Constant{},
-				architecture: collective.Architecture{Algorithm: collective.Ring, Every: 1, Reduce: collective.Gradients}}
+			s := trial{
+				task:     task,
+				rounds:   b.N + 1,
+				observer: m,
+				edge:     link.Constant{},
+				architecture: collective.Architecture{
+					Algorithm: collective.Ring,
+					Every:     1,
+					Reduce:    collective.Gradients,
+				},
+			}
 			s.run(b)
 			b.ReportMetric(float64(m.took.Nanoseconds())/float64(b.N*2*n*(n-1)), "ns/message")
 			b.ReportMetric(float64(m.heap-before)/float64(n), "B/rank")

@@ -7,7 +7,13 @@ import (
 	"github.com/gradwire/gradwire/nn/compress"
 )
 
-var _ train.Conserving = Architecture{}
+var (
+	_ train.Conserving = Architecture{}
+	_ train.Summing    = Architecture{}
+)
+
+// Sums reports whether the server adds gradients up.
+func (a Architecture) Sums() bool { return a.Scale == Sum }
 
 // Conserves is each gradient, where these count in full: but for those that a worker has not pushed
 // yet or the server has not answered.

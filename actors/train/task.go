@@ -181,6 +181,11 @@ type FreeRunner interface {
 	FreeRunning() bool
 }
 
+// Summing is an Architecture that can add its workers' gradients up instead of averaging them.
+type Summing interface {
+	Sums() bool
+}
+
 // Tolerant is an Architecture that can say whether it lives, by its nature, with messages that are
 // lost, come twice or overtake each other. It gets them so, unless the plan asks for more.
 type Tolerant interface {

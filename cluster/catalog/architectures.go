@@ -34,6 +34,16 @@ func addConsistencies(c *Catalog) {
 
 func addArchitectures(c *Catalog) {
 	a := &c.Architectures
+	addServer(a)
+	addReduction(a)
+	a.Declare("in-network", innetwork.Default(), "switches sum gradients on their way (SwitchML, Sapio et al. 2021)")
+	a.Refuse("in-network", "compress", "a sum of codes is no code; values travel as integers of 32 bits")
+	addFederated(c)
+	addMirrors(a)
+	addPeers(c)
+}
+
+func addServer(a *Kinds[train.Architecture]) {
 	type server struct {
 		Consistency  *syntax.Node    `plan:"consistency" names:"consistency" doc:"when a worker may go on"`
 		Architecture ps.Architecture `plan:",inline"`
@@ -51,6 +61,9 @@ func addArchitectures(c *Catalog) {
 			a.Compress, err = c.compression(&s.Compress)
 			return *a, cmp.Or(err, a.Validate())
 		}))
+}
+
+func addReduction(a *Kinds[train.Architecture]) {
 	type reduction struct {
 		Preset       string                  `plan:"preset,omitzero" words:"local-sgd|slowmo|diloco|streaming-diloco|sparta" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
 		Architecture collective.Architecture `plan:",inline"`
@@ -76,9 +89,9 @@ func addArchitectures(c *Catalog) {
 		})
 	reduced.presets = collective.Presets
 	a.Add(reduced)
-	a.Declare("in-network", innetwork.Default(), "switches sum gradients on their way (SwitchML, Sapio et al. 2021)")
-	a.Refuse("in-network", "compress", "a sum of codes is no code; values travel as integers of 32 bits")
-	addFederated(c)
+}
+
+func addMirrors(a *Kinds[train.Architecture]) {
 	type mirrors struct {
 		Consistency  *syntax.Node      `plan:"consistency" names:"consistency" doc:"when a worker may go on, by the clocks of its site"`
 		Architecture gaia.Architecture `plan:",inline"`
@@ -92,7 +105,6 @@ func addArchitectures(c *Catalog) {
 			return *a, cmp.Or(err, a.Validate())
 		}))
 	a.Refuse("gaia", "compress", "updates between sites are sparse, and others travel whole")
-	addPeers(c)
 }
 
 // wholeModels declares an architecture whose peers send whole models, which set has compressed.

@@ -38,8 +38,13 @@ func clocked(n *syntax.Node) (plain *syntax.Node, in string, err error) {
 			return nil, "", err
 		}
 		if own != "" && in != "" && own != in {
-			return nil, "", syntax.Errorf(f.Value, "this counts %s, and the schedule counts %s before; give all its counts "+
-				"in one unit", own, in)
+			return nil, "", syntax.Errorf(
+				f.Value,
+				"this counts %s, and the schedule counts %s before; give all its counts "+
+					"in one unit",
+				own,
+				in,
+			)
 		}
 		if own != "" {
 			in = own
@@ -62,7 +67,11 @@ func count(n *syntax.Node) (*syntax.Node, string, error) {
 	case "samples", "sample":
 		v, err := strconv.ParseUint(number, 10, 48)
 		if err != nil || v == 0 {
-			return nil, "", syntax.Errorf(n, "%s is not a whole number of samples; write 4000 samples", syntax.Quote(n.Text))
+			return nil, "", syntax.Errorf(
+				n,
+				"%s is not a whole number of samples; write 4000 samples",
+				syntax.Quote(n.Text),
+			)
 		}
 		return whole(float64(v)), inSamples, nil
 	case "steps", "step":
@@ -106,8 +115,11 @@ func (c *Catalog) schedule(n *syntax.Node) (optim.Schedule, *syntax.Node, error)
 func ownSteps(m optim.Method) error {
 	if r, rated := m.(optim.Rated); rated {
 		if _, clocked := r.Schedule().(optim.Clocked); clocked {
-			return About("outer", field.Errorf(m, "Rate", "a schedule in steps, of which an outer optimizer makes one in "+
-				"each round; epochs and samples are for train.optimizer"))
+			return About(
+				"outer",
+				field.Errorf(m, "Rate", "a schedule in steps, of which an outer optimizer makes one in "+
+					"each round; epochs and samples are for train.optimizer"),
+			)
 		}
 	}
 	return nil

@@ -39,8 +39,11 @@ func TestEveryFileOfTimesOfAnotherClockCountsFromItsFirstTimeAndSaysSo(t *testin
 			if r.setting == "" {
 				node, rest = "{name: p, count: 2, compute: {step: 5ms}, available: {file: "+file+"}}", ""
 			}
-			root, err := syntax.Parse("plan.yaml", []byte("data: {set: synthetic-traffic}\nmodel: {kind: mlp, layers: [93, 5]}\n"+
-				"architecture: {kind: gossip}\nnodes: ["+node+"]\nstop: {time: 1m}\n"+rest+"\n"))
+			root, err := syntax.Parse(
+				"plan.yaml",
+				[]byte("data: {set: synthetic-traffic}\nmodel: {kind: mlp, layers: [93, 5]}\n"+
+					"architecture: {kind: gossip}\nnodes: ["+node+"]\nstop: {time: 1m}\n"+rest+"\n"),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -97,8 +100,11 @@ func TestWhatIsDueAfterTheEndIsTold(t *testing.T) {
 		"network: {default: {delay: 1ms, outages: [{from: 100h, for: 1s}]}}",
 		"network: {links: [{between: [p1, p2], outages: [{from: 100h, for: 1s}]}]}",
 	} {
-		root, err := syntax.Parse("plan.yaml", []byte("data: {set: synthetic-traffic}\nmodel: {kind: mlp, layers: [93, 5]}\n"+
-			"architecture: {kind: gossip}\nnodes: [{name: p, count: 2, compute: {step: 5ms}}]\nstop: {time: 1m}\n"+late+"\n"))
+		root, err := syntax.Parse(
+			"plan.yaml",
+			[]byte("data: {set: synthetic-traffic}\nmodel: {kind: mlp, layers: [93, 5]}\n"+
+				"architecture: {kind: gossip}\nnodes: [{name: p, count: 2, compute: {step: 5ms}}]\nstop: {time: 1m}\n"+late+"\n"),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -273,8 +273,15 @@ func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...s
 	}
 	k, ok := ks.find(word.Text)
 	if of := ks.presetOf(word.Text); !ok && of != "" {
-		return value, nil, syntax.Errorf(word, "%s is a preset of %s; write {%s: %s, preset: %s}", word.Text, of, key, of,
-			word.Text)
+		return value, nil, syntax.Errorf(
+			word,
+			"%s is a preset of %s; write {%s: %s, preset: %s}",
+			word.Text,
+			of,
+			key,
+			of,
+			word.Text,
+		)
 	}
 	if !ok {
 		return value, nil, syntax.UnknownWord(word, ks.what, ks.names())

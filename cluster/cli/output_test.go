@@ -215,7 +215,7 @@ func TestQuietLeavesStandardErrorToErrors(t *testing.T) {
 	expectCode(t, cli.ExitDone, code, notes)
 	code, out, errs := gradwire(t, "run", "plan.yaml", "--out", "b", "--quiet")
 	expectCode(t, cli.ExitDone, code, errs)
-	if notes == "" || errs != "" || strings.ReplaceAll(out, "in b", "in a") != whole {
+	if notes == "" || errs != "" || strings.ReplaceAll(out, "Open b/", "Open a/") != whole {
 		t.Errorf("notes %q, with --quiet %q;\n%s\nwith --quiet\n%s", notes, errs, whole, out)
 	}
 	code, out, errs = gradwire(t, "run", "plan.yaml", "--out", "c", "--quiet", "--format", "json")

@@ -36,60 +36,63 @@ func checkCommand(c *catalog.Catalog, con *console) *cobra.Command {
 line and column. Data is not read. Say about what a run takes: an estimate from what its steps and
 messages take in runs of known shapes, good to a factor of three or so. Say what an architecture
 chooses by the network where a setting is auto, and warn of a word that costs more than twice as
-much as another would. List the faults that the seed draws for the first repeat. Warn of what never happens because it is
-due after stop.time, of times of another clock, of a unit that differs between the points of a
-sweep, and of one learning rate for several architectures.`,
+much as another would. List the faults that the seed draws for the first repeat. Warn of events
+after stop.time, of times of another clock, of a unit that differs between the points of a sweep,
+and of one learning rate for several architectures.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := f.load(cmd, con, args[0])
-			if err != nil {
-				return err
-			}
-			e, err := p.Estimate(c)
-			if err != nil {
-				return err
-			}
-			weighed, err := p.Weigh(c)
-			if err != nil {
-				return err
-			}
-			warning := e.Warning()
-			if warning != "" {
-				fmt.Fprintln(con.notes(), "warning: "+warning)
-			}
-			notes, err := p.Notes(c)
-			if err != nil {
-				return err
-			}
-			for _, note := range notes {
-				fmt.Fprintln(con.notes(), "warning: "+note)
-			}
-			chosen := ""
-			for _, w := range weighed {
-				if w.Warning != "" {
-					fmt.Fprintln(con.notes(), "warning: "+w.Warning)
-				}
-				if w.Auto {
-					chosen += w.String() + "\n"
-				}
-			}
-			drawn, err := p.Drawn(c)
-			if err != nil {
-				return err
-			}
-			for _, line := range drawn {
-				chosen += line + "\n"
-			}
-			about := facts{
-				"plan": args[0], "memory_bytes": e.Memory, "max_core_seconds_per_virtual_second": e.Second.Seconds(),
-				"warning": warning, "notes": notes, "choices": weighed, "faults": drawn,
-			}
-			return con.say(about, "%s is in order\n%s\n%s", args[0], e, chosen)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.check(cmd, c, con, args[0]) },
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, setUsage)
 	return cmd
+}
+
+// check prints what a plan chooses and costs, and warns.
+func (f *planFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console, path string) error {
+	p, err := f.load(cmd, con, path)
+	if err != nil {
+		return err
+	}
+	e, err := p.Estimate(c)
+	if err != nil {
+		return err
+	}
+	weighed, err := p.Weigh(c)
+	if err != nil {
+		return err
+	}
+	warning := e.Warning()
+	if warning != "" {
+		fmt.Fprintln(con.notes(), "warning: "+warning)
+	}
+	notes, err := p.Notes(c)
+	if err != nil {
+		return err
+	}
+	for _, note := range notes {
+		fmt.Fprintln(con.notes(), "warning: "+note)
+	}
+	chosen := ""
+	for _, w := range weighed {
+		if w.Warning != "" {
+			fmt.Fprintln(con.notes(), "warning: "+w.Warning)
+		}
+		if w.Auto {
+			chosen += w.String() + "\n"
+		}
+	}
+	drawn, err := p.Drawn(c)
+	if err != nil {
+		return err
+	}
+	for _, line := range drawn {
+		chosen += line + "\n"
+	}
+	about := facts{
+		"plan": path, "memory_bytes": e.Memory, "max_core_seconds_per_virtual_second": e.Second.Seconds(),
+		"warning": warning, "notes": notes, "choices": weighed, "faults": drawn,
+	}
+	return con.say(about, "%s is in order\n%s\n%s", path, e, chosen)
 }
 
 func showCommand(c *catalog.Catalog, con *console) *cobra.Command {

@@ -45,6 +45,10 @@ var ranks = strings.NewReplacer("{name: s, role: server}, ", "", "name: served",
 var neighbours = strings.NewReplacer("{name: s, role: server}, ", "", "name: served", "name: neighbours",
 	", role: worker", "", "parameter-server, consistency: {kind: ssp, bound: 2}", "d-psgd").Replace(servedPlan)
 
+// averaged is the same plan with federated averaging.
+var averaged = strings.NewReplacer("name: served", "name: averaged", "role: worker", "role: client",
+	"parameter-server, consistency: {kind: ssp, bound: 2}", "federated").Replace(servedPlan)
+
 func parse(t testing.TB, text string) *experiment.Plan {
 	t.Helper()
 	p, err := experiment.Parse("plan.yaml", []byte(text))
@@ -70,7 +74,7 @@ func watch(t testing.TB, text string) (*Watch, *experiment.Point) {
 
 func TestEveryInvariantHoldsAndIsWatched(t *testing.T) {
 	watched := map[string]bool{}
-	for _, text := range []string{servedPlan, ranks, neighbours} {
+	for _, text := range []string{servedPlan, ranks, neighbours, averaged} {
 		w, _ := watch(t, text)
 		for _, v := range Check(w) {
 			if v.Broken != "" {
@@ -161,6 +165,7 @@ func violations(t *testing.T) map[string]violation {
 func countingViolations() map[string]violation {
 	return map[string]violation{
 		"averages-between": {ranks, func(w *Watch) { w.Count.Models[1].Params[40] = level - 2 }},
+		"means-weighed":    {averaged, func(w *Watch) { w.Count.Models[0].Params[40]++ }},
 		"nothing-left":     {servedPlan, func(w *Watch) { w.Run.Audit.Forgotten = "2 tensors" }},
 		"damage-refused":   {servedPlan, func(w *Watch) { w.Damaged = "both are refused" }},
 		"sums-preserved": {neighbours, func(w *Watch) {

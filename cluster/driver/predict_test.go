@@ -406,7 +406,7 @@ func TestAModelThatDoesNotSayHowItIsUsedIsRefused(t *testing.T) {
 			{"name": "income", "use": "label", "words": ["a", "b"]}]}`,
 			"the layout's columns are 1 inputs; the model takes 5"},
 		{"model", "", "does not say which model it was trained with"},
-		{"model", `{"kind": "mlp", "layers": [6, 2]}`, "the saved tensors are not those of the model"},
+		{"model", `{"kind": "mlp", "layers": [6, 2]}`, "metadata input_shape: [5]; the model takes 6 inputs"},
 		{"data", `{"set": "nothing"}`, `nothing`},
 		{"classes", "", "the file's metadata have no classes"},
 		{"classes", `["a"]`, "1 names; the model tells 2 classes apart"},

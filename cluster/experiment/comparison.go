@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gradwire/gradwire/actors/ps"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -63,9 +62,24 @@ type countedSetting struct {
 }
 
 var countedSettings = []countedSetting{
-	{"train.optimizer.rate", "the schedule of the learning rate", scheduleUnit, "epochs and samples, such as every: 2 epochs, are"},
-	{"stop.steps", "this bound", func(p *Point) (string, float64) { return stepUnit(p, p.Spec.Plan.Stop.Steps) }, "stop: {epochs: …} is"},
-	{"stop.rounds", "this bound", func(p *Point) (string, float64) { return roundUnit(p, p.Spec.Plan.Stop.Rounds) }, "stop: {epochs: …} is"},
+	{
+		"train.optimizer.rate",
+		"the schedule of the learning rate",
+		scheduleUnit,
+		"epochs and samples, such as every: 2 epochs, are",
+	},
+	{
+		"stop.steps",
+		"this bound",
+		func(p *Point) (string, float64) { return stepUnit(p, p.Spec.Plan.Stop.Steps) },
+		"stop: {epochs: …} is",
+	},
+	{
+		"stop.rounds",
+		"this bound",
+		func(p *Point) (string, float64) { return roundUnit(p, p.Spec.Plan.Stop.Rounds) },
+		"stop: {epochs: …} is",
+	},
 	{"evaluate.every", "this interval", func(p *Point) (string, float64) {
 		every := p.Spec.Plan.Evaluate.Every
 		if every.Rounds > 0 {
@@ -186,8 +200,8 @@ func oneRate(points []Point) string {
 	}
 	text := "one learning rate for all architectures favours some of them"
 	for i := range points {
-		a, server := points[i].Spec.Architecture.(ps.Architecture)
-		if n := points[i].crew(0).Workers; server && a.Scale == ps.Sum && n > 1 {
+		a, is := points[i].Spec.Architecture.(train.Summing)
+		if n := points[i].crew(0).Workers; is && a.Sums() && n > 1 {
 			text += fmt.Sprintf(" (with scale: sum, %s adds what others average: steps up to %d times as long)",
 				named(points[i].Labels), n)
 			break

@@ -66,7 +66,12 @@ const oneRateText = "one learning rate for all architectures favours some of the
 
 func TestOneLearningRateForSeveralArchitecturesIsTold(t *testing.T) {
 	const stop = "stop={epochs: 1}"
-	if told := notesOf(t, twoKinds, stop); !strings.Contains(told, oneRateText) || !strings.Contains(told, "up to 4 times") {
+	if told := notesOf(
+		t,
+		twoKinds,
+		stop,
+	); !strings.Contains(told, oneRateText) ||
+		!strings.Contains(told, "up to 4 times") {
 		t.Errorf("told %q", told)
 	}
 	for _, set := range [][]string{
@@ -118,7 +123,10 @@ func TestAScheduleInEpochsFallsAtTheSameEpochUnderEveryArchitecture(t *testing.T
 // architectures treats them: by a note where they differ, or because they are a part of the
 // architecture, whose steps are those of one worker wherever it has some.
 var settingsInSteps = map[string]string{
-	"plan.Stop.Steps": "note", "plan.Stop.Rounds": "note", "unit.Interval.Steps": "note", "unit.Interval.Rounds": "note",
+	"plan.Stop.Steps":      "note",
+	"plan.Stop.Rounds":     "note",
+	"unit.Interval.Steps":  "note",
+	"unit.Interval.Rounds": "note",
 }
 
 func TestEverySettingOfAPlanInStepsOrRoundsIsAmongThoseThatAreCompared(t *testing.T) {

@@ -33,7 +33,11 @@ func TestARecordFromBeforeTheDefaultAlgorithmWasAutoIsReplayedAsARing(t *testing
 // digestOf is the digest of the plan of a record under an algorithm.
 func digestOf(t *testing.T, dir, algorithm string) string {
 	t.Helper()
-	p, err := Load(filepath.Join(dir, "plan.yaml"), "architecture={kind: all-reduce, algorithm: "+algorithm+"}", "sweep={}")
+	p, err := Load(
+		filepath.Join(dir, "plan.yaml"),
+		"architecture={kind: all-reduce, algorithm: "+algorithm+"}",
+		"sweep={}",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

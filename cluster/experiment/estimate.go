@@ -52,8 +52,11 @@ func (e Estimate) Warning() string {
 		return fmt.Sprintf("a run may take %s of memory, and this machine has %s", inBytes(e.Memory), inBytes(have))
 	}
 	if e.Second > endless {
-		return fmt.Sprintf("a run may take %.2g hours of a core for each second of virtual time; fewer or slower nodes, or "+
-			"longer steps, take less", e.Second.Hours())
+		return fmt.Sprintf(
+			"a run may take %.2g hours of a core for each second of virtual time; fewer or slower nodes, or "+
+				"longer steps, take less",
+			e.Second.Hours(),
+		)
 	}
 	return ""
 }

@@ -67,7 +67,7 @@ func judge(r *record.Run, s *Stage, out Outcome, data *record.Data, failure erro
 	if told {
 		r.Incidents = append(r.Incidents, stalled...)
 	}
-	if failure == nil && begun && !(told && all) {
+	if failure == nil && begun && (!told || !all) {
 		r.Incidents = append(r.Incidents, s.unproductive(r, data, out)...)
 	}
 	if failure == nil && out.Stalled > 0 && len(r.Incidents) == 0 && !slices.ContainsFunc(out.Incidents, harms) {

@@ -286,12 +286,12 @@ func settings(labels []plan.Label) record.Point {
 	return p
 }
 
-// grace is how long runs in this process may take to stop.
+// grace is how long runs in virtual time may take to stop.
 const grace = 250 * time.Millisecond
 
 // RunAll chooses what the plan has to tune, and works the queue off, several runs side by side,
-// until one cannot be saved. When ctx ends, runs in this process have a moment to stop: a run that
-// is loading data or computing then is left behind, and saves nothing once the record is closed.
+// until one cannot be saved. When ctx ends, runs in virtual time have a moment to stop: one that is
+// loading data or computing then is left behind, and saves nothing once the record is closed.
 func (r *Runner) RunAll(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- r.runAll(ctx) }()
@@ -300,7 +300,7 @@ func (r *Runner) RunAll(ctx context.Context) error {
 		return err
 	case <-ctx.Done():
 	}
-	if !r.Venue.Traits().Here {
+	if r.Venue.Traits().Clock != VirtualTime {
 		return <-ended
 	}
 	select {

@@ -271,7 +271,8 @@ func nodeChanges(p *plan.Plan) (changes []world.NodeChange) {
 			continue
 		}
 		c := world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do], For: time.Duration(e.For)}
-		if end := time.Duration(p.Stop.Time); end > 0 && c.At < end {
+		end, member := time.Duration(p.Stop.Time), e.Node < len(p.Nodes) // a paused coordinator ends the run late
+		if member && end > 0 && c.At < end {
 			c.For = min(c.For, end-c.At) // the run ends with the models of paused nodes
 		}
 		changes = append(changes, c)

@@ -261,10 +261,9 @@ func TestRecordIsAtOtherHoldersAfterTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		b := c.at("b")
 		c.kill("a")
 		c.kill("b")
-		b = c.start("b")
+		b := c.start("b")
 		left := b.Copies()
 		if len(left) != 1 || left[0].State != "done" || left[0].Process != "b" || b.Copy("1") == nil {
 			t.Fatalf("b tells of %v", left)

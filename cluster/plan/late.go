@@ -50,7 +50,10 @@ func (l *late) due(n *syntax.Node, at unit.Duration) {
 	case l.end > 0 && at >= l.end:
 		l.notes = append(l.notes, syntax.Errorf(n, "this never happens: stop.time is %s", l.end).Error())
 	case l.end == 0 && at > unit.Duration(lines.LongestRun):
-		l.notes = append(l.notes, syntax.Errorf(n, "this happens %.0f days after the run began, if that goes on for so "+
-			"long; times count from the beginning of the run", float64(at)/float64(24*time.Hour)).Error())
+		l.notes = append(
+			l.notes,
+			syntax.Errorf(n, "this happens %.0f days after the run began, if that goes on for so "+
+				"long; times count from the beginning of the run", float64(at)/float64(24*time.Hour)).Error(),
+		)
 	}
 }

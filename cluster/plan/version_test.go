@@ -52,14 +52,17 @@ func TestOnlyEarlierVersionsAreRewritten(t *testing.T) {
 }
 
 func TestAnAllReduceWithoutAnAlgorithmIsARingInEarlierVersions(t *testing.T) {
-	for version, want := range map[string]string{"version: 3, ": "{kind: all-reduce, algorithm: ring}", "": "{kind: all-reduce}"} {
-		points, err := Points(mustParse(t, "{"+version+"architecture: {}, sweep: {architecture.kind: [all-reduce, gossip]}}"))
+	for plan, want := range map[string]string{
+		"{version: 3, architecture: {}, sweep: {architecture.kind: [all-reduce, gossip]}}": "{kind: all-reduce, algorithm: ring}",
+		"{architecture: {}, sweep: {architecture.kind: [all-reduce, gossip]}}":             "{kind: all-reduce}",
+	} {
+		points, err := Points(mustParse(t, plan))
 		if err != nil {
 			t.Fatal(err)
 		}
 		first, second := points[0].Root.At("architecture").Flow(), points[1].Root.At("architecture").Flow()
 		if first != want || second != "{kind: gossip}" {
-			t.Errorf("%s%s and %s, want %s and {kind: gossip}", version, first, second, want)
+			t.Errorf("%s: %s and %s, want %s and {kind: gossip}", plan, first, second, want)
 		}
 	}
 }

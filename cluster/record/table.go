@@ -107,8 +107,8 @@ func newRowWriter(b []byte, r *Run, keys ...string) *rowWriter {
 
 // row writes a record of these values.
 func (w *rowWriter) row(values ...any) {
-	cells := append(w.record[:3], Cells(values...)...)
-	_ = w.csv.Write(append(cells, w.settings...)) // a buffer takes everything
+	w.record = append(append(w.record[:3], Cells(values...)...), w.settings...)
+	_ = w.csv.Write(w.record) // a buffer takes everything
 }
 
 func (w *rowWriter) bytes() []byte {

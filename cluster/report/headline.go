@@ -58,11 +58,11 @@ func warnings(s record.Summary) (lines []string) {
 	}
 	n, failed, degraded, stalled, first := len(s.Runs), 0, 0, 0, math.Inf(1)
 	for _, r := range s.Runs {
-		switch {
-		case r.Outcome == record.Failed:
+		switch r.Outcome {
+		case record.Failed:
 			failed++
 			continue
-		case r.Outcome == record.Degraded:
+		case record.Degraded:
 			degraded++
 		}
 		if r.Stalled > 0 {

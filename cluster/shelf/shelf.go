@@ -280,7 +280,10 @@ func (c *Samples) noteLoss(set *datasets.Set) {
 		if set.Columns != nil {
 			name = "column " + set.Columns[i]
 		}
-		inputs = append(inputs, fmt.Sprintf("%s, with values such as %s", name, strconv.FormatFloat(origin, 'f', -1, 64)))
+		inputs = append(
+			inputs,
+			fmt.Sprintf("%s, with values such as %s", name, strconv.FormatFloat(origin, 'f', -1, 64)),
+		)
 	}
 	const most = 3
 	more := ""

@@ -154,12 +154,12 @@ var table = map[string]string{
 		"cluster/live cluster/record cluster/record/choosing cluster/record/goodput " +
 		"cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
 		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
-		"actors/coordinator nn nn/kernel datasets datasets/partition " +
+		"actors/coordinator nn nn/kernel nn/optim datasets datasets/partition " +
 		"protos" + mailbox + xxhash,
 	"cluster/traffic": "cluster/record cluster/link",
 	"cluster/archive": "",
 	"cluster/lease":   "",
-	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record " +
+	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record cluster/refusal " +
 		"cluster/request" + message + xxhash,
 	"cluster/client": "cluster/archive cluster/request cluster/refusal cluster/transport cluster/identity " +
 		"cluster/wire cluster/record" + message,
@@ -168,12 +168,12 @@ var table = map[string]string{
 		"cluster/door cluster/wire cluster/plan/... actors actors/world" + mailbox + message,
 	"cluster/submission": "cluster/archive cluster/experiment cluster/holders cluster/shelf " +
 		"cluster/request cluster/refusal cluster/catalog cluster/record " +
-		"cluster/identity nn/kernel protos",
+		"cluster/identity nn/kernel" + message,
 	"cluster/placement": "cluster/live cluster/membership cluster/plan",
 	"cluster/node": "cluster/submission cluster/holders cluster/journal cluster/experiment cluster/shelf " +
 		"cluster/resident cluster/request cluster/checkpoint/... cluster/placement " +
-		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/wire " +
-		"cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
+		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/record/lockfile " +
+		"cluster/wire cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
 		mailbox + message + xxhash,
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
 		"cluster/identity cluster/saved cluster/catalog datasets",

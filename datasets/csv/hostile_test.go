@@ -39,7 +39,11 @@ var hostiles = []hostile.File{
 	{"quote-text-behind", "Text follows a closing quote.",
 		`:4: field 1: "0,2,x" follows the closing quote; a separator or the end of the line is expected`},
 	{"utf-16", "The text is in UTF-16.", ": the text begins with the byte order mark of UTF-16; accepted is UTF-8"},
-	{"latin-1", "A label is in Latin-1.", `:2: column 3 (label): "caf\xe9" is not UTF-8; if the file is of Windows or in Latin-1, say encoding: windows-1252`},
+	{
+		"latin-1",
+		"A label is in Latin-1.",
+		`:2: column 3 (label): "caf\xe9" is not UTF-8; if the file is of Windows or in Latin-1, say encoding: windows-1252`,
+	},
 	{"nul", "A label has a zero byte in it.",
 		`:2: column 3 (label): "x\x00y" has a character in it that cannot be printed`},
 	{"label-long", "A label has 201 bytes.", "has 201 bytes; at most 200 are accepted"},

@@ -40,7 +40,8 @@ func TestTablesAsPeopleHaveThem(t *testing.T) {
 		if diff := cmp.Diff([]any{c.columns, c.x, c.classes}, []any{s.Columns, s.X, s.Classes}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if notes := source.Files[0].Notes; c.note == "" && notes != nil || c.note != "" && !slices.Equal(notes, []string{c.note}) {
+		if notes := source.Files[0].Notes; c.note == "" && notes != nil ||
+			c.note != "" && !slices.Equal(notes, []string{c.note}) {
 			t.Errorf("%s: notes %q", name, notes)
 		}
 	}

@@ -1,10 +1,12 @@
 package input
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -30,7 +32,7 @@ func (anywhere) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, err
 func OpenFile(folder Folder, name string) (*os.File, error) {
 	about, err := folder.Stat(name)
 	if err != nil {
-		return nil, err
+		return nil, opening(err)
 	}
 	if err := regular(name, about); err != nil {
 		return nil, err
@@ -48,6 +50,14 @@ func OpenFile(folder Folder, name string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// opening says that a file could not be opened where its kind could not be found out.
+func opening(err error) error {
+	if e := (*fs.PathError)(nil); errors.As(err, &e) {
+		e.Op = strings.Replace(e.Op, "stat", "open", 1)
+	}
+	return err
 }
 
 // regular returns an error unless a file is one in the narrow sense.

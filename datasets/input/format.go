@@ -44,7 +44,12 @@ var formats = []format{
 	{"an encrypted Parquet file", 0, "PARE", pandas("read_parquet")},
 	{"an Arrow file (Feather)", 0, "ARROW1", pandas("read_feather")},
 	{"a Feather file", 0, "FEA1", pandas("read_feather")},
-	{"an Arrow stream", 0, "\xff\xff\xff\xff", "convert it with pyarrow.ipc.open_stream(...).read_pandas().to_csv(...)"},
+	{
+		"an Arrow stream",
+		0,
+		"\xff\xff\xff\xff",
+		"convert it with pyarrow.ipc.open_stream(...).read_pandas().to_csv(...)",
+	},
 	{"an Avro file", 0, "Obj\x01", "convert it to CSV, for instance with fastavro"},
 	{"an ORC file", 0, "ORC", pandas("read_orc")},
 	{"an HDF5 file", 0, "\x89HDF\r\n\x1a\n", pandas("read_hdf")},

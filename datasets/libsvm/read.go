@@ -74,8 +74,12 @@ func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
 
 func read(r io.Reader, name string, o Options) (*reader, *datasets.Set, error) {
 	if o.Inputs < 0 || o.Inputs > MaxInputs {
-		return nil, nil, fmt.Errorf("%s: %d inputs are asked for; accepted are 1 to %d, or 0 for as many as there are", name,
-			o.Inputs, MaxInputs)
+		return nil, nil, fmt.Errorf(
+			"%s: %d inputs are asked for; accepted are 1 to %d, or 0 for as many as there are",
+			name,
+			o.Inputs,
+			MaxInputs,
+		)
 	}
 	text, err := input.New(r, name, nil)
 	if err != nil {

@@ -12,7 +12,11 @@ import (
 // hostiles are the files of testdata/hostile.
 var hostiles = []hostile.File{
 	{"npy-empty", "The file is empty.", "offset 0: magic string: the file ends too early"},
-	{"npy-matlab", "The file is of another program.", "this is a file of MATLAB; accepted is an array in NumPy's format NPY"},
+	{
+		"npy-matlab",
+		"The file is of another program.",
+		"this is a file of MATLAB; accepted is an array in NumPy's format NPY",
+	},
 	{"npy-version-9", "The version is none that there is.", "offset 6: version 9.0; accepted are 1.0, 2.0 and 3.0"},
 	{"npy-length-cut", "The file ends within the length of its header.",
 		"offset 8: length of the header: the file ends too early"},

@@ -257,7 +257,10 @@ func TestArraysThatDoNotFitEachOtherAreTold(t *testing.T) {
 			write(t, file(t, "|u1", "()", byte(0))), "", ""},
 		"no such file": {"nowhere", write(t, y), "", ""},
 	} {
-		if _, err := Load(Pairs{X: p[0], Y: p[1], TestX: p[2], TestY: p[3]}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(
+			Pairs{X: p[0], Y: p[1], TestX: p[2], TestY: p[3]},
+		); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}

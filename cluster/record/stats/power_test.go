@@ -27,9 +27,9 @@ func noise(share float64) func(*rand.Rand) float64 {
 }
 
 // told counts how often each point is called a word in 1,000 experiments.
-func told(word Word, make func() []Sample) (shares []float64) {
+func told(word Word, experiment func() []Sample) (shares []float64) {
 	for range experiments {
-		for i, v := range Judge(make()) {
+		for i, v := range Judge(experiment()) {
 			if i == len(shares) {
 				shares = append(shares, 0)
 			}

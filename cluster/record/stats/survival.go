@@ -60,9 +60,7 @@ func (s Sample) at(read func(Arrival) float64) []moment {
 	return all
 }
 
-func early(a Arrival) float64  { return a.Early }
 func middle(a Arrival) float64 { return a.At }
-func late(a Arrival) float64   { return a.Late }
 
 // moment is an instant at which one run arrived, or was no longer watched.
 type moment struct {
