@@ -44,7 +44,11 @@ type HeldPlan struct {
 	// Those that did, and may have a copy still.
 	Former []string `protobuf:"bytes,10,rep,name=former,proto3" json:"former,omitempty"`
 	// How it has ended; not there before.
-	End           *Submission `protobuf:"bytes,11,opt,name=end,proto3" json:"end,omitempty"`
+	End *Submission `protobuf:"bytes,11,opt,name=end,proto3" json:"end,omitempty"`
+	// The attempts to carry it out since a run was finished last, the latest last.
+	Attempts []*Attempt `protobuf:"bytes,12,rep,name=attempts,proto3" json:"attempts,omitempty"`
+	// The build of the process that carries it out.
+	Build         string `protobuf:"bytes,13,opt,name=build,proto3" json:"build,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -156,6 +160,83 @@ func (x *HeldPlan) GetEnd() *Submission {
 	return nil
 }
 
+func (x *HeldPlan) GetAttempts() []*Attempt {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+func (x *HeldPlan) GetBuild() string {
+	if x != nil {
+		return x.Build
+	}
+	return ""
+}
+
+// Attempt is one process's attempt to carry a submission out. It is at a majority of the holders
+// before it begins, and is removed when it is given up in order.
+type Attempt struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Process     string                 `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
+	Incarnation uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	// The run that it was at has got ahead since it began.
+	Advanced      bool `protobuf:"varint,3,opt,name=advanced,proto3" json:"advanced,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attempt) Reset() {
+	*x = Attempt{}
+	mi := &file_protos_holders_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attempt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attempt) ProtoMessage() {}
+
+func (x *Attempt) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_holders_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attempt.ProtoReflect.Descriptor instead.
+func (*Attempt) Descriptor() ([]byte, []int) {
+	return file_protos_holders_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Attempt) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *Attempt) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Attempt) GetAdvanced() bool {
+	if x != nil {
+		return x.Advanced
+	}
+	return false
+}
+
 // LeaseAsk asks a holder of a submission for a lease on it; see package lease.
 type LeaseAsk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -174,7 +255,7 @@ type LeaseAsk struct {
 
 func (x *LeaseAsk) Reset() {
 	*x = LeaseAsk{}
-	mi := &file_protos_holders_proto_msgTypes[1]
+	mi := &file_protos_holders_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -186,7 +267,7 @@ func (x *LeaseAsk) String() string {
 func (*LeaseAsk) ProtoMessage() {}
 
 func (x *LeaseAsk) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_holders_proto_msgTypes[1]
+	mi := &file_protos_holders_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -199,7 +280,7 @@ func (x *LeaseAsk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseAsk.ProtoReflect.Descriptor instead.
 func (*LeaseAsk) Descriptor() ([]byte, []int) {
-	return file_protos_holders_proto_rawDescGZIP(), []int{1}
+	return file_protos_holders_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *LeaseAsk) GetId() string {
@@ -264,7 +345,7 @@ type LeaseAnswer struct {
 
 func (x *LeaseAnswer) Reset() {
 	*x = LeaseAnswer{}
-	mi := &file_protos_holders_proto_msgTypes[2]
+	mi := &file_protos_holders_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -276,7 +357,7 @@ func (x *LeaseAnswer) String() string {
 func (*LeaseAnswer) ProtoMessage() {}
 
 func (x *LeaseAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_holders_proto_msgTypes[2]
+	mi := &file_protos_holders_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -289,7 +370,7 @@ func (x *LeaseAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseAnswer.ProtoReflect.Descriptor instead.
 func (*LeaseAnswer) Descriptor() ([]byte, []int) {
-	return file_protos_holders_proto_rawDescGZIP(), []int{2}
+	return file_protos_holders_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *LeaseAnswer) GetId() string {
@@ -354,7 +435,7 @@ type LeaseAsks struct {
 
 func (x *LeaseAsks) Reset() {
 	*x = LeaseAsks{}
-	mi := &file_protos_holders_proto_msgTypes[3]
+	mi := &file_protos_holders_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -366,7 +447,7 @@ func (x *LeaseAsks) String() string {
 func (*LeaseAsks) ProtoMessage() {}
 
 func (x *LeaseAsks) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_holders_proto_msgTypes[3]
+	mi := &file_protos_holders_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -379,7 +460,7 @@ func (x *LeaseAsks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseAsks.ProtoReflect.Descriptor instead.
 func (*LeaseAsks) Descriptor() ([]byte, []int) {
-	return file_protos_holders_proto_rawDescGZIP(), []int{3}
+	return file_protos_holders_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *LeaseAsks) GetAsks() []*LeaseAsk {
@@ -406,7 +487,7 @@ type LeaseAnswers struct {
 
 func (x *LeaseAnswers) Reset() {
 	*x = LeaseAnswers{}
-	mi := &file_protos_holders_proto_msgTypes[4]
+	mi := &file_protos_holders_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +499,7 @@ func (x *LeaseAnswers) String() string {
 func (*LeaseAnswers) ProtoMessage() {}
 
 func (x *LeaseAnswers) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_holders_proto_msgTypes[4]
+	mi := &file_protos_holders_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +512,7 @@ func (x *LeaseAnswers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseAnswers.ProtoReflect.Descriptor instead.
 func (*LeaseAnswers) Descriptor() ([]byte, []int) {
-	return file_protos_holders_proto_rawDescGZIP(), []int{4}
+	return file_protos_holders_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *LeaseAnswers) GetAnswers() []*LeaseAnswer {
@@ -463,7 +544,7 @@ type CopyHead struct {
 
 func (x *CopyHead) Reset() {
 	*x = CopyHead{}
-	mi := &file_protos_holders_proto_msgTypes[5]
+	mi := &file_protos_holders_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -475,7 +556,7 @@ func (x *CopyHead) String() string {
 func (*CopyHead) ProtoMessage() {}
 
 func (x *CopyHead) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_holders_proto_msgTypes[5]
+	mi := &file_protos_holders_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -488,7 +569,7 @@ func (x *CopyHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyHead.ProtoReflect.Descriptor instead.
 func (*CopyHead) Descriptor() ([]byte, []int) {
-	return file_protos_holders_proto_rawDescGZIP(), []int{5}
+	return file_protos_holders_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CopyHead) GetFrom() string {
@@ -556,7 +637,7 @@ type CopyAnswer struct {
 
 func (x *CopyAnswer) Reset() {
 	*x = CopyAnswer{}
-	mi := &file_protos_holders_proto_msgTypes[6]
+	mi := &file_protos_holders_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +649,7 @@ func (x *CopyAnswer) String() string {
 func (*CopyAnswer) ProtoMessage() {}
 
 func (x *CopyAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_holders_proto_msgTypes[6]
+	mi := &file_protos_holders_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +662,7 @@ func (x *CopyAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CopyAnswer.ProtoReflect.Descriptor instead.
 func (*CopyAnswer) Descriptor() ([]byte, []int) {
-	return file_protos_holders_proto_rawDescGZIP(), []int{6}
+	return file_protos_holders_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *CopyAnswer) GetAnswer() *LeaseAnswer {
@@ -616,7 +697,7 @@ var File_protos_holders_proto protoreflect.FileDescriptor
 
 const file_protos_holders_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/holders.proto\x12\bgradwire\x1a\x14protos/cluster.proto\"\xa2\x02\n" +
+	"\x14protos/holders.proto\x12\bgradwire\x1a\x14protos/cluster.proto\"\xe7\x02\n" +
 	"\bHeldPlan\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x122\n" +
 	"\tsubmitted\x18\x02 \x01(\v2\x14.gradwire.SubmitPlanR\tsubmitted\x12\x12\n" +
@@ -629,7 +710,13 @@ const file_protos_holders_proto_rawDesc = "" +
 	"\aholders\x18\t \x03(\tR\aholders\x12\x16\n" +
 	"\x06former\x18\n" +
 	" \x03(\tR\x06former\x12&\n" +
-	"\x03end\x18\v \x01(\v2\x14.gradwire.SubmissionR\x03end\"\xae\x01\n" +
+	"\x03end\x18\v \x01(\v2\x14.gradwire.SubmissionR\x03end\x12-\n" +
+	"\battempts\x18\f \x03(\v2\x11.gradwire.AttemptR\battempts\x12\x14\n" +
+	"\x05build\x18\r \x01(\tR\x05build\"a\n" +
+	"\aAttempt\x12\x18\n" +
+	"\aprocess\x18\x01 \x01(\tR\aprocess\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +
+	"\badvanced\x18\x03 \x01(\bR\badvanced\"\xae\x01\n" +
 	"\bLeaseAsk\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12!\n" +
@@ -677,31 +764,33 @@ func file_protos_holders_proto_rawDescGZIP() []byte {
 	return file_protos_holders_proto_rawDescData
 }
 
-var file_protos_holders_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_protos_holders_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_protos_holders_proto_goTypes = []any{
 	(*HeldPlan)(nil),     // 0: gradwire.HeldPlan
-	(*LeaseAsk)(nil),     // 1: gradwire.LeaseAsk
-	(*LeaseAnswer)(nil),  // 2: gradwire.LeaseAnswer
-	(*LeaseAsks)(nil),    // 3: gradwire.LeaseAsks
-	(*LeaseAnswers)(nil), // 4: gradwire.LeaseAnswers
-	(*CopyHead)(nil),     // 5: gradwire.CopyHead
-	(*CopyAnswer)(nil),   // 6: gradwire.CopyAnswer
-	(*SubmitPlan)(nil),   // 7: gradwire.SubmitPlan
-	(*Submission)(nil),   // 8: gradwire.Submission
+	(*Attempt)(nil),      // 1: gradwire.Attempt
+	(*LeaseAsk)(nil),     // 2: gradwire.LeaseAsk
+	(*LeaseAnswer)(nil),  // 3: gradwire.LeaseAnswer
+	(*LeaseAsks)(nil),    // 4: gradwire.LeaseAsks
+	(*LeaseAnswers)(nil), // 5: gradwire.LeaseAnswers
+	(*CopyHead)(nil),     // 6: gradwire.CopyHead
+	(*CopyAnswer)(nil),   // 7: gradwire.CopyAnswer
+	(*SubmitPlan)(nil),   // 8: gradwire.SubmitPlan
+	(*Submission)(nil),   // 9: gradwire.Submission
 }
 var file_protos_holders_proto_depIdxs = []int32{
-	7, // 0: gradwire.HeldPlan.submitted:type_name -> gradwire.SubmitPlan
-	8, // 1: gradwire.HeldPlan.end:type_name -> gradwire.Submission
-	1, // 2: gradwire.LeaseAsks.asks:type_name -> gradwire.LeaseAsk
-	2, // 3: gradwire.LeaseAnswers.answers:type_name -> gradwire.LeaseAnswer
-	1, // 4: gradwire.CopyHead.ask:type_name -> gradwire.LeaseAsk
-	0, // 5: gradwire.CopyHead.plan:type_name -> gradwire.HeldPlan
-	2, // 6: gradwire.CopyAnswer.answer:type_name -> gradwire.LeaseAnswer
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	8, // 0: gradwire.HeldPlan.submitted:type_name -> gradwire.SubmitPlan
+	9, // 1: gradwire.HeldPlan.end:type_name -> gradwire.Submission
+	1, // 2: gradwire.HeldPlan.attempts:type_name -> gradwire.Attempt
+	2, // 3: gradwire.LeaseAsks.asks:type_name -> gradwire.LeaseAsk
+	3, // 4: gradwire.LeaseAnswers.answers:type_name -> gradwire.LeaseAnswer
+	2, // 5: gradwire.CopyHead.ask:type_name -> gradwire.LeaseAsk
+	0, // 6: gradwire.CopyHead.plan:type_name -> gradwire.HeldPlan
+	3, // 7: gradwire.CopyAnswer.answer:type_name -> gradwire.LeaseAnswer
+	8, // [8:8] is the sub-list for method output_type
+	8, // [8:8] is the sub-list for method input_type
+	8, // [8:8] is the sub-list for extension type_name
+	8, // [8:8] is the sub-list for extension extendee
+	0, // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_protos_holders_proto_init() }
@@ -716,7 +805,7 @@ func file_protos_holders_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_holders_proto_rawDesc), len(file_protos_holders_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -70,6 +70,8 @@ type Config struct {
 	Out string
 	// Others names the other processes of the cluster.
 	Others func() []string
+	// Build names the program of a process, this one or another; empty if it is not known.
+	Build func(process string) string
 	// Gone reports whether a life of a process has ended, as far as is known here, or, with 0,
 	// whether no life of it is there. One that is only silent is not gone.
 	Gone func(process string, incarnation uint64) bool
@@ -125,7 +127,7 @@ type holding struct {
 	busy     bool          // a copy is being taken, or the record given up
 	campaign time.Duration // it does not ask for the lease before; 0 if the owner is there
 	ahead    bool          // or at once: a candidate lacks something that is here
-	released bool          // the owner has given the lease up
+	released string        // the owner that has given the lease up; empty if none has
 
 	noteFault string            // why the latest note was not written; empty if it was
 	copyFault string            // why the latest copy was not
@@ -204,6 +206,7 @@ func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []stri
 	for term := uint64(0); len(candidates) >= Needed-1; term++ {
 		plan = proto.CloneOf(plan)
 		plan.Holders = append([]string{s.config.Process}, candidates[:Needed-1]...)
+		plan.Build = s.config.Build(s.config.Process)
 		h = s.newHolding(plan, plan.Folder, lease.Promise{Term: term, Owner: s.config.Process}, lease.Version{})
 		errs := s.offer(ctx, h)
 		if len(errs) == 0 {
@@ -323,23 +326,32 @@ func (s *Service) Holds(id string) bool {
 }
 
 // Commit waits until a run that has finished is at another holder, while this process has the
-// lease. The error is ErrElsewhere if another one has taken over.
+// lease. The error is ErrElsewhere if another one has taken over. The attempt of this process
+// begins anew, with the next run.
 func (s *Service) Commit(ctx context.Context, id string) error {
-	return s.reach(ctx, id, nil)
+	return s.reach(ctx, id, func(h *holding) {
+		if len(h.plan.Attempts) > 0 {
+			h.plan.Attempts = []*protos.Attempt{s.attempt()}
+		}
+	})
 }
 
 // End waits until another holder has the record of a submission that has ended, while this process
 // has the lease, and knows how. The error is ErrElsewhere if another one has taken over.
 func (s *Service) End(ctx context.Context, id string, end *protos.Submission) error {
-	return s.reach(ctx, id, end)
+	return s.reach(ctx, id, func(h *holding) {
+		h.duty.ending, h.duty.next = true, ""
+		h.plan.End, h.plan.Attempts = end, nil
+	})
 }
 
-// reach waits until a majority has what has just been added to a submission: a run, or its end.
-func (s *Service) reach(ctx context.Context, id string, end *protos.Submission) error {
+// reach waits until a majority has what is now added to a submission: an attempt, a run, or its
+// end.
+func (s *Service) reach(ctx context.Context, id string, add func(h *holding)) error {
 	s.mu.Lock()
 	h := s.all[id]
 	switch {
-	case h != nil && h.ended && end != nil && h.by == s.config.Process:
+	case h != nil && h.ended && h.by == s.config.Process:
 		s.mu.Unlock()
 		return nil
 	case h == nil || h.duty == nil || h.ended:
@@ -347,11 +359,8 @@ func (s *Service) reach(ctx context.Context, id string, end *protos.Submission) 
 		return ErrElsewhere
 	}
 	d := h.duty
-	if end != nil {
-		d.ending, d.next = true, ""
-		h.plan = proto.CloneOf(h.plan)
-		h.plan.End = end
-	}
+	h.plan = proto.CloneOf(h.plan)
+	add(h)
 	s.advance(h)
 	slow := time.AfterFunc(slowAfter, func() {
 		s.mu.Lock()
@@ -364,7 +373,7 @@ func (s *Service) reach(ctx context.Context, id string, end *protos.Submission) 
 	defer slow.Stop()
 	for {
 		lost, changed, there := d.lost, d.changed, h.ended || h.member.Decided(s.now())
-		if there && !h.ended && end != nil {
+		if there && !h.ended && d.ending {
 			s.end(h, s.config.Process)
 			_ = s.keep(h) // it has said so
 		}

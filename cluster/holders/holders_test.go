@@ -27,12 +27,13 @@ import (
 // cluster is a few processes in one, whose network and clock are made up. It must be used within a
 // bubble of synctest.
 type cluster struct {
-	t    *testing.T
-	mu   sync.Mutex
-	all  map[string]*process
-	dir  string
-	lost float64 // share of messages about leases
-	cut  map[[2]string]bool
+	t      *testing.T
+	mu     sync.Mutex
+	all    map[string]*process
+	dir    string
+	lost   float64 // share of messages about leases
+	builds map[string]string
+	cut    map[[2]string]bool
 	*rand.Rand
 }
 
@@ -79,7 +80,8 @@ func (c *cluster) start(name string) *process {
 	c.mu.Unlock()
 	p.Service = holders.New(holders.Config{
 		Note: p.note, Has: p.has,
-		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Gone: p.gone, Send: p.send,
+		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Build: p.build,
+		Gone: p.gone, Send: p.send,
 		Open: p.open, Begin: p.work.Go, Ready: p.ready, Adopt: p.adopt, Drop: p.drop, Held: p.held,
 		Log: func(format string, args ...any) { c.t.Logf(name+": "+format, args...) },
 	})
@@ -125,6 +127,12 @@ func (c *cluster) reaches(from, to string) bool {
 	defer c.mu.Unlock()
 	a, b := c.all[from], c.all[to]
 	return a.stop.Err() == nil && b.stop.Err() == nil && !c.cut[[2]string{from, to}] && !c.cut[[2]string{to, from}]
+}
+
+func (p *process) build(name string) string {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	return p.c.builds[name]
 }
 
 func (p *process) out() string { return filepath.Join(p.c.dir, p.name) }

@@ -129,6 +129,9 @@ func (s *Service) Leave(ctx context.Context) {
 	asks := &protos.LeaseAsks{Leaves: s.config.Incarnation}
 	for _, h := range s.all {
 		holds = holds || !h.ended
+		if h.plan = s.giveBack(h.plan); h.duty != nil && !h.ended && !h.busy {
+			s.keep(h)
+		}
 		if h.busy || h.ended || h.duty == nil || !h.member.Leads() || !s.hasHeir(h) {
 			continue
 		}
@@ -180,7 +183,9 @@ func (s *Service) leaves(from string, m *protos.LeaseAsks) {
 			continue
 		}
 		h.member.Released(s.now(), from, a.Term)
-		h.released = h.released || h.member.Promise() == lease.Promise{Term: a.Term, Owner: from}
+		if h.member.Promise() == (lease.Promise{Term: a.Term, Owner: from}) {
+			h.released = from
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ func (s *Service) Saved(id string) {
 	if h == nil || h.duty == nil || h.ended {
 		return
 	}
+	s.saved(h)
 	s.advance(h)
 }
 

@@ -84,7 +84,7 @@ func (s *Service) judge(h *holding, now time.Duration) {
 // free reports whether nobody carries a submission out, as far as is known here; s.mu is held.
 func (s *Service) free(h *holding) bool {
 	owner := h.member.Promise().Owner
-	return h.released || owner == s.config.Process || owner != "" && s.config.Gone(owner, h.life)
+	return h.released != "" || owner == s.config.Process || owner != "" && s.config.Gone(owner, h.life)
 }
 
 // attended reports whether a majority of the holders is there. Without one, questions would only
@@ -99,15 +99,19 @@ func (s *Service) attended(h *holding) bool {
 	return gone < len(h.plan.Holders)-len(h.plan.Holders)/2
 }
 
-// patience is how long this holder lets others ask first that are there and come before it; s.mu is
-// held.
+// patience is how long this holder lets others ask first that are there and come before it: those
+// of the owner's build, which can go on from its checkpoints, before all others; s.mu is held.
 func (s *Service) patience(h *holding) time.Duration {
 	owner, before := h.member.Promise().Owner, time.Duration(0)
+	other := func(name string) bool { return h.plan.Build != "" && s.config.Build(name) != h.plan.Build }
+	own := other(s.config.Process)
+	earlier := true
 	for _, name := range h.plan.Holders {
-		if name == s.config.Process {
-			break
-		}
-		if name != owner && !s.departs(name) && !s.config.Gone(name, 0) {
+		switch {
+		case name == s.config.Process:
+			earlier = false
+		case name == owner || s.departs(name) || s.config.Gone(name, 0):
+		case own && !other(name) || earlier && own == other(name):
 			before += stagger
 		}
 	}
@@ -120,6 +124,11 @@ func (s *Service) takeOver(h *holding) {
 	m.Set(lease.Version{Term: m.Promise().Term, Number: m.Version().Number}, m.Members())
 	before := h.folder
 	h.plan = proto.CloneOf(h.plan)
+	h.plan.Attempts = slices.DeleteFunc(h.plan.Attempts, func(a *protos.Attempt) bool {
+		return a.Process == h.released || s.left[a.Process] == a.Incarnation
+	})
+	h.released = ""
+	h.plan.Build = s.config.Build(s.config.Process)
 	h.plan.Folder = s.vacant(h)
 	h.folder = h.plan.Folder
 	if s.keep(h) != nil { // first: an earlier name is found again, see load
@@ -215,7 +224,7 @@ func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.Le
 	if !h.ended {
 		v := h.member.Vote(s.now(), from, lease.Ask{Term: a.Term, Version: version(a), Sent: time.Duration(a.Sent)})
 		if v.Granted {
-			h.life, h.released = a.Incarnation, false
+			h.life, h.released = a.Incarnation, ""
 		}
 		h.ahead = h.ahead || !v.Granted && version(a).Before(h.member.Version())
 		kept := s.keptPromise(h)

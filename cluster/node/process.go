@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/checkpoint/image"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/holders"
 	"github.com/gradwire/gradwire/cluster/identity"
@@ -327,10 +328,24 @@ func (p *process) connect(ctx context.Context) (err error) {
 // joining says what comes of the seeds while none lets the process in.
 func (p *process) joining(err error) { p.log("tries to join again: %v", err) }
 
-// build names this program where others speak another protocol.
-func build() string {
+// build names this program, and tells it from every other one: checkpoints are for the very file
+// that made them.
+var build = sync.OnceValue(func() string {
 	b := record.ReadBuild("")
-	return fmt.Sprintf("%.40s, commit %.12s", b.Version, b.Commit)
+	return fmt.Sprintf("%.23s, commit %.12s, program %08x", b.Version, b.Commit, uint32(image.Program()))
+})
+
+// buildOf names the program of a process of the cluster; empty if it is not there.
+func (p *process) buildOf(name string) string {
+	if name == p.config.Name {
+		return build()
+	}
+	for _, m := range p.members.View().Members {
+		if m.Name == name {
+			return m.Meta.Build
+		}
+	}
+	return ""
 }
 
 // leastAbsence is how long a process is silent at least before it is given up.

@@ -134,10 +134,11 @@ type Submission struct {
 	placement map[string]string
 	past      bool // an earlier life of the process carried it out
 	lines     []string
-	dropped   int     // lines that were not kept
-	last      int     // percent of the latest line about progress
-	noted     uint64  // the number of the latest change that others are told of
-	moved     *string // the process that carries it out instead of this one, empty if it is not known
+	dropped   int      // lines that were not kept
+	last      int      // percent of the latest line about progress
+	reached   *float64 // share at the first evaluation of the run under way, in this attempt; nil before
+	noted     uint64   // the number of the latest change that others are told of
+	moved     *string  // the process that carries it out instead of this one, empty if it is not known
 
 	held *protos.Submission // what this process knows of it as a holder; nil if it has or had it itself
 }
@@ -351,6 +352,10 @@ func (q *Queue) find(id string) (*Submission, error) {
 
 // run carries the submission out.
 func (s *Submission) run() {
+	if err := s.attempt(); err != nil {
+		s.giveUp(err)
+		return
+	}
 	s.change(func() {
 		s.State = request.Running
 		s.publish()
@@ -358,23 +363,27 @@ func (s *Submission) run() {
 	s.Log("%s, %d runs, submitted by %s", s.File, s.Total, s.By)
 	began := time.Now()
 	r, err := s.prepare(s.stop, true, true)
-	if err == nil {
-		s.change(func() { s.Done = s.Total - r.Missing() })
-		failure := r.RunAll(s.stop)
-		var report *experiment.Report
-		report, err = r.Report(time.Since(began))
-		if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs,
-			func(row record.Run) bool { return row.Outcome == record.Degraded }) {
-			err = errDegraded
-		}
-	} else {
-		if cause := context.Cause(s.stop); cause != nil {
-			err = cause
-		}
-		_, failure := s.closeRecord()
-		err = errors.Join(err, failure)
+	if err != nil {
+		s.giveUp(err)
+		return
+	}
+	s.change(func() { s.Done = s.Total - r.Missing() })
+	failure := r.RunAll(s.stop)
+	report, err := r.Report(time.Since(began))
+	if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs,
+		func(row record.Run) bool { return row.Outcome == record.Degraded }) {
+		err = errDegraded
 	}
 	s.finish(err)
+}
+
+// giveUp ends a submission whose runs cannot begin.
+func (s *Submission) giveUp(err error) {
+	if cause := context.Cause(s.stop); cause != nil {
+		err = cause
+	}
+	_, failure := s.closeRecord()
+	s.finish(errors.Join(err, failure))
 }
 
 // closeRecord writes the summary of a record whose runs have not all finished; done is how many
@@ -526,6 +535,7 @@ func (s *Submission) progressed(pr experiment.Progress) {
 	if pr.Finished != nil && !s.commit() {
 		return
 	}
+	s.advanced(pr)
 	s.change(func() { s.Done, s.Total, s.share = pr.Done, pr.Total, pr.Share })
 	if pr.Note != "" {
 		s.Log("%s", pr.Note)

@@ -11,6 +11,15 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
+// Program is a hash of the file of this program, which tells builds apart; 0 if it cannot be read.
+func Program() uint64 {
+	hash, err := program()
+	if err != nil {
+		return 0
+	}
+	return hash
+}
+
 // program is a hash of the file of this program.
 var program = sync.OnceValues(func() (uint64, error) {
 	path, err := os.Executable()
