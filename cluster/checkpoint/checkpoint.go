@@ -1,10 +1,13 @@
-// Package checkpoint keeps the states of a run in files, each whole or not at all, with a checksum.
+// Package checkpoint keeps the states of a run in files, each whole or not at all, with a checksum
+// and a signature.
 // The states themselves are images, see package image: a virtual world makes them, and goes on from
 // them.
 package checkpoint
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -35,17 +38,27 @@ const (
 	Name    = "checkpoints"
 	ending  = ".state"
 	partial = ".partial"
-	magic   = "gradwire checkpoint 2\n"
-	header  = len(magic) + 2*8 + 1 // and two numbers: the instant, and the bytes of events; and Real
+	magic   = "gradwire checkpoint 3\n"
+	header  = len(magic) + 2*8 + 1  // and two numbers: the instant, and the bytes of events; and Real
+	trailer = sha256.Size + sumSize // the signature of all before it, and a checksum of all before that
+	sumSize = 8
 )
 
-// ErrDamaged says that a file is no checkpoint, or is not as it was written.
-var ErrDamaged = errors.New("the checkpoint is damaged")
+var (
+	// ErrDamaged says that a file is no checkpoint, or is not as it was written.
+	ErrDamaged = errors.New("the checkpoint is damaged")
+	// ErrForeign says that a checkpoint was signed with another key: by another user, on another
+	// machine or cluster, or of another run.
+	ErrForeign = errors.New("the checkpoint comes from elsewhere or was changed: it is not signed with the key of " +
+		"this user or cluster")
+)
 
 // Folder is where the checkpoints of a run are. Its methods are for one goroutine.
 type Folder struct {
 	// Written, if not nil, is called when a state is on the disk.
 	Written func()
+	// Key signs what is written, and what is read must be signed with it.
+	Key Key
 
 	dir     string
 	keep    int
@@ -102,7 +115,7 @@ func (f *Folder) write(s State) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, part := range s.encode() {
+	for _, part := range f.encode(&s) {
 		if err == nil {
 			_, err = file.Write(part)
 		}
@@ -120,7 +133,7 @@ func (f *Folder) write(s State) (err error) {
 }
 
 // encode returns the parts of a state's file.
-func (s *State) encode() [][]byte {
+func (f *Folder) encode(s *State) [][]byte {
 	head := []byte(magic)
 	head = binary.LittleEndian.AppendUint64(head, uint64(s.At))
 	head = binary.LittleEndian.AppendUint64(head, uint64(s.Events))
@@ -129,7 +142,8 @@ func (s *State) encode() [][]byte {
 	} else {
 		head = append(head, 0)
 	}
-	return [][]byte{head, s.World, binary.LittleEndian.AppendUint64(nil, sum(head, s.World))}
+	end := f.Key.sign(head, s.World)
+	return [][]byte{head, s.World, binary.LittleEndian.AppendUint64(end, sum(head, s.World, end))}
 }
 
 func sum(parts ...[]byte) uint64 {
@@ -190,18 +204,23 @@ func (f *Folder) Newest() string {
 	return names[0]
 }
 
-// Read reads a checkpoint. An ErrDamaged says that it is not as it was written.
-func Read(name string) (State, error) {
+// Read reads a checkpoint. An ErrDamaged says that it is not as it was written, and an ErrForeign
+// that somebody else has written it.
+func (f *Folder) Read(name string) (State, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return State{}, err
 	}
-	if len(b) < header+8 || !bytes.HasPrefix(b, []byte(magic)) {
+	if len(b) < header+trailer || !bytes.HasPrefix(b, []byte(magic)) {
 		return State{}, fmt.Errorf("%s: %w: its beginning or its end is missing", name, ErrDamaged)
 	}
-	body, end := b[:len(b)-8], b[len(b)-8:]
-	if sum(body) != binary.LittleEndian.Uint64(end) {
+	signed, end := b[:len(b)-sumSize], b[len(b)-sumSize:]
+	if sum(signed) != binary.LittleEndian.Uint64(end) {
 		return State{}, fmt.Errorf("%s: %w: its checksum differs", name, ErrDamaged)
+	}
+	body, signature := signed[:len(signed)-sha256.Size], signed[len(signed)-sha256.Size:]
+	if !hmac.Equal(signature, f.Key.sign(body)) {
+		return State{}, fmt.Errorf("%s: %w", name, ErrForeign)
 	}
 	numbers := body[len(magic):header]
 	return State{

@@ -1,12 +1,17 @@
 package checkpoint_test
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/cluster/checkpoint"
@@ -25,7 +30,7 @@ func read(t *testing.T, f *checkpoint.Folder) (states []checkpoint.State) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		s, err := checkpoint.Read(name)
+		s, err := f.Read(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +71,7 @@ func TestFileThatIsStillBeingWrittenIsNoCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	unfinished := filepath.Join(run, checkpoint.Name, "0000000002000000000.state.partial")
-	if err := os.WriteFile(unfinished, []byte("gradwire checkpoint 2\n"), 0o600); err != nil {
+	if err := os.WriteFile(unfinished, []byte("gradwire checkpoint 3\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]checkpoint.State{state(1)}, read(t, f)); diff != "" {
@@ -92,7 +97,7 @@ func TestEveryDamageIsNoticed(t *testing.T) {
 		if err := os.WriteFile(names[0], b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if s, err := checkpoint.Read(names[0]); !errors.Is(err, checkpoint.ErrDamaged) {
+		if s, err := f.Read(names[0]); !errors.Is(err, checkpoint.ErrDamaged) {
 			t.Errorf("%s at byte %d: read %v, %v", what, at, s, err)
 		}
 	}
@@ -116,5 +121,62 @@ func TestErrorOfWritingIsTold(t *testing.T) {
 	}
 	if err := f.Save(state(2)); err == nil {
 		t.Error("the first was not written, and nobody says so")
+	}
+}
+
+// resum makes the checksum of a file right again.
+func resum(b []byte) []byte {
+	n := len(b) - 8
+	return binary.LittleEndian.AppendUint64(b[:n:n], xxhash.Sum64(b[:n]))
+}
+
+// Whoever changes a state can make its checksum right as well, but cannot sign it.
+func TestStateThatSomebodyElseHasWrittenIsRefused(t *testing.T) {
+	run := t.TempDir()
+	path := filepath.Join(run, "key")
+	key, err := checkpoint.ReadKey(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := checkpoint.NewFolder(run, 1)
+	f.Key = key.For("run 1")
+	if err := errors.Join(f.Save(state(7)), f.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(f.Newest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	try := func(what string, b []byte, want error) {
+		t.Helper()
+		if err := os.WriteFile(f.Newest(), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := f.Read(f.Newest()); !errors.Is(err, want) {
+			t.Errorf("%s: read %v, %v", what, s, err)
+		}
+	}
+	magic := len("gradwire checkpoint 3\n")
+	for bit := 8 * magic; bit < 8*(len(whole)-8); bit++ {
+		b := slices.Clone(whole)
+		b[bit/8] ^= 1 << (bit % 8)
+		try(fmt.Sprintf("bit %d flipped", bit), resum(b), checkpoint.ErrForeign)
+	}
+	for n := magic + 17 + 40; n < len(whole); n++ {
+		try(fmt.Sprintf("cut off at %d", n), resum(slices.Clone(whole[:n])), checkpoint.ErrForeign)
+	}
+	if again, err := checkpoint.ReadKey(path); err != nil || !slices.Equal(again, key) {
+		t.Errorf("another key at the next start, %v", err)
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("the key's file is %v, %v", info, err)
+	}
+	other, err := checkpoint.ReadKey(filepath.Join(run, "other"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, k := range map[string]checkpoint.Key{"another user": other.For("run 1"), "another run": key.For("run 2")} {
+		f.Key = k
+		try(what, whole, checkpoint.ErrForeign)
 	}
 }

@@ -18,9 +18,10 @@ type tally struct {
 	sum   int64
 }
 
-// tallies is a catalog with the actor kind tally.
+// tallies is a catalog with the actor kind tally, and optimizers that do harm.
 func tallies() *catalog.Catalog {
 	c := catalog.Default()
+	addPoisons(c)
 	c.Actors.Add(catalog.Define("tally", "adds numbers", func() tally { return tally{} },
 		func(_ *catalog.Catalog, t *tally) (actors.ResidentKind, error) {
 			return func(actors.Base) (actor.Actor, error) { return &tally{sum: t.First}, nil }, nil

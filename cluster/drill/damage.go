@@ -38,7 +38,7 @@ func damaged(state []byte, at time.Duration, seed uint64) (broken string, err er
 		return "", err
 	}
 	for _, name := range names {
-		s, err := checkpoint.Read(name)
+		s, err := folder.Read(name)
 		switch {
 		case errors.Is(err, checkpoint.ErrDamaged):
 			continue

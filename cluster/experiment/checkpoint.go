@@ -24,15 +24,19 @@ import (
 func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, error) {
 	folder := r.checkpoints(next)
 	names, err := folder.Names()
+	unused := ""
 	for tries := 0; err == nil; {
 		s, out, failure, err := r.attempt(ctx, next, folder, names)
 		if err != nil {
 			return nil, Outcome{}, nil, err
 		}
+		if unused != "" && r.Venue.Traits().Clock != VirtualTime {
+			out.lost(unused)
+		}
 		note, pause := fmt.Sprintf("run %d: %v", next.number, failure), out.Again
 		if errors.Is(failure, checkpoint.ErrUnusable) {
 			if names, pause = names[1:], 0; len(names) == 0 {
-				note += "; it begins anew"
+				note, unused = note+"; it begins anew", failure.Error()
 			}
 		} else {
 			var newest string
@@ -64,6 +68,13 @@ func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, er
 		}
 	}
 	return nil, Outcome{}, nil, err
+}
+
+// lost notes that a run in real time began anew, because nothing that was saved of it can be used.
+func (o *Outcome) lost(why string) {
+	o.Degraded = true
+	o.Incidents = slices.Concat([]record.Incident{{Node: actors.Coordinator, Harm: record.ToTimes,
+		What: "what was saved of the run was lost, and it began anew: " + why}}, o.Incidents)
 }
 
 // maxAttempts is how often a run goes on from one checkpoint.
@@ -100,7 +111,7 @@ var errClock = errors.New("this checkpoint is of a run on another clock")
 // goOn lets a run happen from a checkpoint on. The error wraps [checkpoint.ErrUnusable] if that
 // cannot be used.
 func (r *Runner) goOn(ctx context.Context, next run, s *Stage, name string) (Outcome, error) {
-	from, err := checkpoint.Read(name)
+	from, err := s.saves.Folder.Read(name)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("its checkpoint %w: %w", checkpoint.ErrUnusable, err)
 	}
@@ -128,7 +139,25 @@ func (r *Runner) checkpoints(next run) *checkpoint.Folder {
 	if c == nil {
 		return nil
 	}
-	return checkpoint.NewFolder(r.folder.RunDir(next.number), c.Keep)
+	f := checkpoint.NewFolder(r.folder.RunDir(next.number), c.Keep)
+	f.Key = r.key().For(fmt.Sprintf("%s, seed %d", settings(next.point.Labels).Key(), next.seed))
+	return f
+}
+
+// key signs the checkpoints: it is the venue's, or the user's.
+func (r *Runner) key() checkpoint.Key {
+	r.keyOnce.Do(func() {
+		if r.Key != nil {
+			return
+		}
+		var err error
+		if r.Key, err = checkpoint.UserKey(); err != nil {
+			r.Key = checkpoint.RandomKey()
+			r.note(fmt.Sprintf("the key that signs checkpoints cannot be kept (%v): no other process can go on from those "+
+				"of this one", err))
+		}
+	})
+	return r.Key
 }
 
 // close waits for what is being written, and ends the file of events.

@@ -7,6 +7,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/memory"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/nn"
 )
@@ -29,7 +30,7 @@ func (p *Plan) Estimate(c *catalog.Catalog) (largest Estimate, err error) {
 	if err != nil {
 		return largest, err
 	}
-	if err := affordable(points, memory()); err != nil {
+	if err := affordable(points, memory.Limit()); err != nil {
 		return largest, err
 	}
 	for i := range points {
@@ -48,8 +49,8 @@ const endless = time.Hour
 // Warning says that a run may need more memory than this machine has, or more computation than
 // anybody waits for; empty if it does not, or if that is not known.
 func (e Estimate) Warning() string {
-	if have := memory(); have > 0 && e.Memory > have {
-		return fmt.Sprintf("a run may take %s of memory, and this machine has %s", inBytes(e.Memory), inBytes(have))
+	if have := memory.Limit(); have.Bytes > 0 && e.Memory > have.Bytes {
+		return fmt.Sprintf("a run may take %s of memory, and %s %s", memory.Text(e.Memory), have.By, memory.Text(have.Bytes))
 	}
 	if e.Second > endless {
 		return fmt.Sprintf(
@@ -63,7 +64,7 @@ func (e Estimate) Warning() string {
 
 // String says what a run takes.
 func (e Estimate) String() string {
-	text := "a run takes about " + inBytes(e.Memory) + " of memory"
+	text := "a run takes about " + memory.Text(e.Memory) + " of memory"
 	if e.Second > 0 {
 		text += fmt.Sprintf(", and at most %.2g s of a core for a second of virtual time, in which no node waits",
 			e.Second.Seconds())
@@ -89,17 +90,40 @@ const (
 	copiedBytes    = 1e9   // a second, of models that are sent, received and merged
 )
 
+// liveBytes are those of the heap that some of a run's nodes take.
+func liveBytes(s *catalog.Spec, counts func(node int) bool) (live float64) {
+	vector := 4 * float64(s.Model.Params())
+	joint := map[string]bool{}
+	for i, r := range s.Roles {
+		if !counts(i) {
+			continue
+		}
+		live += nodeBytes
+		if r.Holds && !joint[r.Name] { // those of a joint role have one model among them
+			joint[r.Name] = r.Joint
+			live += heldVectors * vector
+		}
+		if r.Trains {
+			threads := float64(max(s.Plan.Nodes[i].Compute.Threads, 1))
+			live += (trainedVectors+float64(teamVectors(s, i)))*vector + threads*workspaceBytes(s)
+		}
+	}
+	return live
+}
+
+// Memory is about how many bytes those nodes take that live in one process, without the samples and
+// before garbage is collected.
+func (s *Stage) Memory(hosts func(node int) bool) float64 { return liveBytes(s.Point.Spec, hosts) }
+
 // Estimate is about what a run of a point takes.
 func (p *Point) Estimate() Estimate {
 	s := p.Spec
 	neighbours := p.neighbours()
 	workers, steps := 0, 0.0 // steps of all nodes in a second
 	vector := 4 * float64(s.Model.Params())
-	live := float64(len(s.Roles))*nodeBytes + float64(held(s.Roles))*heldVectors*vector
+	live := liveBytes(s, func(int) bool { return true })
 	for i, r := range s.Roles {
 		if r.Trains {
-			threads := float64(max(s.Plan.Nodes[i].Compute.Threads, 1))
-			live += (trainedVectors+float64(teamVectors(s, i)))*vector + threads*workspaceBytes(s)
 			workers++
 			steps += stepsPerSecond(s, i)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
+	"github.com/gradwire/gradwire/cluster/memory"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/shelf"
 )
@@ -122,12 +123,13 @@ func TestEstimateCountsStepsAndMessages(t *testing.T) {
 }
 
 func TestPlanThatNeedsMoreMemoryThanThereIsGetsAWarning(t *testing.T) {
-	have := memory()
+	limit := memory.Limit()
+	have := limit.Bytes
 	if have == 0 {
 		t.Skip("the system does not say how much memory there is")
 	}
-	if w := (Estimate{Memory: 2 * have}).Warning(); w != "a run may take "+inBytes(2*have)+
-		" of memory, and this machine has "+inBytes(have) {
+	if w := (Estimate{Memory: 2 * have}).Warning(); w != "a run may take "+memory.Text(2*have)+
+		" of memory, and "+limit.By+" "+memory.Text(have) {
 		t.Error(w)
 	}
 	if w := (Estimate{Memory: have / 2}).Warning(); w != "" {

@@ -1,13 +1,9 @@
 package experiment
 
 import (
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
-
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/memory"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -25,7 +21,7 @@ func (p *Plan) Check(c *catalog.Catalog) error {
 func sendable(s *catalog.Spec) error {
 	if n := s.Model.Params(); n > wire.MaxValues {
 		return syntax.Errorf(s.ModelSection, "the model has %d parameters, %s; a message carries at most %d, %s", n,
-			inBytes(4*float64(n)), wire.MaxValues, inBytes(4*wire.MaxValues))
+			memory.Text(4*float64(n)), wire.MaxValues, memory.Text(4*wire.MaxValues))
 	}
 	return nil
 }
@@ -63,55 +59,29 @@ func teamVectors(s *catalog.Spec, node int) int {
 	return 0
 }
 
-// affordable returns an error about the first point whose models do not fit into memory of the
-// given size in bytes; 0 stands for a size that is not known.
-func affordable(points []Point, bytes float64) error {
+// affordable returns an error about the first point whose models do not fit into the memory that
+// this process may have.
+func affordable(points []Point, limit memory.Bound) error {
 	for i := range points {
 		s := points[i].Spec
-		if n := need(s); bytes > 0 && n > bytes {
+		if n := need(s); limit.Bytes > 0 && n > limit.Bytes {
 			err := syntax.Errorf(s.ModelSection,
-				"%d nodes with models of %d parameters need %s of memory or more, and this machine has %s; give the "+
-					"plan fewer nodes or a smaller model",
-				len(s.Roles), s.Model.Params(), inBytes(n), inBytes(bytes))
+				"%d nodes with models of %d parameters need %s of memory or more, and %s %s; give the plan fewer nodes "+
+					"or a smaller model",
+				len(s.Roles), s.Model.Params(), memory.Text(n), limit.By, memory.Text(limit.Bytes))
 			return refusal.Input(points[i].about(err))
 		}
 	}
 	return nil
 }
 
-// inBytes writes a size for people.
-func inBytes(n float64) string {
-	for _, unit := range []string{"B", "kB", "MB", "GB"} {
-		if n < 1000 {
-			return strconv.FormatFloat(n, 'g', 3, 64) + " " + unit
-		}
-		n /= 1000
-	}
-	return strconv.FormatFloat(n, 'f', 1, 64) + " TB"
-}
-
-// memory is how many bytes this machine has, or lets this program have; 0 where the system does not
-// say so.
-func memory() float64 {
-	total := 0.0
-	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
-		total = memTotal(text)
-	}
-	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
-		if limit, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64); err == nil &&
-			(total == 0 || limit < total) {
-			total = limit
+// side is how many of some runs fit side by side into the memory that this process may have, at
+// least one.
+func side(points []Point, limit memory.Bound, most int) int {
+	for i := range points {
+		if n := need(points[i].Spec); limit.Bytes > 0 && n > 0 {
+			most = min(most, int(limit.Bytes/n))
 		}
 	}
-	return total
-}
-
-// memTotal reads the line MemTotal of Linux's list, in bytes; 0 if there is none.
-func memTotal(text []byte) float64 {
-	_, after, _ := strings.Cut(string(text), "MemTotal:")
-	var kilobytes float64
-	if n, _ := fmt.Sscanf(after, "%f kB", &kilobytes); n == 0 {
-		return 0
-	}
-	return 1024 * kilobytes
+	return max(most, 1)
 }

@@ -3,6 +3,8 @@ package experiment
 import (
 	"strings"
 	"testing"
+
+	"github.com/gradwire/gradwire/cluster/memory"
 )
 
 const crowded = `
@@ -33,13 +35,15 @@ func TestModelsThatDoNotFitIntoMemoryAreRefused(t *testing.T) {
 		4 * 99_005:  "2 nodes with models of 99005 parameters need 1.98 MB",
 		4 * 495_025: "this machine has 1.98 MB",
 	} {
-		err := affordable(points, bytes)
+		err := affordable(points, memory.Bound{Bytes: bytes, By: "this machine has"})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%v bytes: got %v\nwant %s", bytes, err, want)
 		}
 	}
-	if got := memTotal([]byte("MemFree:  1 kB\nMemTotal:       16305280 kB\n")); got != 16305280*1024 {
-		t.Errorf("a machine of %v bytes", got)
+	for bytes, want := range map[float64]int{0: 8, whole - 1: 1, 2 * whole: 2, 9 * whole: 8} {
+		if got := side(points, memory.Bound{Bytes: bytes}, 8); got != want {
+			t.Errorf("%d runs side by side in %v bytes, want %d", got, bytes, want)
+		}
 	}
 }
 

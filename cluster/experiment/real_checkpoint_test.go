@@ -72,7 +72,7 @@ func cutAgainAndAgain(t *testing.T, interruptions, times int, set ...string) (*S
 		}); !errors.Is(err, errCut) {
 			t.Fatalf("the run was not interrupted: %v", err)
 		}
-		read, err := checkpoint.Read(f.Newest())
+		read, err := f.Read(f.Newest())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/faults"
+	"github.com/gradwire/gradwire/cluster/memory"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -98,6 +99,8 @@ type Site struct {
 	Shared *shelf.Shared
 	// Tried says that the plan was found to run before.
 	Tried bool
+	// Key signs checkpoints; nil stands for the user's.
+	Key checkpoint.Key
 }
 
 // Runner carries a plan out.
@@ -110,6 +113,7 @@ type Runner struct {
 	shelf   *shelf.Shelf
 	folder  *record.Folder
 	queue   []run
+	keyOnce sync.Once
 
 	mu       sync.Mutex
 	failures []error // of runs that were made, and could not go on
@@ -137,9 +141,11 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	}
 	traits := at.Venue.Traits()
 	if traits.Here {
-		if err := affordable(points, memory()); err != nil {
+		limit := memory.Limit()
+		if err := affordable(points, limit); err != nil {
 			return nil, err
 		}
+		o.Jobs = side(points, limit, o.Jobs)
 	}
 	first := points[0].Spec.Plan
 	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}

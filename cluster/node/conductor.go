@@ -31,6 +31,7 @@ import (
 type conductor struct {
 	*hosted
 	log     func(format string, args ...any)
+	died    func(process string) // is told of a process that has died soon after it had placed its nodes
 	message *protos.PlaceRun
 	stage   *experiment.Stage // nil while the run is only rehearsed
 	events  *journal.Gatherer
@@ -61,6 +62,9 @@ type venue struct {
 	submission *submission.Submission
 	rules      placement.Rules
 	placeless  time.Time // since when there is no place for each node; zero if there is
+
+	mu   sync.Mutex
+	dead map[string]int // how often each process has died soon after it had placed its nodes
 }
 
 var _ experiment.Venue = (*venue)(nil)
@@ -73,7 +77,24 @@ func (v *venue) Traits() experiment.Traits {
 // venue returns the venue of a submission.
 func (p *process) venue(s *submission.Submission, rules []string) (experiment.Venue, error) {
 	parsed, err := placement.Parse(rules)
-	return &venue{process: p, submission: s, rules: parsed}, err
+	return &venue{process: p, submission: s, rules: parsed, dead: map[string]int{}}, err
+}
+
+const (
+	// deathSpan is how soon after it has placed its nodes a process dies that has probably died of
+	// them, and mostDeaths how often one may until the submission is failed.
+	deathSpan  = 10 * time.Second
+	mostDeaths = 2
+)
+
+// died takes note that another process of a run has died soon after it had placed its nodes.
+func (v *venue) died(name string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.dead[name]++; v.dead[name] == mostDeaths {
+		v.submission.Fail(fmt.Errorf("process %s died %d times, each within %v of placing its nodes; it is not tried "+
+			"again. Do they need more memory than it has? Its log ends with the reason", name, mostDeaths, deathSpan))
+	}
 }
 
 // conductor returns the conductor of a run on the stage, with what other processes need to know of
@@ -97,7 +118,9 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	if s.Point.Spec.Data.Sent {
 		m.Samples = sampleSet(s.Task)
 	}
-	return v.process.newConductor(v.submission.NextRun(), v.submission.Log, m), nil
+	c := v.process.newConductor(v.submission.NextRun(), v.submission.Log, m)
+	c.died = v.died
+	return c, nil
 }
 
 // checkSharing refuses to share downlinks. Messages of several processes meet there, each of which
@@ -126,6 +149,9 @@ func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
 	}
 	defer v.process.unregister(c.hosted)
 	defer c.end(errRunOver)
+	if err := v.process.fits(c.hosted, s, true); err != nil {
+		return err
+	}
 	return c.placeAll(ctx)
 }
 
@@ -147,6 +173,9 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	}
 	defer v.process.unregister(c.hosted)
 	defer c.end(errRunOver)
+	if err := v.process.fits(c.hosted, s, false); err != nil {
+		return experiment.Outcome{Again: nextTry}, err
+	}
 	defer context.AfterFunc(ctx, func() { c.end(context.Cause(ctx)) })()
 	return c.conduct(ctx)
 }
@@ -335,7 +364,7 @@ func (c *conductor) place(name string, m *protos.PlaceRun) error {
 	if !peer.Connected {
 		connection++ // the message waits for the next one
 	}
-	c.note(name, func(q *party) { q.connection = connection })
+	c.note(name, func(q *party) { q.connection, q.asked = connection, time.Now() })
 	return c.process.tell(name, c.Number(), m)
 }
 

@@ -39,6 +39,7 @@ type hosted struct {
 	parts     checkpoint.Parts // of it
 	over      chan struct{}    // closed when the run is forgotten
 	handled   atomic.Int64     // messages, when the process was last asked
+	memory    float64          // that its nodes take here, in bytes; the process's mu is held
 
 	mu    sync.Mutex
 	marks map[string]uint64 // the latest of each other process
@@ -147,6 +148,9 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 	}
 	defer p.unregister(h)
 	s, err := h.stageOf(m)
+	if err == nil {
+		err = p.fits(h, s, m.Rehearse)
+	}
 	if err == nil && m.Samples != nil && !m.Rehearse {
 		err = h.awaitSamples(s)
 	}
@@ -173,8 +177,11 @@ func (p *process) host(lead string, run uint64, m *protos.PlaceRun) {
 			h.live(w, events)
 			return
 		case <-h.stop.Done():
-			if p.stop.Err() != nil {
+			switch cause := context.Cause(h.stop); {
+			case p.stop.Err() != nil:
 				p.report(lead, run, &protos.RunResult{Left: true})
+			case errors.Is(cause, errMemory):
+				p.report(lead, run, &protos.RunResult{Error: request.Text(cause.Error(), request.MaxText)})
 			}
 		}
 	}

@@ -31,6 +31,7 @@ type party struct {
 	silent *time.Duration   // the instant at which nothing was heard of it, while the run waits for it
 	// connection is the number of the one over which it was told to place its nodes.
 	connection uint64
+	asked      time.Time // when it was
 }
 
 // in reports whether the process takes part.
@@ -219,6 +220,17 @@ func (c *conductor) needed(name string) string {
 
 // isGone stands before why a process is gone.
 const isGone = "it is gone: "
+
+// crashed takes note that a process has died: it has not left, and is not merely out of reach.
+func (c *conductor) crashed(name string) {
+	c.mu.Lock()
+	q := c.parties[name]
+	soon := q != nil && q.err == nil && q.result == nil && !q.asked.IsZero() && time.Since(q.asked) < deathSpan
+	c.mu.Unlock()
+	if soon && c.died != nil {
+		c.died(name)
+	}
+}
 
 // gone takes note that a process is gone: its nodes have crashed. It is taken in
 // again when it comes back, or, if its connection is fine, after a pause.

@@ -227,6 +227,7 @@ func (c Config) join(ctx context.Context) (*process, error) {
 	p.work.Go(p.residents.Watch)
 	p.work.Go(p.spread)
 	p.work.Go(p.watchIdentity)
+	p.work.Go(p.watchMemory)
 	return p, nil
 }
 
@@ -244,9 +245,13 @@ func (c Config) process() *process {
 	p.gossip = gossip{process: p, conns: make(chan net.Conn)}
 	p.identity.Store(c.Identity)
 	p.holders = p.newHolders()
+	var key []byte
+	if c.Identity != nil {
+		key = c.Identity.GossipKey() // which all processes of the cluster have
+	}
 	p.queue = submission.New(submission.Config{
 		Process: c.Name, Stop: p.stop, Out: c.Out, Data: c.Data, Insecure: c.Insecure, Catalog: p.catalog,
-		Shared: &p.shared, Holders: p.holders,
+		Shared: &p.shared, Holders: p.holders, Key: key,
 		Venue: p.venue, Changed: p.directory.changed, Removed: p.directory.restate, Log: p.log,
 	})
 	p.remember = sync.OnceFunc(func() {
@@ -525,6 +530,11 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 		}
 	case state == transport.Down && !errors.Is(reason, transport.ErrRemoved): // which member has told
 		p.directory.left(peer.Name, reason.Error())
+		if errors.Is(reason, transport.ErrRefused) || errors.Is(reason, transport.ErrRestarted) {
+			for _, c := range p.conductors() {
+				c.crashed(peer.Name)
+			}
+		}
 		p.gone(peer.Name, reason.Error())
 	}
 }

@@ -73,6 +73,8 @@ type Config struct {
 	Out, Data string
 	// Insecure says that the cluster's connections are not protected.
 	Insecure bool
+	// Key signs checkpoints; nil stands for the user's.
+	Key []byte
 	// Catalog is what plans can name.
 	Catalog *catalog.Catalog
 	// Shared are the data that are in use.
@@ -219,7 +221,8 @@ func (q *Queue) trial(ctx context.Context, do func() error) error {
 func (s *Submission) prepare(ctx context.Context, goOn, tried bool) (*experiment.Runner, error) {
 	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.progressed,
 		Out: s.folder(), Continue: goOn}
-	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: tried}
+	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: tried,
+		Key: s.queue.config.Key}
 	return experiment.Prepare(ctx, s.source, o, at)
 }
 

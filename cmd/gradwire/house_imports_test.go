@@ -150,7 +150,7 @@ var table = map[string]string{
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
 	"cluster/shelf":   "cluster/plan/syntax cluster/catalog cluster/record datasets nn",
 	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/checkpoint cluster/faults cluster/sim " +
-		"cluster/shelf cluster/traffic " +
+		"cluster/shelf cluster/traffic cluster/memory " +
 		"cluster/live cluster/record cluster/record/choosing cluster/record/goodput " +
 		"cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
 		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
@@ -158,6 +158,7 @@ var table = map[string]string{
 		"protos" + mailbox + xxhash,
 	"cluster/traffic": "cluster/record cluster/link",
 	"cluster/archive": "",
+	"cluster/memory":  "",
 	"cluster/lease":   "",
 	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record cluster/refusal " +
 		"cluster/request" + message + xxhash,
@@ -171,7 +172,7 @@ var table = map[string]string{
 		"cluster/identity nn/kernel" + message,
 	"cluster/placement": "cluster/live cluster/membership cluster/plan",
 	"cluster/node": "cluster/submission cluster/holders cluster/journal cluster/experiment cluster/shelf " +
-		"cluster/resident cluster/request cluster/checkpoint/... cluster/placement " +
+		"cluster/resident cluster/request cluster/checkpoint/... cluster/placement cluster/memory " +
 		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/record/lockfile " +
 		"cluster/wire cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
 		mailbox + message + xxhash,
