@@ -2633,7 +2633,9 @@ type Process struct {
 	State     string `protobuf:"bytes,7,opt,name=state,proto3" json:"state,omitempty"`
 	RoundTrip int64  `protobuf:"varint,8,opt,name=round_trip,json=roundTrip,proto3" json:"round_trip,omitempty"`
 	// When its certificate expires, in s since 1970; 0 if it has none or the answering process does not know.
-	Expires       int64 `protobuf:"varint,9,opt,name=expires,proto3" json:"expires,omitempty"`
+	Expires int64 `protobuf:"varint,9,opt,name=expires,proto3" json:"expires,omitempty"`
+	// Names its program, and tells it from every other one.
+	Build         string `protobuf:"bytes,10,opt,name=build,proto3" json:"build,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2729,6 +2731,13 @@ func (x *Process) GetExpires() int64 {
 		return x.Expires
 	}
 	return 0
+}
+
+func (x *Process) GetBuild() string {
+	if x != nil {
+		return x.Build
+	}
+	return ""
 }
 
 // Submissions answers ListRuns.
@@ -4225,7 +4234,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04note\x18\x02 \x01(\tR\x04note\"<\n" +
 	"\tProcesses\x12/\n" +
-	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\"\xc4\x02\n" +
+	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\"\xda\x02\n" +
 	"\aProcess\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -4236,7 +4245,9 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05state\x18\a \x01(\tR\x05state\x12\x1d\n" +
 	"\n" +
 	"round_trip\x18\b \x01(\x03R\troundTrip\x12\x18\n" +
-	"\aexpires\x18\t \x01(\x03R\aexpires\x1a9\n" +
+	"\aexpires\x18\t \x01(\x03R\aexpires\x12\x14\n" +
+	"\x05build\x18\n" +
+	" \x01(\tR\x05build\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +

@@ -25,25 +25,11 @@ func (p poisoned) Step(dst, params, grad []float32) {
 	p.Optimizer.Step(dst, params, grad)
 }
 
-// addPoisons adds optimizers that no process survives, and one that takes more and more memory.
+// addPoisons adds an optimizer that no process survives.
 func addPoisons(c *catalog.Catalog) {
-	var mu sync.Mutex
-	var hoard [][]byte
-	for name, harm := range map[string]func(){
-		"fatal": func() { new(sync.Mutex).Unlock() }, // which cannot be recovered from
-		"hoard": func() {
-			more := make([]byte, 1<<20)
-			for i := range more {
-				more[i] = 1
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			hoard = append(hoard, more)
-		},
-	} {
-		c.Optimizers.Add(catalog.Define(name, "does harm", func() struct{} { return struct{}{} },
-			func(*catalog.Catalog, *struct{}) (optim.Method, error) {
-				return poison{optim.SGD{Rate: optim.Constant(0.1)}, harm}, nil
-			}))
-	}
+	c.Optimizers.Add(catalog.Define("fatal", "ends the process", func() struct{} { return struct{}{} },
+		func(*catalog.Catalog, *struct{}) (optim.Method, error) {
+			fatal := func() { new(sync.Mutex).Unlock() } // of the runtime: it cannot be recovered from
+			return poison{optim.SGD{Rate: optim.Constant(0.1)}, fatal}, nil
+		}))
 }

@@ -18,7 +18,7 @@ type tally struct {
 	sum   int64
 }
 
-// tallies is a catalog with the actor kind tally, and optimizers that do harm.
+// tallies is a catalog with the actor kind tally, and an optimizer that ends its process.
 func tallies() *catalog.Catalog {
 	c := catalog.Default()
 	addPoisons(c)

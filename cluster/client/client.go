@@ -59,6 +59,9 @@ type Node struct {
 	// Expires is when its certificate does; zero if it has none, or the process that was asked does
 	// not know.
 	Expires time.Time `json:"certificate_expires,omitzero"`
+	// Build names its program, and tells it from every other one. A run goes on from a checkpoint
+	// at a process of the same build alone.
+	Build string `json:"build,omitempty"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -297,6 +300,7 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 		n := Node{
 			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
 			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip).Seconds(),
+			Build: p.Build,
 		}
 		if p.Expires != 0 {
 			n.Expires = time.Unix(p.Expires, 0)

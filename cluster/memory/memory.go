@@ -16,6 +16,10 @@ import (
 	"strings"
 )
 
+// granularity is how much address space is left over at least when the runtime of Go gets no more:
+// it asks for 64 MiB at a time, and threads and tables need some.
+const granularity = 128 << 20
+
 // Bound is how much memory this process may have.
 type Bound struct {
 	// Bytes is 0 if the system does not say.
@@ -36,11 +40,14 @@ func Text(n float64) string {
 }
 
 // Limit is the smallest bound of this process. Of its address space, which a resource limit bounds,
-// what the program takes before it has any data does not count.
-func Limit() Bound { return limit(os.ReadFile, reserved()) }
+// threads and libraries take their share; what the runtime of Go has of it, it keeps.
+func Limit() Bound {
+	mapped, _ := runtimeBytes()
+	return limit(os.ReadFile, mapped)
+}
 
-// limit is Limit with the files of the system, and the address space that is no memory.
-func limit(read func(name string) ([]byte, error), reserved float64) Bound {
+// limit is Limit with the files of the system, and the address space that the runtime has.
+func limit(read func(name string) ([]byte, error), mapped float64) Bound {
 	all := []Bound{{field(read, "/proc/meminfo", "MemTotal:", 1024), "this machine has"}}
 	groups, _ := read("/proc/self/cgroup")
 	for line := range bytes.Lines(groups) {
@@ -55,11 +62,14 @@ func limit(read func(name string) ([]byte, error), reserved float64) Bound {
 			all = append(all, group(read, "/sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"))
 		}
 	}
-	if space := field(read, "/proc/self/limits", "Max address space", 1); space > 0 {
-		all = append(all, Bound{max(space-reserved, 1), "the limit of the address space (ulimit -v) leaves"})
-	}
-	if data := field(read, "/proc/self/limits", "Max data size", 1); data > 0 {
-		all = append(all, Bound{data, "the limit of data (ulimit -d) is"})
+	for _, l := range []struct{ limit, taken, by string }{
+		{"Max address space", "VmSize:", "the limit of the address space (ulimit -v) leaves"},
+		{"Max data size", "VmData:", "the limit of data (ulimit -d) leaves"},
+	} {
+		if space := field(read, "/proc/self/limits", l.limit, 1); space > 0 {
+			left := space - field(read, "/proc/self/status", l.taken, 1024) - granularity
+			all = append(all, Bound{mapped + max(left, 0), l.by})
+		}
 	}
 	all = slices.DeleteFunc(all, func(b Bound) bool { return b.Bytes <= 0 })
 	if len(all) == 0 {
@@ -100,14 +110,6 @@ func field(read func(name string) ([]byte, error), file, name string, unit float
 		}
 	}
 	return 0
-}
-
-// reserved is the address space of this process that is no memory: the runtime of Go reserves some
-// for its tables.
-func reserved() float64 {
-	size := field(os.ReadFile, "/proc/self/status", "VmSize:", 1024)
-	mapped, _ := runtimeBytes()
-	return max(size-mapped, 0)
 }
 
 // Used is how many bytes the runtime of this process has taken, and not given back to the system.

@@ -18,10 +18,13 @@ func TestSmallestBoundHolds(t *testing.T) {
 		want  float64
 	}{
 		{"the machine", nil, 8000 * 1024},
-		{"the address space", map[string]string{"/proc/self/limits": "Max address space         5000000" +
-			"              5000000              bytes\n"}, 5000000 - 1000},
-		{"the data", map[string]string{"/proc/self/limits": "Max data size             4000000              9000000" +
-			"              bytes\n"}, 4000000},
+		{"the address space", map[string]string{"/proc/self/limits": "Max address space         137217728" +
+			"            137217728            bytes\n",
+			"/proc/self/status": "VmSize:    1000 kB\n"}, 3e6 - 1000*1024 + 1000},
+		{"an address space that is full", map[string]string{"/proc/self/limits": "Max address space         137217728" +
+			"            137217728            bytes\n", "/proc/self/status": "VmSize:    130000 kB\n"}, 1000},
+		{"the data", map[string]string{"/proc/self/limits": "Max data size             138217728            900000000" +
+			"            bytes\n", "/proc/self/status": "VmData:    1000 kB\n"}, 4e6 - 1000*1024 + 1000},
 		{"the control group", map[string]string{"/proc/self/cgroup": "0::/a/b\n",
 			"/sys/fs/cgroup/a/b/memory.max": "3000000\n"}, 3000000},
 		{"a group around it", map[string]string{"/proc/self/cgroup": "0::/a/b\n",

@@ -69,7 +69,7 @@ func (p *process) processes() *protos.Processes {
 		}
 		all.Processes = append(all.Processes, &protos.Process{
 			Name: m.Name, Address: m.Meta.Address, Role: m.Meta.Role, Cores: int32(m.Meta.Cores), Labels: m.Meta.Labels,
-			Incarnation: m.Meta.Incarnation, State: states[m.Name], RoundTrip: int64(trips[m.Name]), Expires: expires,
+			Incarnation: m.Meta.Incarnation, State: states[m.Name], RoundTrip: int64(trips[m.Name]), Expires: expires, Build: m.Meta.Build,
 		})
 	}
 	return all

@@ -57,14 +57,16 @@ func (p *process) fitsWithin(limit memory.Bound, h *hosted, need float64, rehear
 // watchMemory ends the run that takes most before the memory of this process is full: the process,
 // with all other runs, would die of it.
 func (p *process) watchMemory() {
-	limit := memory.Limit()
-	if limit.Bytes == 0 {
-		return
-	}
-	if bound := int64(thriftyShare * limit.Bytes); !p.config.KeepRuntime && bound < debug.SetMemoryLimit(-1) {
-		debug.SetMemoryLimit(bound)
-	}
+	user := debug.SetMemoryLimit(-1) // GOMEMLIMIT
 	every(memoryEvery, p.stop.Done(), func() {
+		limit := memory.Limit() // which is less when threads have taken address space
+		if limit.Bytes == 0 {
+			return
+		}
+		if bound := min(int64(thriftyShare*limit.Bytes), user); !p.config.KeepRuntime &&
+			bound != debug.SetMemoryLimit(-1) {
+			debug.SetMemoryLimit(bound)
+		}
 		if memory.Used() < fullShare*limit.Bytes {
 			return
 		}

@@ -425,6 +425,15 @@ func (s *Submission) finish(err error) {
 	if err != nil {
 		why = s.placed(err).Error()
 	}
+	if _, missing := os.Stat(s.folder()); state == request.Failed && errors.Is(missing, fs.ErrNotExist) {
+		why = fmt.Sprintf("the folder of its record, %s, is gone", s.folder())
+		others := slices.DeleteFunc(slices.Clone(s.holders()), func(name string) bool {
+			return name == s.queue.config.Process
+		})
+		if len(others) > 0 {
+			why += "; what had finished is at " + strings.Join(others, ", ")
+		}
+	}
 	if err := s.agree(state, why); err != nil {
 		s.leave()
 		return
