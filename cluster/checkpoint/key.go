@@ -74,7 +74,12 @@ func ReadKey(path string) (Key, error) {
 		k, err = os.ReadFile(path)
 	}
 	if err == nil && len(k) != keySize {
-		err = fmt.Errorf("%s: it has %d bytes, and a key has %d; remove it, and a new one is made", path, len(k), keySize)
+		err = fmt.Errorf(
+			"%s: it has %d bytes, and a key has %d; remove it, and a new one is made",
+			path,
+			len(k),
+			keySize,
+		)
 	}
 	return k, err
 }

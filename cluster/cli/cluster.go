@@ -111,8 +111,11 @@ func writeBuilds(w io.Writer, nodes []driver.Node) {
 	if len(of) < 2 {
 		return
 	}
-	fmt.Fprintln(w, "\nThe builds of the nodes differ: a run that one of them conducts goes on from its checkpoints at "+
-		"another of the same build alone.")
+	fmt.Fprintln(
+		w,
+		"\nThe builds of the nodes differ: a run that one of them conducts goes on from its checkpoints at "+
+			"another of the same build alone.",
+	)
 	for _, build := range slices.Sorted(maps.Keys(of)) {
 		fmt.Fprintf(w, "%s: %s\n", strings.Join(of[build], ", "), orDash(build))
 	}

@@ -153,8 +153,13 @@ func (r *Runner) key() checkpoint.Key {
 		var err error
 		if r.Key, err = checkpoint.UserKey(); err != nil {
 			r.Key = checkpoint.RandomKey()
-			r.note(fmt.Sprintf("the key that signs checkpoints cannot be kept (%v): no other process can go on from those "+
-				"of this one", err))
+			r.note(
+				fmt.Sprintf(
+					"the key that signs checkpoints cannot be kept (%v): no other process can go on from those "+
+						"of this one",
+					err,
+				),
+			)
 		}
 	})
 	return r.Key

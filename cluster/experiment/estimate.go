@@ -50,7 +50,12 @@ const endless = time.Hour
 // anybody waits for; empty if it does not, or if that is not known.
 func (e Estimate) Warning() string {
 	if have := memory.Limit(); have.Bytes > 0 && e.Memory > have.Bytes {
-		return fmt.Sprintf("a run may take %s of memory, and %s %s", memory.Text(e.Memory), have.By, memory.Text(have.Bytes))
+		return fmt.Sprintf(
+			"a run may take %s of memory, and %s %s",
+			memory.Text(e.Memory),
+			have.By,
+			memory.Text(have.Bytes),
+		)
 	}
 	if e.Second > endless {
 		return fmt.Sprintf(

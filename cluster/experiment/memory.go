@@ -65,10 +65,16 @@ func affordable(points []Point, limit memory.Bound) error {
 	for i := range points {
 		s := points[i].Spec
 		if n := need(s); limit.Bytes > 0 && n > limit.Bytes {
-			err := syntax.Errorf(s.ModelSection,
+			err := syntax.Errorf(
+				s.ModelSection,
 				"%d nodes with models of %d parameters need %s of memory or more, and %s %s; give the plan fewer nodes "+
 					"or a smaller model",
-				len(s.Roles), s.Model.Params(), memory.Text(n), limit.By, memory.Text(limit.Bytes))
+				len(s.Roles),
+				s.Model.Params(),
+				memory.Text(n),
+				limit.By,
+				memory.Text(limit.Bytes),
+			)
 			return refusal.Input(points[i].about(err))
 		}
 	}

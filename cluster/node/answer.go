@@ -68,8 +68,16 @@ func (p *process) processes() *protos.Processes {
 			expires = p.expires()
 		}
 		all.Processes = append(all.Processes, &protos.Process{
-			Name: m.Name, Address: m.Meta.Address, Role: m.Meta.Role, Cores: int32(m.Meta.Cores), Labels: m.Meta.Labels,
-			Incarnation: m.Meta.Incarnation, State: states[m.Name], RoundTrip: int64(trips[m.Name]), Expires: expires, Build: m.Meta.Build,
+			Name:        m.Name,
+			Address:     m.Meta.Address,
+			Role:        m.Meta.Role,
+			Cores:       int32(m.Meta.Cores),
+			Labels:      m.Meta.Labels,
+			Incarnation: m.Meta.Incarnation,
+			State:       states[m.Name],
+			RoundTrip:   int64(trips[m.Name]),
+			Expires:     expires,
+			Build:       m.Meta.Build,
 		})
 	}
 	return all

@@ -21,8 +21,17 @@ import (
 // newHolders returns what this process holds of submissions, its own and those of others.
 func (p *process) newHolders() *holders.Service {
 	return holders.New(holders.Config{
-		Process: p.config.Name, Incarnation: p.incarnation, Stop: p.stop, Out: p.config.Out, Others: p.others, Build: p.buildOf,
-		Gone: p.isGone, Send: p.sendLease, Open: p.openCopy, Begin: p.begin, Log: p.log,
+		Process:     p.config.Name,
+		Incarnation: p.incarnation,
+		Stop:        p.stop,
+		Out:         p.config.Out,
+		Others:      p.others,
+		Build:       p.buildOf,
+		Gone:        p.isGone,
+		Send:        p.sendLease,
+		Open:        p.openCopy,
+		Begin:       p.begin,
+		Log:         p.log,
 		Ready: func(ctx context.Context, plan *protos.HeldPlan, dir string) error {
 			return p.queue.Ready(ctx, plan, dir)
 		},
