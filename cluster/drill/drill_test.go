@@ -47,7 +47,7 @@ var neighbours = strings.NewReplacer("{name: s, role: server}, ", "", "name: ser
 
 // averaged is the same plan with federated averaging.
 var averaged = strings.NewReplacer("name: served", "name: averaged", "role: worker", "role: client",
-	"parameter-server, consistency: {kind: ssp, bound: 2}", "federated").Replace(servedPlan)
+	"parameter-server, consistency: {kind: ssp, bound: 2}", "federated, local: {steps: 4}").Replace(servedPlan)
 
 func parse(t testing.TB, text string) *experiment.Plan {
 	t.Helper()

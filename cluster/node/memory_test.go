@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/memory"
 )
 
 // All runs together have to fit, and the one that takes most ends when they take more after all.
 func TestRunsShareTheMemoryOfTheirProcess(t *testing.T) {
-	p := Config{Name: "a", Out: t.TempDir()}.process()
+	p := Config{Name: "a", Out: t.TempDir(), Catalog: catalog.Default()}.process()
 	limit := memory.Bound{Bytes: 1000, By: "this machine has"}
 	begin := func(number uint64, need float64) (*hosted, error) {
 		h := p.newHosted(number, "b", []string{"a"})
