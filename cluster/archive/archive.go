@@ -78,7 +78,7 @@ type Limits struct {
 	// Files is how many there are at most, and Bytes how large they are together.
 	Files int
 	Bytes int64
-	// Name is how long the name of a file is at most, in bytes, and Depth how many folders it has.
+	// Name bounds the length of a file name in bytes, Depth the number of nested folders.
 	Name, Depth int
 }
 

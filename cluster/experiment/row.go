@@ -174,8 +174,8 @@ func tensors(m nn.Model) []safetensors.Tensor {
 	return ts
 }
 
-// stalled returns an incident for each node that waited and had stalled when its part ended. All
-// says that these are every node there is that trains.
+// stalled returns an incident for each waiting node that had stalled by the end of its part. all
+// reports that every training node present had stalled.
 func (s *Stage) stalled(out Outcome) (incidents []record.Incident, all bool) {
 	paces, longest := s.Collector.Paces()
 	longest = cmp.Or(longest, out.Halted/(2*world.StillFactor)) // nobody has made two steps

@@ -268,7 +268,7 @@ const MaxJudged = 32
 // Judged are the nodes that an evaluation was of. The file models.csv has those of each evaluation,
 // and curve.csv how many they were.
 type Judged struct {
-	// Count is how many nodes they are, and Nodes the names of the first MaxJudged of them, in the
+	// Count is the number of evaluated nodes. Nodes has the names of the first MaxJudged, in the
 	// order of the plan.
 	Count int      `json:"count"`
 	Nodes []string `json:"nodes"`

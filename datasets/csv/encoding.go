@@ -13,7 +13,7 @@ const (
 	Windows1252 Encoding = "windows-1252"
 )
 
-// windows1252 are the characters of the bytes 0x80 to 0x9f.
+// windows1252 maps the bytes 0x80 to 0x9f to characters.
 var windows1252 = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ")
 
 // decode returns a line of Windows-1252 in UTF-8, valid until the next call.
