@@ -591,16 +591,8 @@ func (c *Client) watch(ctx context.Context, id string, tell func(Submission) boo
 // Logs tells the lines of a run's log, with follow until it has ended, also where another process
 // goes on with it. Without follow, a holder tells what it has where the run's process is away.
 func (c *Client) Logs(ctx context.Context, id string, follow bool, tell func(line string)) error {
-	if !follow {
-		switch found, err := c.find(ctx, id); {
-		case err != nil:
-			return err
-		case found.held:
-			return c.logOf(ctx, found.address, found.ID, false, tell)
-		}
-	}
 	told := 0
-	return c.follow(ctx, id, func(address, id string) error {
+	listen := func(address, id string) error {
 		at := 0
 		return c.logOf(ctx, address, id, follow, func(line string) {
 			if at++; at > told {
@@ -608,7 +600,22 @@ func (c *Client) Logs(ctx context.Context, id string, follow bool, tell func(lin
 				tell(line)
 			}
 		})
+	}
+	if follow {
+		return c.follow(ctx, id, listen)
+	}
+	held := false
+	err := locate(ctx, func() error {
+		found, err := c.find(ctx, id)
+		if held = found.held; err != nil || !held {
+			return err
+		}
+		return listen(found.address, found.ID)
 	})
+	if err != nil || held {
+		return err
+	}
+	return c.follow(ctx, id, listen)
 }
 
 // logOf tells the lines of a log that the process at an address has.
@@ -624,23 +631,29 @@ func (c *Client) logOf(ctx context.Context, address, id string, follow bool, tel
 
 // Stop ends a run. What it has finished is kept.
 func (c *Client) Stop(ctx context.Context, id string) error {
-	address, s, err := c.keeper(ctx, id)
-	if err != nil {
+	return locate(ctx, func() error {
+		address, s, err := c.keeper(ctx, id)
+		if err != nil {
+			return err
+		}
+		_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: s.ID}}})
 		return err
-	}
-	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: s.ID}}})
-	return err
+	})
 }
 
 // Remove removes a run that has ended from the process that keeps it, with its record, and returns
 // its full id.
 func (c *Client) Remove(ctx context.Context, id string) (whole string, err error) {
-	address, s, err := c.keeper(ctx, id)
-	if err != nil {
-		return "", err
-	}
-	_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: s.ID}}})
-	return s.ID, err
+	err = locate(ctx, func() error {
+		address, s, err := c.keeper(ctx, id)
+		if err != nil {
+			return err
+		}
+		whole = s.ID
+		_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: s.ID}}})
+		return err
+	})
+	return whole, err
 }
 
 // located has the error of a process, which knows only the last element of the plan's path, name

@@ -21,19 +21,27 @@ import (
 // Until all of it has come it lies in a folder beside that one, or in it, whose name begins with
 // .partial-.
 func (c *Client) Fetch(ctx context.Context, id, dir string) error {
-	address, s, err := c.keeper(ctx, id)
+	var content *pieces
+	err := locate(ctx, func() error {
+		address, s, err := c.keeper(ctx, id)
+		if err != nil {
+			return err
+		}
+		t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Fetch{Fetch: &protos.FetchRecord{Id: s.ID}}})
+		if err != nil {
+			return err
+		}
+		content = &pieces{of: t}
+		if err := content.await(); err != nil && !errors.Is(err, io.EOF) {
+			t.close()
+			return err
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Fetch{Fetch: &protos.FetchRecord{Id: s.ID}}})
-	if err != nil {
-		return err
-	}
-	defer t.close()
-	content := &pieces{of: t}
-	if err := content.await(); err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
+	defer content.of.close()
 	if err := Vacant(dir); err != nil {
 		return err
 	}

@@ -15,6 +15,8 @@ const (
 	successionPatience = 40 * time.Second
 	// successionLook is the time between two looks meanwhile.
 	successionLook = 250 * time.Millisecond
+	// movePatience is how long a client looks again for a submission that its process no longer has.
+	movePatience = 3 * time.Second
 )
 
 // at is the address of the process that the client asks.
@@ -78,6 +80,20 @@ func (c *Client) follow(ctx context.Context, id string, listen func(address, id 
 			return err
 		}
 		if err := pause(ctx, successionLook); err != nil {
+			return err
+		}
+	}
+}
+
+// locate calls request, which finds a submission and asks its process, until the process has it: a
+// submission can move between the two steps. Any error but an AgainError ends the search at once.
+func locate(ctx context.Context, request func() error) error {
+	for began := time.Now(); ; {
+		err := request()
+		if !errors.As(err, new(*refusal.AgainError)) || time.Since(began) >= movePatience {
+			return err
+		}
+		if pause(ctx, successionLook) != nil {
 			return err
 		}
 	}
