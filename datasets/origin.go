@@ -2,13 +2,16 @@ package datasets
 
 import (
 	"math"
+	"slices"
 	"strconv"
 )
 
 // Precision finds out whether the values of a column survive as float32, which a Set holds: of times
 // in milliseconds since 1970, for instance, all that differ within two minutes become one. Such a
-// column is held as differences from an origin. The zero value has seen no value.
+// column is held as differences from an origin. A few values far from the others, such as a 0 that
+// stands for a missing time, do not hide the loss of the others. The zero value has seen no value.
 type Precision struct {
+	sample         // every stride-th value from the first that loses digits on
 	first  float64 // the value that came first
 	spread float32 // the largest distance of another one from it
 	loss   float32 // the largest distance of a value from its float32
@@ -34,6 +37,57 @@ func (p *Precision) Add(high, low float64) {
 	p.real = p.real || high != math.Trunc(high)
 	p.spread = max(p.spread, float32(math.Abs(high-p.first+low)))
 	p.loss = max(p.loss, float32(math.Abs(high-float64(float32(high))+low)))
+	if p.loss > 0 {
+		p.add(high)
+	}
+}
+
+// sample holds evenly spaced values of a column, at most sampled of them.
+type sample struct {
+	values       []float64
+	stride, next int
+}
+
+const sampled = 64
+
+func (s *sample) add(v float64) {
+	if s.next > 0 {
+		s.next--
+		return
+	}
+	if len(s.values) == sampled {
+		for i := range sampled / 2 {
+			s.values[i] = s.values[2*i]
+		}
+		s.values, s.stride = s.values[:sampled/2], 2*max(s.stride, 1)
+	}
+	s.values, s.next = append(s.values, v), max(s.stride, 1)-1
+}
+
+// middle returns the middle half of the values, in ascending order.
+func (s *sample) middle() []float64 {
+	ordered := slices.Sorted(slices.Values(s.values))
+	n := len(ordered)
+	return ordered[n/4 : n-n/4]
+}
+
+// crowd returns the median where float32 loses too much of the middle half of the values, though
+// not of the distance to the farthest; 0 elsewhere.
+func (p *Precision) crowd() float64 {
+	const least = 8 // values; of fewer, none are outliers
+	if len(p.values) < least {
+		return 0
+	}
+	half := p.middle()
+	median, spread, loss := half[len(half)/2], half[len(half)-1]-half[0], 0.0
+	for _, v := range half {
+		loss = max(loss, math.Abs(v-float64(float32(v))))
+	}
+	constant := spread == 0 || p.real && spread <= noise*math.Abs(median)
+	if constant || loss <= coarse*spread {
+		return 0
+	}
+	return median
 }
 
 // Widen takes a value, rounded to a float32, into account that was not added.
@@ -47,8 +101,11 @@ func (p *Precision) Widen(v float32) {
 // are.
 func (p *Precision) Origin() float64 {
 	constant := p.spread == 0 || p.real && float64(p.spread) <= noise*math.Abs(p.first)
-	if constant || p.loss == 0 || float64(p.loss) <= coarse*float64(p.spread) {
+	switch {
+	case constant || p.loss == 0:
 		return 0
+	case float64(p.loss) <= coarse*float64(p.spread):
+		return p.crowd()
 	}
 	return p.first
 }

@@ -105,6 +105,7 @@ func TestColumnsThatFloat32ServesHaveNoOrigin(t *testing.T) {
 	for name, values := range map[string][]float64{
 		"fractions": {0.1, 0.7, 0.3}, "large": {1e6 + 1, 5, 3e9 + 7}, "constant": {1700000000243, 1700000000243},
 		"errors of rounding": {0.3, 0.1 + 0.2, 0.3}, "whole": {16777216, 1, 2}, "temperatures": {36.6, 37.1, 39.4},
+		"bytes": {0, 1, 5, 30, 491, 1, 1, 8, 12, 1379963888},
 	} {
 		var p datasets.Precision
 		for _, v := range values {

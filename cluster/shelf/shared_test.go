@@ -1,15 +1,19 @@
 package shelf_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/shelf"
+	"github.com/gradwire/gradwire/datasets"
 )
 
 // dataOf is the data of a plan with these settings, in a process with this folder of files.
@@ -76,4 +80,39 @@ func TestPlansOfOneProcessShareTheDataThatIsInUseAndReadAFileAgainThatHasChanged
 		t.Errorf("%d samples of a file that has 3 now", changed.Train.Len())
 	}
 	runtime.KeepAlive(second)
+}
+
+// Of a column of times in milliseconds, digits count that a float32 loses beside a value far away.
+func TestDigitsThatAFarValueCostsAreToldOrKept(t *testing.T) {
+	dir := t.TempDir()
+	table := func(outlier string) string {
+		text := "t,label\n"
+		for i := range 200 {
+			text += fmt.Sprintf("%d,%s\n", 1700000000000+37*i, string("ab"[i%2]))
+		}
+		return text + outlier
+	}
+	for name, text := range map[string]string{"alone": table(""), "zero": table("0,a\n"), "minus": table("-1,a\n"),
+		"later": table("9e15,b\n")} {
+		if err := os.WriteFile(filepath.Join(dir, name+".csv"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, scale := range []string{"none", "min-max", "standard", "log-min-max"} {
+			d := dataOf(t, dir, fmt.Sprintf("{set: csv, file: %s.csv, test: 10%%, scale: %s}", name, scale))
+			s, err := shelf.New(dir, 1, &shelf.Shared{}).Samples(d, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			told := slices.ContainsFunc(s.Files, func(f datasets.File) bool {
+				return strings.Contains(strings.Join(f.Notes, "\n"), "column t, with values such as 17000")
+			})
+			x := slices.Clone(s.Train.X)
+			slices.Sort(x)
+			if kept := len(slices.Compact(x)); kept < 170 && !told {
+				t.Errorf("%s, scale %s: %d of 180 values are told apart, and nothing is said", name, scale, kept)
+			} else if kept >= 170 && told {
+				t.Errorf("%s, scale %s: %v", name, scale, s.Files[0].Notes)
+			}
+		}
+	}
 }

@@ -260,10 +260,14 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*Samples, error
 		rows = nil
 	}
 	c.Scaler = datasets.FitScaler(d.Scaling, source.Pool, rows)
+	origin, numbers := c.Train.Origin, distinct(c.Train, c.Train.Origin)
 	for _, set := range []*datasets.Set{c.Train, c.Test, c.Validation} {
 		if set != nil {
 			c.Scaler.Apply(set)
 		}
+	}
+	if d.Scaling != datasets.NoScaling {
+		c.noteOutliers(origin, numbers)
 	}
 	c.Sparse = nn.NewSparse(c.Train.X, c.Train.Inputs)
 	return c, nil
@@ -271,19 +275,55 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*Samples, error
 
 // noteLoss notes that samples that are not scaled lose digits.
 func (c *Samples) noteLoss(set *datasets.Set) {
+	c.note(set, set.Origin, "models take inputs as float32, which has too few digits to tell these values apart; "+
+		"scale: standard or min-max keeps the precision")
+}
+
+// noteOutliers notes the inputs whose values, held as differences from origins in as many numbers as
+// numbers says, have become far fewer by scaling: others are too far away from them.
+func (c *Samples) noteOutliers(origin []float64, numbers map[int]int) {
+	scaled := distinct(c.Train, origin)
+	crowded := make([]float64, len(origin))
+	for i, n := range numbers {
+		if scaled[i] < n/2 {
+			crowded[i] = origin[i]
+		}
+	}
+	c.note(c.Train, crowded, "a few values are so far from these that, scaled with them, float32 has too few digits to "+
+		"tell these apart; is a number such as 0 or -1 a mark of missing values (data.marks)?")
+}
+
+// distinct counts the numbers that each input with an origin has in a set.
+func distinct(set *datasets.Set, origin []float64) map[int]int {
+	counts := map[int]int{}
+	for input, o := range origin {
+		if o == 0 {
+			continue
+		}
+		seen := map[float32]struct{}{}
+		for i := range set.Len() {
+			seen[set.Row(i)[input]] = struct{}{}
+		}
+		counts[input] = len(seen)
+	}
+	return counts
+}
+
+// note adds a note on the inputs whose origin is not 0 to the first file.
+func (c *Samples) note(set *datasets.Set, origin []float64, text string) {
 	var inputs []string
-	for i, origin := range set.Origin {
-		if origin == 0 {
+	for i, o := range origin {
+		if o == 0 {
 			continue
 		}
 		name := "input " + strconv.Itoa(i+1)
 		if set.Columns != nil {
 			name = "column " + set.Columns[i]
 		}
-		inputs = append(
-			inputs,
-			fmt.Sprintf("%s, with values such as %s", name, strconv.FormatFloat(origin, 'f', -1, 64)),
-		)
+		inputs = append(inputs, fmt.Sprintf("%s, with values such as %s", name, strconv.FormatFloat(o, 'f', -1, 64)))
+	}
+	if inputs == nil {
+		return
 	}
 	const most = 3
 	more := ""
@@ -292,9 +332,7 @@ func (c *Samples) noteLoss(set *datasets.Set) {
 	}
 	c.Files = slices.Clone(c.Files)
 	file := &c.Files[0]
-	file.Notes = append(slices.Clone(file.Notes), fmt.Sprintf("%s%s: models take inputs as float32, which has too few "+
-		"digits to tell these values apart; scale: standard or min-max keeps the precision", strings.Join(inputs, "; "),
-		more))
+	file.Notes = append(slices.Clone(file.Notes), fmt.Sprintf("%s%s: %s", strings.Join(inputs, "; "), more, text))
 }
 
 // filled returns a source without gaps, which is the same if that has none: means are those of the
