@@ -70,11 +70,11 @@ func TestPlotsAreOfTheSameBytesEachTime(t *testing.T) {
 	s, traces := reporttest.Sample(reporttest.Shares(), 3, 0.94)
 	reporttest.Spread(s, traces, 5, ring)
 	first, second := t.TempDir(), t.TempDir()
-	paths, err := Write(first, &Data{Summary: s, Traces: traces})
+	paths, err := drawAll(first, &Data{Summary: s, Traces: traces})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Write(second, &Data{Summary: s, Traces: traces})
+	again, err := drawAll(second, &Data{Summary: s, Traces: traces})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestPlotsWithoutSweepTargetOrDataLeaveFiguresOut(t *testing.T) {
 			slices.Concat([]string{"models-1", "models-2", "consensus-distance", "topology-1"}, accuracy, target)},
 	} {
 		dir := t.TempDir()
-		paths, err := Write(dir, &Data{Summary: c.s, Traces: c.traces})
+		paths, err := drawAll(dir, &Data{Summary: c.s, Traces: c.traces})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestPlotsBearDivergedRunsAndNoArrivalAtAll(t *testing.T) {
 	for i := range traces[0].Curve {
 		traces[0].Curve[i].Accuracy, traces[0].Curve[i].Loss = record.Float(math.NaN()), record.Float(math.Inf(1))
 	}
-	paths, err := Write(t.TempDir(), &Data{Summary: s, Traces: traces})
+	paths, err := drawAll(t.TempDir(), &Data{Summary: s, Traces: traces})
 	if err != nil || len(paths) != 5 {
 		t.Errorf("%d figures, %v", len(paths), err)
 	}
@@ -316,4 +316,24 @@ func TestFiguresOfAccuracySayWhereCurvesEndAndAxesBegin(t *testing.T) {
 			t.Errorf("a run that arrives at %v ends there", at)
 		}
 	}
+}
+
+// drawAll draws all figures that there are data for into an existing or new folder, each as NAME.png
+// and NAME.svg, and returns the paths of the former.
+func drawAll(dir string, d *Data) ([]string, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, one := range All(d) {
+		f, path := one.Draw(), filepath.Join(dir, one.Name)
+		if f == nil {
+			continue
+		}
+		if err := f.Save(path); err != nil {
+			return paths, err
+		}
+		paths = append(paths, path+".png")
+	}
+	return paths, nil
 }

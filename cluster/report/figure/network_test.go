@@ -77,7 +77,7 @@ func TestTopologyNamesNodesAndDelays(t *testing.T) {
 		t.Errorf("drawn: %v", kinds)
 	}
 	dir := t.TempDir()
-	if _, err := Write(dir, &Data{Summary: s, Traces: traces}); err != nil {
+	if _, err := drawAll(dir, &Data{Summary: s, Traces: traces}); err != nil {
 		t.Fatal(err)
 	}
 	written := reporttest.Texts(t, reporttest.ReadFile(t, filepath.Join(dir, "topology-1.svg")))
@@ -166,7 +166,7 @@ func TestLargeNetworksAreCountedByDelay(t *testing.T) {
 		t.Errorf("%g to %g %s", f.X.Min, f.X.Max, f.X.Label.Text)
 	}
 	dir := t.TempDir()
-	if _, err := Write(dir, &Data{Summary: s, Traces: traces}); err != nil {
+	if _, err := drawAll(dir, &Data{Summary: s, Traces: traces}); err != nil {
 		t.Fatal(err)
 	}
 	if written := reporttest.Texts(t, reporttest.ReadFile(t,

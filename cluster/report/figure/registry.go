@@ -8,8 +8,6 @@ package figure
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/gradwire/gradwire/cluster/record"
@@ -155,29 +153,4 @@ func All(d *Data) (all []Drawing) {
 		}
 	}
 	return all
-}
-
-const tracesNotRuns = "figure: Data.Traces must have a trace for each run of the summary"
-
-// Write draws all figures that there are data for into an existing or new folder, each as NAME.png
-// and NAME.svg, and returns the paths of the former. Equal data give equal bytes.
-func Write(dir string, d *Data) ([]string, error) {
-	if len(d.Traces) != len(d.Summary.Runs) {
-		panic(tracesNotRuns)
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
-	}
-	var paths []string
-	for _, one := range All(d) {
-		f, path := one.Draw(), filepath.Join(dir, one.Name)
-		if f == nil {
-			continue
-		}
-		if err := f.Save(path); err != nil {
-			return paths, err
-		}
-		paths = append(paths, path+".png")
-	}
-	return paths, nil
 }

@@ -29,7 +29,7 @@ func TestARegisteredKindIsDrawnInItsPlaceAndOnlyWithWhatItNeeds(t *testing.T) {
 	if at := slices.Index(got, want[0]); at < 0 || len(got) < at+3 || !slices.Equal(got[at:at+3], want) {
 		t.Errorf("drawn are %q, want %q in them", got, want)
 	}
-	paths, err := Write(t.TempDir(), &Data{Summary: s, Traces: traces})
+	paths, err := drawAll(t.TempDir(), &Data{Summary: s, Traces: traces})
 	if err != nil || !slices.ContainsFunc(paths, func(p string) bool { return filepath.Base(p) == "loss-time.png" }) {
 		t.Errorf("%v, written: %q", err, paths)
 	}
