@@ -2,9 +2,20 @@ package adpsgd
 
 import "github.com/gradwire/gradwire/actors/train"
 
-var _ train.Conserving = Architecture{}
+var (
+	_ train.Conserving  = Architecture{}
+	_ train.Predictable = Architecture{}
+)
 
 // Conserves is both, where models travel as they are.
 func (a Architecture) Conserves() train.Conserved {
 	return train.Conserved{Between: a.Compress == nil, Sum: a.Compress == nil}
+}
+
+// SendsBy is what moved means, where it is not 0.
+func (a Architecture) SendsBy() string {
+	if a.Moved > 0 {
+		return "moved: what is sent is what has moved far enough"
+	}
+	return ""
 }

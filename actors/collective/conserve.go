@@ -2,10 +2,21 @@ package collective
 
 import "github.com/gradwire/gradwire/actors/train"
 
-var _ train.Conserving = Architecture{}
+var (
+	_ train.Conserving  = Architecture{}
+	_ train.Predictable = Architecture{}
+)
 
 // Conserves is both, where each round exchanges what there is as it is and goes on from the mean.
 func (a Architecture) Conserves() train.Conserved {
 	plain := !a.compresses() && a.Moved == 0 && a.outer() == nil
 	return train.Conserved{Between: plain, Sum: plain && !a.streams(), Weighted: true}
+}
+
+// SendsBy is what moved means, where it is not 0.
+func (a Architecture) SendsBy() string {
+	if a.Moved > 0 {
+		return "moved: what is sent is what has moved far enough"
+	}
+	return ""
 }

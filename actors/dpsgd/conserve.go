@@ -2,10 +2,21 @@ package dpsgd
 
 import "github.com/gradwire/gradwire/actors/train"
 
-var _ train.Conserving = Architecture{}
+var (
+	_ train.Conserving  = Architecture{}
+	_ train.Predictable = Architecture{}
+)
 
 // Conserves is both, where neighbours know each other's models of a step as they are.
 func (a Architecture) Conserves() train.Conserved {
 	plain := a.Choco.Compress == nil && a.Moved == 0
 	return train.Conserved{Between: plain, Sum: plain}
+}
+
+// SendsBy is what moved means, where it is not 0.
+func (a Architecture) SendsBy() string {
+	if a.Moved > 0 {
+		return "moved: what is sent is what has moved far enough"
+	}
+	return ""
 }

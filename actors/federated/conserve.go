@@ -7,7 +7,10 @@ import (
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
-var _ train.Conserving = Architecture{}
+var (
+	_ train.Conserving  = Architecture{}
+	_ train.Predictable = Architecture{}
+)
 
 // Conserves says that the model stays between those of clients where it is their mean: where the
 // outer optimizer is SGD of a constant rate of 1 at most, weights add up to 1 at most, nothing
@@ -25,3 +28,6 @@ func (a Architecture) Conserves() train.Conserved {
 	}
 	return keeps
 }
+
+// SendsBy is nothing.
+func (Architecture) SendsBy() string { return "" }

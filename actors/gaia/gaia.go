@@ -108,6 +108,11 @@ func (a Architecture) RoundsAhead() (rounds uint64, steps int, bounded bool) {
 // significant, and is left out.
 func (Architecture) Messages(_, _ int) (messages, models float64) { return 2, 2 }
 
+var _ train.Predictable = Architecture{}
+
+// SendsBy is always what is significant: at 0% a site still sends only what has changed.
+func (Architecture) SendsBy() string { return "significance: sites send what has changed enough" }
+
 // Fit refuses sites that have workers and no server, several servers, or no workers.
 func (Architecture) Fit(first, _ *actors.View) error {
 	servers, trains := map[int32]*actors.Member{}, map[int32]bool{}

@@ -2,9 +2,20 @@ package gossip
 
 import "github.com/gradwire/gradwire/actors/train"
 
-var _ train.Conserving = Architecture{}
+var (
+	_ train.Conserving  = Architecture{}
+	_ train.Predictable = Architecture{}
+)
 
 // Conserves is no sum: the sender of a model keeps its own as it is.
 func (a Architecture) Conserves() train.Conserved {
 	return train.Conserved{Between: a.Compress == nil && a.Rule == nil}
+}
+
+// SendsBy is what moved means, where it is not 0.
+func (a Architecture) SendsBy() string {
+	if a.Moved > 0 {
+		return "moved: what is sent is what has moved far enough"
+	}
+	return ""
 }

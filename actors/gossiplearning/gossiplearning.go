@@ -126,6 +126,11 @@ func (a Architecture) Messages(_, _ int) (messages, models float64) {
 	return 1, 1
 }
 
+var _ train.Predictable = Architecture{}
+
+// SendsBy is nothing.
+func (Architecture) SendsBy() string { return "" }
+
 // Kind makes a peer. It fails for an Architecture that is not valid.
 func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {

@@ -93,6 +93,13 @@ func (a Architecture) Conserves() train.Conserved {
 // are depends on the model.
 func (a Architecture) Messages(_, _ int) (messages, models float64) { return 4, 2 }
 
+var _ train.Predictable = Architecture{}
+
+// SendsBy is the exponents, which take a byte more or less.
+func (Architecture) SendsBy() string {
+	return "packets carry the exponents of values, in one byte or two"
+}
+
 // Kind makes a switch or a worker. It fails for an Architecture that is not valid.
 func (a Architecture) Kind(task *train.Task, place train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {

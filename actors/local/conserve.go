@@ -2,9 +2,15 @@ package local
 
 import "github.com/gradwire/gradwire/actors/train"
 
-var _ train.Conserving = Architecture{}
+var (
+	_ train.Conserving  = Architecture{}
+	_ train.Predictable = Architecture{}
+)
 
 // Conserves is all: nothing is exchanged.
 func (Architecture) Conserves() train.Conserved {
 	return train.Conserved{Between: true, Sum: true, Alone: true}
 }
+
+// SendsBy is nothing.
+func (Architecture) SendsBy() string { return "" }

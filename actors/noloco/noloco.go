@@ -87,6 +87,11 @@ func (a Architecture) Conserves() train.Conserved {
 	return train.Conserved{Between: mean, Sum: mean}
 }
 
+var _ train.Predictable = Architecture{}
+
+// SendsBy is nothing.
+func (Architecture) SendsBy() string { return "" }
+
 // Kind makes a peer. It fails for an Architecture that is not valid.
 func (a Architecture) Kind(task *train.Task, _ train.Place) actors.Kind {
 	return func(env actors.Env) (actor.Actor, error) {

@@ -8,8 +8,9 @@ import (
 )
 
 var (
-	_ train.Conserving = Architecture{}
-	_ train.Summing    = Architecture{}
+	_ train.Conserving  = Architecture{}
+	_ train.Predictable = Architecture{}
+	_ train.Summing     = Architecture{}
 )
 
 // Sums reports whether the server adds gradients up.
@@ -32,3 +33,6 @@ func exact(c compress.Chain) bool {
 		return !half
 	})
 }
+
+// SendsBy is nothing.
+func (Architecture) SendsBy() string { return "" }

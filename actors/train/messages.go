@@ -8,3 +8,12 @@ type Messenger interface {
 	// that many workers.
 	Messages(neighbours, workers int) (messages, models float64)
 }
+
+// Predictable is an Architecture that can say whether the messages of a run depend on what is
+// trained. Where they do not, a run that computes no gradients carries the same messages, of the
+// same sizes, at the same times.
+type Predictable interface {
+	// SendsBy says how what is sent depends on the values of gradients or models, such as "moved: a
+	// model is sent when it has moved far enough"; empty if it does not.
+	SendsBy() string
+}

@@ -75,11 +75,17 @@ A run that could not go on, because training diverged or an actor failed, is rec
 the others are made. One that lost state, had nodes that stalled or made no progress is degraded. The
 record and the table say at which instant, at which node and why.
 
+With --count, runs carry the plan's messages and train nothing: no gradient is computed, no model
+evaluated, and no target ends a run. Links, messages, bytes and times are those of a run that trains
+for as long. The record marks such runs as counted. Where what is sent depends on what is trained
+(gaia, in-network, moved), or what is to be tuned is not a rate, the plan is refused.
+
 The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for bad input, 3 if all ran
 to their end but a run is degraded.`,
 		Example: `  gradwire run examples/quickstart.yaml
   gradwire run PLAN --data ~/datasets --out results/first
   gradwire run PLAN --set train.batch=64 --set network.links.server-slow.delay=200ms
+  gradwire run PLAN --count --out results/counted
   gradwire run --continue results/first
   gradwire run PLAN --clock real --repeats 1`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -103,6 +109,7 @@ to their end but a run is degraded.`,
 	flags.StringVar(&f.resume, "continue", "", "folder of a record: run what is missing in it")
 	flags.StringVar(&f.Data, "data", "", dataUsage)
 	flags.StringVar((*string)(&f.Clock), "clock", string(driver.Virtual), "virtual or real")
+	flags.BoolVar(&f.Count, "count", false, "carry the plan's messages and train nothing: links, messages, bytes and times")
 	flags.BoolVar(&f.Strict, "strict", false, "check every message on its way; slow, same results")
 	return cmd
 }
@@ -117,6 +124,8 @@ func (f *runFlags) complete(cmd *cobra.Command) error {
 		return usage(cmd, fmt.Errorf("--jobs %d; accepted is 1 and more", f.Jobs))
 	case f.resume != "" && f.Out != "":
 		return usage(cmd, errors.New("--continue and --out exclude each other: --continue names the folder"))
+	case f.Count && f.Clock != driver.Virtual:
+		return usage(cmd, errors.New("--count takes place in virtual time, and excludes --clock real"))
 	case f.resume != "":
 		f.Out, f.Continue = f.resume, true
 	}

@@ -39,6 +39,9 @@ func Evaluate(dir, node string, o Options) (*Evaluated, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.run.Counted {
+		return nil, refusal.Input(fmt.Errorf("%s: this run was counted, not trained: it has no model", dir))
+	}
 	params, err := r.params(node)
 	if err != nil {
 		return nil, refusal.Input(fmt.Errorf("%s: %w", dir, err))

@@ -60,7 +60,7 @@ func (r *Runner) disturbed(ctx context.Context, next run, s *Stage, out Outcome,
 	calm, err := p.Undisturbed(r.Catalog, next.seed, end)
 	r.mu.Unlock()
 	if err == nil {
-		calm.blind = true
+		calm.blind, calm.counts = true, p.counts
 		var twin *Stage
 		if twin, err = calm.stageFor(r.shelf, next.seed, false, r.threads()); err == nil {
 			twin.observe(record.Config{})

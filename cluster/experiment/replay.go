@@ -84,6 +84,10 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 		return nil, err
 	}
 	run := &from.run
+	if run.Counted {
+		return nil, refusal.Input(fmt.Errorf("%s: this run was counted, not trained: it has no digest to prove",
+			filepath.Clean(dir)))
+	}
 	if run.Clock != string(VirtualTime) {
 		return nil, refusal.Input(fmt.Errorf("%s: this run's clock was %q; only runs in virtual time have a digest "+
 			"to prove", filepath.Clean(dir), run.Clock))

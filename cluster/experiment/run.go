@@ -43,6 +43,9 @@ type Options struct {
 	Clock Clock
 	// Strict checks every message on its way; see world.Deployment.
 	Strict bool
+	// Count has runs carry the plan's messages and train nothing, in virtual time. A plan whose
+	// messages depend on what is trained is refused.
+	Count bool
 	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in real
 	// time, at the price of later timers; see live.Config.
 	KeepRuntime bool
@@ -139,7 +142,15 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	if err != nil {
 		return nil, err
 	}
-	traits := at.Venue.Traits()
+	written, traits := points, at.Venue.Traits()
+	if o.Count {
+		if traits.Clock != VirtualTime {
+			return nil, refusal.Input(errors.New("a run that only counts takes place in virtual time"))
+		}
+		if points, err = counted(points); err != nil {
+			return nil, err
+		}
+	}
 	if traits.Here {
 		limit := memory.Limit()
 		if err := affordable(points, limit); err != nil {
@@ -164,7 +175,11 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	if err := r.rehearse(ctx); err != nil {
 		return nil, err
 	}
-	return r, r.open(first)
+	text, err := p.resolved(written)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.open(text)
 }
 
 // Total is how many runs the plan has.
@@ -172,16 +187,12 @@ func (r *Runner) Total() int { return len(r.points) * r.repeats }
 
 // open opens the folder and finds out what is to be run: repeat after repeat, so
 // that runs that share their samples come together.
-func (r *Runner) open(first *plan.Plan) (err error) {
+func (r *Runner) open(text string) (err error) {
 	defer func() {
 		if err != nil && r.folder != nil {
 			err = errors.Join(err, r.folder.Close())
 		}
 	}()
-	text, err := r.plan.resolved(r.points)
-	if err != nil {
-		return err
-	}
 	switch {
 	case r.Continue && r.Out == "":
 		return refusal.Input(errors.New("nothing to continue: no folder was named"))
@@ -191,7 +202,7 @@ func (r *Runner) open(first *plan.Plan) (err error) {
 		}
 	default:
 		if r.Out == "" {
-			r.Out, err = reserve(filepath.Join("results", first.Name+time.Now().Format("-20060102-150405")))
+			r.Out, err = reserve(filepath.Join("results", r.Plan().Name+time.Now().Format("-20060102-150405")))
 		}
 		if err == nil {
 			r.folder, err = record.Create(r.Out)
@@ -258,6 +269,13 @@ func (r *Runner) compatible() error {
 			}
 			return fmt.Errorf("the record in %s was made in %s time; go on with --clock %s", r.Out, done.Clock,
 				done.Clock)
+		}
+		if done.Counted && !r.Count {
+			return fmt.Errorf("the record in %s has runs that were counted without training; go on with --count, or train "+
+				"in another folder", r.Out)
+		}
+		if r.Count && !done.Counted {
+			return fmt.Errorf("the record in %s has runs that were trained; count in another folder", r.Out)
 		}
 	}
 	before, err := record.ReadSummary(r.Out)
@@ -405,9 +423,14 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 		if err := r.disturbed(ctx, next, s, out, row); err != nil {
 			return wrap(err)
 		}
-		if models, err = next.models(s, r.shelf); err != nil {
-			return wrap(err)
+		if !r.Count {
+			if models, err = next.models(s, r.shelf); err != nil {
+				return wrap(err)
+			}
 		}
+	}
+	if r.Count {
+		markCounted(row, &data)
 	}
 	if err := r.folder.SaveRun(next.number, *row, data, models); err != nil {
 		return wrap(err)

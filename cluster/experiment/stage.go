@@ -40,6 +40,9 @@ func (p *Point) stageFor(shelf *shelf.Shelf, seed uint64, strict bool, threads i
 	if err != nil {
 		return nil, err
 	}
+	if p.counts {
+		task, threads = untrained(task), 0
+	}
 	return p.Stage(task, strict, threads)
 }
 
@@ -381,7 +384,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		Policy: policy(p.Spec.Plan), Samples: p.epochSamples(task.Train.Len()), Holders: s.holders,
 		Joint: s.joint, Flush: flush, Survives: copied, Topologies: p.topologyChanges(), Result: &s.result,
 	}
-	run.Evaluate = func([]float32) train.Verdict { return train.Verdict{} }
+	run.Evaluate = unknown
 	if !p.blind {
 		evaluateWith(&run, task, threads, p.Spec.Plan.Evaluate.Early)
 	}

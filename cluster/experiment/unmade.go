@@ -83,6 +83,7 @@ func (r *Runner) saveUnmade(next run, cause error) error {
 		FinalAccuracy: record.Float(math.NaN()), BestAccuracy: record.Float(math.NaN()),
 		Incidents: []record.Incident{{Node: actors.Coordinator, What: firstLine(cause.Error()), Harm: record.ToAll}},
 	}
+	row.Counted = r.Count
 	if accuracy, _ := Target(next.point.Spec.Plan); accuracy > 0 {
 		row.Target = &accuracy
 	}

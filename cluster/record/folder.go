@@ -534,7 +534,7 @@ func (f *Folder) Write(o Overview) (Summary, error) {
 		Version: Version, Plan: o.Plan, Build: o.Build, Wall: o.Wall, RunsPlanned: o.RunsPlanned,
 		Data: SortFiles(slices.Clone(o.Data)), Notes: o.Notes,
 		Complete: len(runs) >= o.RunsPlanned && !slices.ContainsFunc(runs,
-			func(r Run) bool { return r.Outcome != Done }),
+			func(r Run) bool { return r.Outcome != Done && r.Outcome != CountedOnly }),
 		Runs: runs,
 	}
 	if o.Target > 0 {

@@ -75,6 +75,8 @@ type Group struct {
 	Done     int `json:"done"`
 	Degraded int `json:"degraded"`
 	Failed   int `json:"failed"`
+	// Counted is the number of further runs that trained nothing: no other figure is of them.
+	Counted int `json:"counted,omitempty"`
 	// Of is what is judged, and Target the accuracy that the runs end at; nil if there is none. A
 	// point whose runs have a single model, of which all four accuracies are the same, takes the Of
 	// of the points that it is compared with.
@@ -154,11 +156,21 @@ func circumstances(p Point) Point {
 func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
 	members := map[string][]Run{}
+	places := map[string]int{}
 	for _, r := range runs {
 		key := r.Point.Key()
+		at, known := places[key]
+		if !known {
+			at = len(groups)
+			places[key] = at
+			groups = append(groups, Group{Point: r.Point, Of: r.Of, Circumstances: circumstances(r.Point)})
+		}
+		if r.Counted {
+			groups[at].Counted++
+			continue
+		}
 		if members[key] == nil {
-			groups = append(groups, Group{Point: r.Point, Of: r.Of, Target: r.targetOr(target),
-				Circumstances: circumstances(r.Point)})
+			groups[at].Of, groups[at].Target = r.Of, r.targetOr(target)
 		}
 		members[key] = append(members[key], r)
 	}

@@ -174,7 +174,7 @@ func fraction(v Float) bool { return math.IsNaN(float64(v)) || within(float64(v)
 
 var (
 	clocks   = []string{"virtual", "real", "cluster"}
-	outcomes = []Outcome{Done, Degraded, Failed}
+	outcomes = []Outcome{Done, Degraded, Failed, CountedOnly}
 	// judged are what can be judged, in the order in which messages list them.
 	judged = []Of{AverageModel, Mean, All, Any}
 )

@@ -135,6 +135,8 @@ const (
 	Degraded Outcome = "degraded"
 	// Failed: the run could not go on.
 	Failed Outcome = "failed"
+	// CountedOnly: the messages were those of the plan, but nothing was trained.
+	CountedOnly Outcome = "counted"
 )
 
 // Incident is something that makes the figures of a run worth less.
@@ -191,6 +193,9 @@ type Run struct {
 	// worth less.
 	Outcome   Outcome    `json:"outcome"`
 	Incidents []Incident `json:"incidents,omitempty"`
+	// Counted marks a run that carried the plan's messages and trained nothing: it has no accuracy,
+	// no target, no digest and no model. Its outcome is CountedOnly in place of Done.
+	Counted bool `json:"counted,omitempty"`
 	// Of is what is judged: which model, or which of several, the accuracies and the target are
 	// about.
 	Of Of `json:"of"`

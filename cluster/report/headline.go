@@ -31,6 +31,9 @@ func Headline(s record.Summary) []string {
 	if !slices.ContainsFunc(s.Runs, func(r record.Run) bool { return r.Outcome != record.Failed }) {
 		return lines
 	}
+	if counted := countedOnly(s); counted != "" {
+		lines = append(lines, counted)
+	}
 	all := comparisons(s)
 	if len(all) > maxComparisons {
 		return append(lines, tally(all)...)
@@ -49,6 +52,32 @@ func Headline(s record.Summary) []string {
 		lines = append(lines, said...)
 	}
 	return lines
+}
+
+// countedOnly says how many runs trained nothing; empty where all did.
+func countedOnly(s record.Summary) string {
+	n, bytes, messages := 0, 0.0, int64(0)
+	for _, r := range s.Runs {
+		if r.Counted {
+			n++
+			bytes += float64(r.Bytes)
+			messages += r.Messages
+		}
+	}
+	switch n {
+	case 0:
+		return ""
+	case len(s.Runs):
+		return fmt.Sprintf("Counted, not trained: %s sent %.4g MB in %s; there is no accuracy.", Count(n, "run"), bytes/1e6,
+			Count(int(messages), "message"))
+	}
+	return fmt.Sprintf("%d of %d runs were counted, not trained: they have no accuracy, and are compared with no others.",
+		n, len(s.Runs))
+}
+
+// CountedOnly reports whether all runs of a summary trained nothing.
+func CountedOnly(s record.Summary) bool {
+	return len(s.Runs) > 0 && !slices.ContainsFunc(s.Runs, func(r record.Run) bool { return !r.Counted })
 }
 
 // warnings say what harms the figures of a record.
@@ -140,6 +169,9 @@ func comparisons(s record.Summary) (all []*comparison) {
 	}
 	same := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 	for _, g := range s.Groups {
+		if g.N == 0 {
+			continue // its runs were counted
+		}
 		i := slices.IndexFunc(all, func(c *comparison) bool {
 			return c.of == g.Of && same(c.target, g.Target) && slices.Equal(c.at, g.Circumstances)
 		})

@@ -31,7 +31,7 @@ var (
 // run has a single model, whose accuracy needs no other name.
 func JudgedKinds(s record.Summary) (kinds []record.Of) {
 	for _, r := range s.Runs {
-		if r.Models > 1 && !slices.Contains(kinds, r.Of) {
+		if r.Models > 1 && !r.Counted && !slices.Contains(kinds, r.Of) {
 			kinds = append(kinds, r.Of)
 		}
 	}
@@ -148,6 +148,18 @@ func LongestMean(s record.Summary) float64 {
 		}
 	}
 	return longest
+}
+
+// MeanLength returns the mean length in seconds of a point's runs.
+func MeanLength(s record.Summary, p record.Point) float64 {
+	n, sum := 0.0, 0.0
+	for _, r := range s.Runs {
+		if slices.Equal(r.Point, p) {
+			n++
+			sum += r.Duration
+		}
+	}
+	return sum / max(n, 1)
 }
 
 // MeanTraffic returns the mean messages and bytes of a point's runs.

@@ -192,6 +192,10 @@ func resultColumns(s record.Summary) []column {
 		{leave: 2, forms: []form{
 			formOf("MB", volumes, func(v float64) string { return fmt.Sprintf("%.*f", digits, v) })}},
 	}...)
+	if report.CountedOnly(s) {
+		runs := formOf("runs counted", s.Groups, func(g record.Group) string { return strconv.Itoa(g.Counted) })
+		return append([]column{{leave: 4, forms: []form{runs}}, {forms: []form{lengthForm(s)}}}, traffic...)
+	}
 	if len(report.Targets(s)) == 0 {
 		runs := formOf("runs", s.Groups, func(g record.Group) string { return strconv.Itoa(g.N) })
 		return append([]column{{leave: 4, forms: []form{runs}}, {forms: accuracyForms(s)}}, traffic...)
@@ -213,6 +217,18 @@ func resultColumns(s record.Summary) []column {
 		{leave: 3, forms: epochs}, // whose interval adds little to the interval of the time
 		{leave: 5, forms: accuracyForms(s)},
 	}, traffic...)
+}
+
+// lengthForm is the mean length of the runs.
+func lengthForm(s record.Summary) form {
+	lengths := make([]float64, len(s.Groups))
+	longest := 0.0
+	for i, g := range s.Groups {
+		lengths[i] = report.MeanLength(s, g.Point)
+		longest = max(longest, lengths[i])
+	}
+	unit := report.TimeUnit(longest)
+	return formOf("run, "+unit.Name, lengths, func(v float64) string { return fmt.Sprintf("%.4g", v/unit.Seconds) })
 }
 
 // goodputColumn is the mean goodput, where there is one.

@@ -1,0 +1,105 @@
+package experiment
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/nn"
+)
+
+// A counting run carries the plan's messages and trains nothing: every gradient is zero, and no model
+// is evaluated. Messages, their sizes and their times are those of a run that trains, as long as
+// nothing that is sent depends on values (see train.Predictable) and no target ends the run.
+
+// counted returns the points as counting runs have them: without targets, checkpoints and what is
+// to be tuned. It returns an error about the first point whose messages depend on what is trained.
+func counted(points []Point) ([]Point, error) {
+	counts := make([]Point, len(points))
+	for i := range points {
+		if err := points[i].countable(); err != nil {
+			return nil, refusal.Input(points[i].about(err))
+		}
+		counts[i] = points[i].counted()
+	}
+	return counts, nil
+}
+
+// counted is the point as a counting run has it.
+func (p *Point) counted() Point {
+	c, spec, own := *p, *p.Spec, *p.Spec.Plan
+	own.Stop.Target, own.Evaluate.Target, own.Evaluate.Early, own.Checkpoint = nil, nil, false, nil
+	spec.Plan, c.Spec, c.candidates = &own, &spec, nil
+	c.blind, c.counts = true, true
+	return c
+}
+
+// countable returns an error if the messages of a run of the point depend on what it trains.
+func (p *Point) countable() error {
+	if err := predictable(p.Spec); err != nil {
+		return err
+	}
+	for _, a := range p.Spec.Plan.Tune.Axes {
+		if !strings.HasPrefix(a.Path, "train.optimizer.rate") {
+			return syntax.Errorf(p.Spec.Plan.Tune.Source, "%s is chosen by training, and may change what is sent; for "+
+				"a run that only counts give it a value with --set, and no tune: with --set tune=", a.Path)
+		}
+	}
+	return nil
+}
+
+// predictable returns an error if what the architecture of a point sends depends on what it trains,
+// or if that is not known.
+func predictable(s *catalog.Spec) error {
+	a, says := s.Architecture.(train.Predictable)
+	if !says {
+		return syntax.Errorf(s.ArchitectureSection, "this architecture does not say whether what it sends depends on "+
+			"what it trains, so its messages cannot be counted without training (train.Predictable)")
+	}
+	if by := a.SendsBy(); by != "" {
+		return syntax.Errorf(s.ArchitectureSection, "what is sent depends on what is trained, so it cannot be counted "+
+			"without training (%s); accepted are moved: 0, and architectures other than gaia and in-network", by)
+	}
+	return nil
+}
+
+// untrained is the task with a model whose gradients are zero.
+func untrained(t *train.Task) *train.Task {
+	counts := *t
+	counts.Model = zeroModel{t.Model}
+	return &counts
+}
+
+// zeroModel has the size and the work of a model, and gradients of zero.
+type zeroModel struct{ nn.Model }
+
+func (zeroModel) Init(params []float32, _ *rand.Rand) { clear(params) }
+
+func (m zeroModel) NewWorkspace(int) nn.Workspace { return zeroWorkspace{} }
+
+type zeroWorkspace struct{ nn.Workspace }
+
+func (zeroWorkspace) Gradient(_, grad []float32, _ nn.Batch) (loss float64) {
+	clear(grad)
+	return 0
+}
+
+// unknown is the verdict on a model that was not trained or is not evaluated.
+func unknown([]float32) train.Verdict {
+	return train.Verdict{Accuracy: math.NaN(), Loss: math.NaN()}
+}
+
+// markCounted says in the record of a counting run that nothing was trained, and drops what was
+// measured of its models.
+func markCounted(r *record.Run, d *record.Data) {
+	r.Counted, r.Digest, r.Evaluations, r.Judged, r.Unmeasured = true, "", 0, nil, 0
+	if r.Outcome == record.Done {
+		r.Outcome = record.CountedOnly
+	}
+	d.Models, d.Measured = nil, nil
+}
