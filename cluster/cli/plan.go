@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
@@ -28,13 +30,15 @@ func planCommand(c *catalog.Catalog, con *console) *cobra.Command {
 }
 
 func checkCommand(c *catalog.Catalog, con *console) *cobra.Command {
-	f := &planFlags{}
+	f := &checkFlags{}
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Say what is wrong with a plan, if anything",
 		Long: `Read a plan, resolve every name at every point of its sweep, and say what is wrong, with file,
-line and column. Data is not read. Say about what a run takes: an estimate from what its steps and
-messages take in runs of known shapes, good to a factor of three or so. Say what an architecture
+line and column. Say about what a run takes: an estimate from what its steps and messages take in
+runs of known shapes, good to a factor of three or so. Where the data set is here, say about what all
+runs take together, in virtual time on this machine, and send: a counting run of a part of each point
+is drawn out, and its steps and evaluations take what one of each takes here. Say what an architecture
 chooses by the network where a setting is auto, and warn of a word that costs more than twice as
 much as another would. List the faults that the seed draws for the first repeat. Warn of events
 after stop.time, of times of another clock, of a unit that differs between the points of a sweep,
@@ -44,36 +48,35 @@ and of one learning rate for several architectures.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.check(cmd, c, con, args[0]) },
 	}
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, setUsage)
+	cmd.Flags().StringVar(&f.data, "data", "", dataUsage)
 	return cmd
 }
 
+// checkFlags are the flags of gradwire plan check.
+type checkFlags struct {
+	planFlags
+	data string
+}
+
 // check prints what a plan chooses and costs, and warns.
-func (f *planFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console, path string) error {
+func (f *checkFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console, path string) error {
 	p, err := f.load(cmd, con, path)
 	if err != nil {
 		return err
 	}
-	e, err := p.Estimate(c)
+	e, err := p.Examine(c)
 	if err != nil {
 		return err
 	}
-	weighed, err := p.Weigh(c)
-	if err != nil {
-		return err
-	}
-	warning := e.Warning()
+	warning := e.Estimate.Warning()
 	if warning != "" {
 		fmt.Fprintln(con.notes(), "warning: "+warning)
 	}
-	notes, err := p.Notes(c)
-	if err != nil {
-		return err
-	}
-	for _, note := range notes {
+	for _, note := range e.Notes {
 		fmt.Fprintln(con.notes(), "warning: "+note)
 	}
-	chosen := ""
-	for _, w := range weighed {
+	takes, chosen := e.Estimate.String()+"\n", ""
+	for _, w := range e.Weighed {
 		if w.Warning != "" {
 			fmt.Fprintln(con.notes(), "warning: "+w.Warning)
 		}
@@ -81,18 +84,22 @@ func (f *planFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console, 
 			chosen += w.String() + "\n"
 		}
 	}
-	drawn, err := p.Drawn(c)
-	if err != nil {
-		return err
-	}
-	for _, line := range drawn {
+	for _, line := range e.Drawn {
 		chosen += line + "\n"
 	}
 	about := facts{
-		"plan": path, "memory_bytes": e.Memory, "max_core_seconds_per_virtual_second": e.Second.Seconds(),
-		"warning": warning, "notes": notes, "choices": weighed, "faults": drawn,
+		"plan": path, "memory_bytes": e.Estimate.Memory,
+		"max_core_seconds_per_virtual_second": e.Estimate.Second.Seconds(),
+		"warning":                             warning, "notes": e.Notes, "choices": e.Weighed, "faults": e.Drawn,
 	}
-	return con.say(about, "%s is in order\n%s\n%s", path, e, chosen)
+	if all, err := e.Forecast(cmd.Context(), driver.Options{Data: f.data}); err == nil {
+		takes += all.String() + "\n"
+		about["forecast"] = all
+	} else if cmd.Context().Err() == nil {
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		fmt.Fprintln(con.notes(), "note: what all runs take is not known: "+why)
+	}
+	return con.say(about, "%s is in order\n%s%s", path, takes, chosen)
 }
 
 func showCommand(c *catalog.Catalog, con *console) *cobra.Command {

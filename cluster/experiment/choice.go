@@ -42,13 +42,9 @@ type Weighed struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// Weigh says what the settings cost that could be chosen by the network, at each point where they
-// differ. A nil catalog stands for catalog.Default().
-func (p *Plan) Weigh(c *catalog.Catalog) ([]Weighed, error) {
-	points, err := p.Points(c)
-	if err != nil {
-		return nil, err
-	}
+// weigh says what the settings cost that could be chosen by the network, at each point where they
+// differ.
+func weigh(points []Point) (_ []Weighed, err error) {
 	all := []Weighed{}
 	for i := range points {
 		s := points[i].Spec

@@ -37,6 +37,15 @@ func regionsWith(t *testing.T, set ...string) *Plan {
 	return p
 }
 
+// weighed is what a plan's settings cost that could be chosen by the network.
+func weighed(p *Plan) ([]Weighed, error) {
+	e, err := p.Examine(nil)
+	if err != nil {
+		return nil, err
+	}
+	return e.Weighed, nil
+}
+
 // recordOf runs a plan and returns the first of its runs as its record has it.
 func recordOf(t *testing.T, p *Plan) record.Run {
 	t.Helper()
@@ -99,7 +108,7 @@ func TestTextOfARunStatesWhatWasChosen(t *testing.T) {
 }
 
 func TestStatedWordThatCostsMoreThanTwiceTheLeastIsNamed(t *testing.T) {
-	all, err := regionsWith(t, "sweep={architecture.algorithm: [hierarchical, auto]}").Weigh(nil)
+	all, err := weighed(regionsWith(t, "sweep={architecture.algorithm: [hierarchical, auto]}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +120,7 @@ func TestStatedWordThatCostsMoreThanTwiceTheLeastIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, err = p.Weigh(nil); err != nil || len(all) != 1 || all[0].Auto {
+	if all, err = weighed(p); err != nil || len(all) != 1 || all[0].Auto {
 		t.Fatal(all, err)
 	}
 	const where = "regions.yaml:4:45: architecture.algorithm: "
@@ -130,14 +139,14 @@ func TestChoiceSaysWhatItAssumes(t *testing.T) {
 		"{share: fair, default: {delay: 1ms}}": queuedText,
 		"{default: {delay: {kind: exponential, mean: 3ms}}}": "",
 	} {
-		all, err := regionsWith(t, "network="+network).Weigh(nil)
+		all, err := weighed(regionsWith(t, "network="+network))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(all) != 1 || all[0].Assumed != want || len(all[0].Costs) != 4 {
 			t.Errorf("%s: %+v, want %q, and no sites", network, all, want)
 		}
-		all, err = regionsWith(t, "network="+network, "architecture.algorithm=ring", "nodes.a.count=60").Weigh(nil)
+		all, err = weighed(regionsWith(t, "network="+network, "architecture.algorithm=ring", "nodes.a.count=60"))
 		if err != nil || (all[0].Warning == "") != (want != "") {
 			t.Errorf("%s: %+v, %v; want a warning where nothing is assumed", network, all, err)
 		}
@@ -158,19 +167,19 @@ func TestAutoOfMoreWorkersThanItWeighsIsAButterfly(t *testing.T) {
 				}
 			}
 		}
-		all, err := many.Weigh(nil)
+		all, err := weighed(many)
 		if err != nil || len(all) != 1 || all[0].Chosen != want || len(all[0].Costs) > 0 || !all[0].Auto {
 			t.Errorf("%s: %+v, %v; want %s, which is not weighed", set, all, err, want)
 		}
 	}
-	if all, err := regionsWith(t, "nodes.a.count=600", "architecture.algorithm=ring").Weigh(nil); err != nil ||
+	if all, err := weighed(regionsWith(t, "nodes.a.count=600", "architecture.algorithm=ring")); err != nil ||
 		len(all) > 0 {
 		t.Errorf("%+v, %v; want neither", all, err)
 	}
 }
 
 func TestArchitecturesWithoutAnythingToChooseAreNotWeighed(t *testing.T) {
-	if all, err := regionsWith(t, "architecture={kind: gossip}").Weigh(nil); err != nil || len(all) > 0 {
+	if all, err := weighed(regionsWith(t, "architecture={kind: gossip}")); err != nil || len(all) > 0 {
 		t.Errorf("%+v, %v; want neither", all, err)
 	}
 }

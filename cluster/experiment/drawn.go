@@ -12,11 +12,15 @@ const maxDrawn = 20
 
 // Drawn says what the faults of each point come to by the seed of its first repeat, a line each; no
 // lines for a plan without. A nil catalog stands for catalog.Default().
-func (p *Plan) Drawn(c *catalog.Catalog) (lines []string, err error) {
+func (p *Plan) Drawn(c *catalog.Catalog) ([]string, error) {
 	points, err := p.Points(c)
 	if err != nil {
 		return nil, err
 	}
+	return drawn(points), nil
+}
+
+func drawn(points []Point) (lines []string) {
 	for i := range points {
 		own := points[i].Spec.Plan
 		if own.Faults == nil {
@@ -36,5 +40,5 @@ func (p *Plan) Drawn(c *catalog.Catalog) (lines []string, err error) {
 			lines = append(lines, "  "+faults.Describe(&all[k]))
 		}
 	}
-	return lines, nil
+	return lines
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/link"
@@ -21,23 +22,31 @@ type Estimate struct {
 	// Second is the time that a second of virtual time takes, if no node ever waits; 0 if the plan
 	// does not say how fast the nodes are.
 	Second time.Duration
+
+	sent float64 // bytes in a second of virtual time, if no node ever waits
 }
 
 // Estimate checks the plan, as Check does, and returns about what the largest of its runs takes. A
 // nil catalog stands for catalog.Default().
-func (p *Plan) Estimate(c *catalog.Catalog) (largest Estimate, err error) {
+func (p *Plan) Estimate(c *catalog.Catalog) (Estimate, error) {
 	points, err := p.Points(c)
 	if err != nil {
-		return largest, err
+		return Estimate{}, err
 	}
+	return estimate(points)
+}
+
+// estimate checks points, and returns about what the largest of their runs takes.
+func estimate(points []Point) (largest Estimate, err error) {
 	if err := affordable(points, memory.Limit()); err != nil {
 		return largest, err
 	}
 	for i := range points {
-		if err := points[i].fit(); err != nil {
+		graph, err := points[i].fit()
+		if err != nil {
 			return largest, refusal.Input(points[i].about(err))
 		}
-		e := points[i].Estimate()
+		e := points[i].estimate(graph)
 		largest.Memory, largest.Second = max(largest.Memory, e.Memory), max(largest.Second, e.Second)
 	}
 	return largest, nil
@@ -122,8 +131,17 @@ func (s *Stage) Memory(hosts func(node int) bool) float64 { return liveBytes(s.P
 
 // Estimate is about what a run of a point takes.
 func (p *Point) Estimate() Estimate {
+	graphs, err := p.graphs(p.Spec.Plan.Seed, p.names())
+	if err != nil { // the run will say what is wrong
+		graphs = []actors.Graph{nil}
+	}
+	return p.estimate(graphs[0])
+}
+
+// estimate is about what a run of a point takes that begins with a graph.
+func (p *Point) estimate(graph actors.Graph) Estimate {
 	s := p.Spec
-	neighbours := p.neighbours()
+	neighbours := neighbours(graph, len(s.Roles))
 	workers, steps := 0, 0.0 // steps of all nodes in a second
 	vector := 4 * float64(s.Model.Params())
 	live := liveBytes(s, func(int) bool { return true })
@@ -143,23 +161,22 @@ func (p *Point) Estimate() Estimate {
 	}
 	e := Estimate{Memory: programBytes + headroom*(live+edges*edgeBytes)}
 	cost := stepSeconds + s.Model.Work(s.Batch)/flops + messages*messageSeconds + models*vector/copiedBytes
+	e.sent = steps * models * vector
 	const most = 1e9 // seconds, for a duration that holds them
 	e.Second = time.Duration(min(steps*cost, most) * float64(time.Second))
 	return e
 }
 
-// neighbours is how many a node has in the mean when a run begins.
-func (p *Point) neighbours() float64 {
-	names := p.names()
-	graphs, err := p.graphs(p.Spec.Plan.Seed, names)
-	if err != nil || graphs[0] == nil { // the run will say what is wrong
-		return float64(len(names) - 1)
+// neighbours is how many a node of a graph has in the mean.
+func neighbours(graph actors.Graph, nodes int) float64 {
+	if graph == nil {
+		return float64(nodes - 1)
 	}
 	ends := 0
-	for _, neighbours := range graphs[0] {
+	for _, neighbours := range graph {
 		ends += len(neighbours)
 	}
-	return float64(ends) / float64(len(names))
+	return float64(ends) / float64(nodes)
 }
 
 // workspaceBytes is what a worker computes in: its batch, and what each layer gives and is given

@@ -89,6 +89,7 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.tellForecast(ctx)
 	failure := r.RunAll(ctx)
 	report, err := r.Report(time.Since(began))
 	return report, errors.Join(failure, err)

@@ -432,11 +432,12 @@ func (s *Stage) observe(c record.Config) {
 	s.Deployment.Observer, s.recorders = s.once, []any{s.Collector, s.once}
 }
 
-// fit checks that the architecture can run with the nodes and topologies of the plan's own seed.
-func (p *Point) fit() (err error) {
+// fit checks that the architecture can run with the nodes and topologies of the plan's own seed. It
+// returns the graph that a run begins with.
+func (p *Point) fit() (first actors.Graph, err error) {
 	d := &world.Deployment{}
 	if d.Topologies, err = p.graphs(p.Spec.Plan.Seed, p.names()); err != nil {
-		return err
+		return nil, err
 	}
 	absent := p.Scheduled(p.Spec.Plan.Seed).Absent()
 	for i, n := range p.Spec.Plan.Nodes {
@@ -445,7 +446,7 @@ func (p *Point) fit() (err error) {
 			d.Nodes[i].Site = p.Spec.Sites[i]
 		}
 	}
-	return p.checkTopologies(d)
+	return d.Topologies[0], p.checkTopologies(d)
 }
 
 // checkTopologies checks that the architecture can run with every topology of the deployment.

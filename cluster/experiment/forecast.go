@@ -1,0 +1,434 @@
+package experiment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/faults"
+	"github.com/gradwire/gradwire/cluster/memory"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/shelf"
+	"github.com/gradwire/gradwire/nn"
+)
+
+// Forecast is about what the runs of a plan take together. It is measured: a counting run of a part
+// of each point is played and drawn out, and the steps and evaluations that it counts are multiplied
+// by what one takes on this machine. A point whose messages depend on what it trains is played in
+// full for its part.
+type Forecast struct {
+	// Runs is how many are to be made, those that tune included.
+	Runs int `json:"runs"`
+	// Seconds is how long they take on Cores of this machine, or, on a real clock, one after the
+	// other; NaN if that is not known.
+	Seconds record.Float `json:"seconds"`
+	Cores   int          `json:"cores"`
+	// Bytes are those on all links, without control; NaN if they are not known.
+	Bytes record.Float `json:"bytes_sent"`
+	// Memory is the bytes that the process has from the system, at most.
+	Memory record.Float `json:"memory_bytes"`
+	// AtMost says that a target may end runs before.
+	AtMost bool `json:"at_most"`
+
+	clock Clock
+}
+
+// String is the forecast in a line.
+func (f *Forecast) String() string {
+	text := "1 run"
+	if f.Runs != 1 {
+		text = fmt.Sprintf("%d runs", f.Runs)
+	}
+	about := "about "
+	if f.AtMost {
+		about = "at most about "
+	}
+	if s := float64(f.Seconds); !math.IsNaN(s) {
+		text += ", " + about + roughly(s)
+		switch {
+		case f.clock == RealTime:
+			text += " in real time"
+		case f.Cores == 1:
+			text += " on 1 core"
+		default:
+			text += fmt.Sprintf(" on %d cores", f.Cores)
+		}
+		about = ""
+	}
+	if b := float64(f.Bytes); !math.IsNaN(b) {
+		text += ", " + about + memory.Text(b) + " sent"
+	}
+	text += ", " + memory.Text(float64(f.Memory)) + " of memory"
+	if f.AtMost {
+		text += "; runs that reach their target end before"
+	}
+	return text
+}
+
+// roughly writes a time that is about right.
+func roughly(seconds float64) string {
+	for _, u := range []struct {
+		name  string
+		size  float64
+		below float64
+	}{{"s", 1, 100}, {"min", 60, 100 * 60}, {"h", 3600, 72 * 3600}} {
+		if seconds < u.below {
+			return fmt.Sprintf("%.2g %s", max(seconds/u.size, 0.1), u.name)
+		}
+	}
+	return fmt.Sprintf("%.0f days", seconds/86400)
+}
+
+const (
+	// forecastTime is what a forecast may take beside reading data, and longForecast what it may take
+	// where no point could be played far enough in that.
+	forecastTime = 500 * time.Millisecond
+	longForecast = 3 * forecastTime
+	// leastTold is how long a plan takes of which a forecast is told before it runs.
+	leastTold = 2.0 // seconds
+	// crowd is how many nodes a point has that is forecast by formula alone: to place them takes longer
+	// than a forecast may.
+	crowd = 20_000
+)
+
+// forecast is the forecast of points in about a time.
+func forecast(ctx context.Context, points []Point, o Options, within time.Duration) (*Forecast, error) {
+	left := make([]int, len(points))
+	for i := range points {
+		left[i] = points[i].Spec.Plan.Repeats
+	}
+	jobs := o.Jobs
+	if jobs < 1 {
+		jobs = runtime.NumCPU()
+	}
+	f := &forecaster{shelf: shelf.New(o.Data, 1, nil), jobs: side(points, memory.Limit(), jobs), clock: o.Clock}
+	return f.forecast(ctx, points, left, within)
+}
+
+// forecast is about what the runs take that are missing.
+func (r *Runner) forecast(ctx context.Context) (*Forecast, error) {
+	left := make([]int, len(r.points))
+	at := map[*Point]int{}
+	for i := range r.points {
+		at[&r.points[i]] = i
+	}
+	for i := range r.queue {
+		left[at[r.queue[i].point]]++
+	}
+	f := &forecaster{shelf: r.shelf, jobs: r.Jobs, clock: r.Venue.Traits().Clock}
+	return f.forecast(ctx, r.points, left, forecastTime)
+}
+
+// tellForecast tells what the runs take that are missing, if that is worth waiting for.
+func (r *Runner) tellForecast(ctx context.Context) {
+	if r.Progress == nil || len(r.queue) == 0 {
+		return
+	}
+	if f, err := r.forecast(ctx); err == nil && !(float64(f.Seconds) < leastTold) {
+		r.note(f.String())
+	}
+}
+
+// forecaster makes a forecast.
+type forecaster struct {
+	shelf *shelf.Shelf
+	jobs  int
+	clock Clock
+	units map[string]unitCost
+	end   time.Time // of longForecast
+}
+
+// cost is what runs take: seconds of one thread that simulates, seconds that can be shared by cores,
+// seconds on the run's clock, and bytes on links.
+type cost struct{ simulated, computed, clock, bytes float64 }
+
+func (c *cost) add(o cost, times float64) {
+	c.simulated += times * o.simulated
+	c.computed += times * o.computed
+	c.clock += times * o.clock
+	c.bytes += times * o.bytes
+}
+
+// part is a point with how many runs of it are to be made.
+type part struct {
+	*Point
+	runs float64
+}
+
+// forecast sums up what the points take, of each of which some runs are left. Points that there is
+// no time for take the mean of the others.
+func (f *forecaster) forecast(ctx context.Context, points []Point, left []int, within time.Duration) (*Forecast,
+	error) {
+	f.units = map[string]unitCost{}
+	told := &Forecast{Cores: min(runtime.NumCPU(), runtime.GOMAXPROCS(0)), clock: f.clock}
+	var parts []part
+	live, total := 0.0, 0.0
+	for i := range points {
+		if left[i] == 0 {
+			continue
+		}
+		p := &points[i]
+		told.Runs += left[i] + len(p.candidates)
+		told.AtMost = told.AtMost || p.Spec.Plan.Stop.Target != nil
+		live = max(live, p.Estimate().Memory-programBytes)
+		if len(p.candidates) == 0 {
+			parts = append(parts, part{p, float64(left[i])})
+		}
+		for k := range p.candidates {
+			parts = append(parts, part{&p.candidates[k].Point, 1 + float64(left[i])/float64(len(p.candidates))})
+		}
+	}
+	f.jobs = min(f.jobs, max(told.Runs, 1))
+	var sum cost
+	probed, began := 0.0, time.Now()
+	f.end = began.Add(within / forecastTime * longForecast)
+	for n, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(parts)) {
+		total += parts[i].runs
+		spent := time.Since(began)
+		if n > 0 && spent > within || ctx.Err() != nil {
+			continue
+		}
+		c, samples, err := f.probe(ctx, parts[i].Point, (within-spent)/time.Duration(len(parts)-n))
+		told.Memory = max(told.Memory, record.Float(samples))
+		switch {
+		case errors.Is(err, errUnknown): // as one that there is no time for
+		case err != nil:
+			return nil, err
+		default:
+			sum.add(c, parts[i].runs)
+			probed += parts[i].runs
+		}
+	}
+	if probed == 0 {
+		for i := range parts {
+			sum.add(parts[i].byFormula(), parts[i].runs)
+		}
+		probed = total
+	}
+	sum.add(sum, total/probed-1)
+	told.Bytes = record.Float(sum.bytes)
+	told.Memory += record.Float(programBytes + float64(f.jobs)*live)
+	told.Seconds = record.Float(sum.clock)
+	if f.clock != RealTime {
+		told.Seconds = record.Float(sum.simulated/float64(min(f.jobs, told.Cores)) + sum.computed/float64(told.Cores))
+	}
+	return told, context.Cause(ctx)
+}
+
+// probe is what a run of a point takes, found within about a time, and the bytes of its samples.
+func (f *forecaster) probe(ctx context.Context, p *Point, within time.Duration) (c cost, samples float64, err error) {
+	native := slices.ContainsFunc(p.Spec.Plan.Nodes, func(n plan.NodeSpec) bool { return n.Compute.Native })
+	if len(p.Spec.Roles) > crowd || native {
+		return p.byFormula(), 0, nil
+	}
+	counts := p.counted()
+	trains := predictable(p.Spec) != nil
+	counts.counts = !trains
+	task, err := counts.Task(f.shelf, p.Spec.Plan.Seed)
+	if err != nil {
+		return c, 0, err
+	}
+	samples = 4 * float64(len(task.Train.X)+len(task.Test.X))
+	each := f.unit(p, task)
+	if trains {
+		each.step = 0 // it is measured with the rest
+	} else {
+		task = untrained(task)
+	}
+	whole, err := counts.drawnOut(ctx, task, within, f.end)
+	if err != nil {
+		return c, samples, err
+	}
+	runs := 1.0
+	if faults.Hurts(p.Spec.Plan) {
+		runs++ // the undisturbed one
+	}
+	return cost{
+		simulated: runs * whole.simulated,
+		computed:  runs*whole.steps*each.step + whole.evaluations*each.evaluation,
+		clock:     whole.clock, bytes: whole.bytes,
+	}, samples, nil
+}
+
+// byFormula is what a run takes by Estimate, if no node ever waits; NaN for what is not known.
+func (p *Point) byFormula() cost {
+	c := cost{simulated: math.NaN(), computed: math.NaN(), clock: math.NaN(), bytes: math.NaN()}
+	end := time.Duration(p.Spec.Plan.Stop.Time).Seconds()
+	if end > 0 {
+		c.clock = end
+	}
+	if e := p.Estimate(); end > 0 && e.Second > 0 {
+		c.simulated, c.computed, c.bytes = end*e.Second.Seconds(), 0, end*e.sent
+	}
+	return c
+}
+
+// amounts are what a run has done.
+type amounts struct{ simulated, steps, evaluations, clock, bytes float64 }
+
+// errUnknown says that no part of a run could be played that stands for the whole.
+var errUnknown = errors.New("no part of the run could be played in time")
+
+const (
+	leastPart = 1.0 / 4096 // of a run that is played first
+	nextPart  = 8          // times the part before is played next
+)
+
+// drawnOut is what a whole run does. Parts of it are played, each longer than the one before, as far
+// as the time allows, or until the end where none stands for the whole: the last two make a line,
+// which is drawn out.
+func (p *Point) drawnOut(ctx context.Context, task *train.Task, within time.Duration, end time.Time) (amounts, error) {
+	began := time.Now()
+	var before, last amounts
+	share, shareBefore := 0.0, 0.0
+	for next := leastPart; share < 1; {
+		short, played := p.shortened(min(next, 1))
+		a, err := short.amounts(ctx, task, end)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			break
+		}
+		if err != nil {
+			return amounts{}, err
+		}
+		before, shareBefore, last, share = last, share, a, played
+		left := within - time.Since(began)
+		if !p.settled(&before) {
+			left = time.Until(end) / 2
+		}
+		grow := min(left.Seconds()/max(a.simulated, 1e-9), nextPart)
+		if next *= grow; grow < 1.5 || next <= share {
+			break
+		}
+	}
+	if share < 1 && !p.settled(&before) {
+		return amounts{}, errUnknown
+	}
+	return line(shareBefore, before, share, last), nil
+}
+
+// settled reports whether a part of a run has gone beyond its beginning: each worker has made some
+// steps, and something was sent where anything is.
+func (p *Point) settled(a *amounts) bool {
+	const steps = 4 // of each worker in the mean
+	m, sends := p.Spec.Architecture.(train.Messenger)
+	if sends {
+		_, models := m.Messages(1, trainers(p.Spec))
+		sends = models > 0
+	}
+	return a.steps >= steps*float64(trainers(p.Spec)) && (a.bytes > 0 || !sends)
+}
+
+// line draws two amounts at shares of a run out to the whole.
+func line(shareBefore float64, before amounts, share float64, last amounts) amounts {
+	whole := func(a, b float64) float64 {
+		if share >= 1 {
+			return b
+		}
+		return b + max((b-a)/(share-shareBefore), 0)*(1-share)
+	}
+	return amounts{
+		simulated: whole(before.simulated, last.simulated), steps: whole(before.steps, last.steps),
+		evaluations: whole(before.evaluations, last.evaluations), clock: whole(before.clock, last.clock),
+		bytes: whole(before.bytes, last.bytes),
+	}
+}
+
+// shortened is the point with runs of a share of its length, at least one step or round, and what
+// share that makes.
+func (p *Point) shortened(share float64) (short *Point, played float64) {
+	c, spec, own := *p, *p.Spec, *p.Spec.Plan
+	own.Stop, played = plan.Stop{}, share
+	whole := p.Spec.Plan.Stop
+	own.Stop.Epochs, own.Stop.Time = whole.Epochs*share, unit.Duration(float64(whole.Time)*share)
+	if whole.Time > 0 {
+		own.Stop.Time = max(own.Stop.Time, 1)
+	}
+	for _, count := range []struct {
+		of int
+		to *int
+	}{{whole.Steps, &own.Stop.Steps}, {whole.Rounds, &own.Stop.Rounds}} {
+		if count.of > 0 {
+			*count.to = max(int(float64(count.of)*share), 1)
+			played = max(played, float64(*count.to)/float64(count.of))
+		}
+	}
+	spec.Plan, c.Spec = &own, &spec
+	return &c, played
+}
+
+// amounts plays a run of the point, and counts what it does. The error wraps
+// context.DeadlineExceeded if it takes until an end.
+func (p *Point) amounts(ctx context.Context, task *train.Task, end time.Time) (a amounts, err error) {
+	began := time.Now()
+	ctx, cancel := context.WithDeadline(ctx, end)
+	defer cancel()
+	s, err := p.Stage(task, false, 0)
+	if err != nil {
+		return a, err
+	}
+	s.observe(record.Config{})
+	out, err := Virtual{}.Play(ctx, s)
+	if err != nil {
+		return a, err
+	}
+	data, err := s.Collector.Close(s.result.Last)
+	if err != nil {
+		return a, err
+	}
+	a = amounts{simulated: time.Since(began).Seconds(), steps: float64(data.Steps), clock: out.End.Seconds(),
+		bytes: float64(data.Bytes), evaluations: float64(s.result.Evaluations)}
+	if n := len(s.result.Models); n > 1 {
+		a.evaluations *= 1 + 1/float64(n) // that of the average model
+	}
+	return a, nil
+}
+
+// unitCost is what a step and an evaluation of a model take, in seconds.
+type unitCost struct{ step, evaluation float64 }
+
+// unit measures what a step and an evaluation of a point take of a core; once for points that are
+// alike in them.
+func (f *forecaster) unit(p *Point, t *train.Task) unitCost {
+	key := fmt.Sprint(p.Spec.Plan.Model.Flow(), p.Spec.Batch, p.Spec.Plan.Data.Flow())
+	u, known := f.units[key]
+	if known {
+		return u
+	}
+	const judged = 256
+	params, grad := t.Initial(), make([]float32, t.Model.Params())
+	step, n := t.Model.NewWorkspace(t.Batch), min(t.Batch, t.Train.Len())
+	batch := nn.Batch{X: t.Train.X[:n*t.Train.Inputs], Y: t.Train.Y[:n], Weights: t.Weights}
+	if t.Sparse != nil {
+		batch.X, batch.Sparse, batch.Rows = nil, t.Sparse, make([]int32, n)
+		for i := range batch.Rows {
+			batch.Rows[i] = int32(i)
+		}
+	}
+	u.step = seconds(func() { step.Gradient(params, grad, batch) })
+	m := min(judged, t.Test.Len())
+	look := t.Model.NewWorkspace(judged)
+	test := nn.Batch{X: t.Test.X[:m*t.Test.Inputs], Y: t.Test.Y[:m]}
+	u.evaluation = seconds(func() { look.Evaluate(params, test) }) * float64(t.Test.Len()) / float64(m)
+	f.units[key] = u
+	return u
+}
+
+// seconds is the least time that something takes, of a few tries.
+func seconds(do func()) float64 {
+	const most, tries = 2 * time.Millisecond, 20
+	least, began := math.Inf(1), time.Now()
+	for i := 0; i < tries && (i < 2 || time.Since(began) < most); i++ {
+		start := time.Now()
+		do()
+		least = min(least, time.Since(start).Seconds())
+	}
+	return least
+}
