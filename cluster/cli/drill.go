@@ -36,15 +36,16 @@ one of them has gone already, when it is sent. A push to several shards counts o
 server had taken in before it crashed is no lost push: goodput says how many samples went with it.
 There is a dash without a parameter server, and with delivery: as-is.
 
-A plan with a sweep is drilled at one point: choose it with --set. The folder has drill.json and a
-plot. Ctrl-C stops cleanly, and leaves nothing behind.
+A plan with a sweep is drilled at each of its points that has faults, a block of tables each; --where
+keeps points, as report has it. The folder has drill.json, with a list of the points where there is a sweep, and
+a plot of each. Ctrl-C stops cleanly, and leaves nothing behind.
 
 With --seeds and without PLAN, drill plans that are drawn at random, one for each seed: all kinds of
 architectures, over links that lose, repeat and reorder messages, with nodes that crash, leave, join,
 are preempted, pause, slow down and are cut off. A plan in which an invariant breaks is shrunk, and
 printed with the command that repeats it.
 
-The exit code is 0 if every invariant held, 1 if one broke or the drill was interrupted, 2 for bad
+The exit code is 0 if every invariant held at every point, 1 if one broke or the drill was interrupted, 2 for bad
 input.`,
 		Example: `  gradwire drill examples/faults.yaml
   gradwire drill PLAN --seed 7 --out results/drill
@@ -68,6 +69,7 @@ input.`,
 	flags.StringVar(&f.seed, "seed", "", "seed of the run and its faults (default: the plan's)")
 	flags.StringVar(&o.Out, "out", "", "folder of the report (default: a new one in results/)")
 	flags.StringVar(&o.Data, "data", "", dataUsage)
+	flags.StringArrayVar(&o.Where, "where", nil, "keep the points with these values, as in data.split=iid (repeated)")
 	flags.Uint64Var(&many.Seeds, "seeds", 0, "how many random plans are drilled, in place of PLAN")
 	flags.Uint64Var(&many.From, "from", 1, "with --seeds: the first seed")
 	flags.DurationVar(&many.Time, "time", 0, "with --seeds: begin no other plan after this time (default: no bound)")
@@ -82,7 +84,7 @@ func drillArgs(cmd *cobra.Command, args []string) error {
 		if seeds.Value.String() == "0" {
 			return usage(cmd, errors.New("--seeds 0: at least 1 is accepted"))
 		}
-		others, why = []string{"set", "seed", "out", "data"}, "goes with PLAN, in place of which --seeds is given"
+		others, why = []string{"set", "seed", "out", "data", "where"}, "goes with PLAN, in place of which --seeds is given"
 		wanted = exactly(0, "no plan with --seeds")
 	}
 	for _, name := range others {

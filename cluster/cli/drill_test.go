@@ -53,6 +53,25 @@ func TestDrillSaysWhatEachFaultCost(t *testing.T) {
 	}
 }
 
+func TestDrillOfASweepHasABlockForEachPoint(t *testing.T) {
+	enter(t, drilled+"sweep: {train.batch: [16, 32, 64]}\n")
+	code, out, errs := gradwire(t, "drill", "plan.yaml", "--where", "batch!=16")
+	expectCode(t, cli.ExitDone, code, errs)
+	for _, part := range []string{"Points drilled: 2. Invariants broke at 0 of them.\n", "point 1: train.batch=32\n",
+		"point 2: train.batch=64\n"} {
+		if strings.Count(out, part) != 1 {
+			t.Errorf("%q is missing in\n%s", part, out)
+		}
+	}
+	if strings.Count(out, "0.5 s: restart of w1 until 0.8 s") != 2 {
+		t.Error(out)
+	}
+	code, _, errs = gradwire(t, "drill", "plan.yaml", "--where", "batch=17")
+	if code != cli.ExitInput || !strings.Contains(errs, `train.batch is never "17"; accepted: 16; 32; 64`) {
+		t.Errorf("code %d: %s", code, errs)
+	}
+}
+
 func TestDrillRefusesWhatHasNoFaults(t *testing.T) {
 	enter(t, strings.Replace(drilled, "schedule:", "# ", 1))
 	code, _, errs := gradwire(t, "drill", "plan.yaml")

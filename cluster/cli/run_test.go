@@ -192,6 +192,58 @@ func TestPlanCheckSaysThatAPlanIsInOrder(t *testing.T) {
 	}
 }
 
+func TestPlanCheckAndRunSayWhatAllRunsTake(t *testing.T) {
+	enter(t, small+"repeats: 500\n")
+	line := regexp.MustCompile(`(?m)^\d+ runs, (at most )?about .* on \d+ cores?, .*B sent, .*B of memory.*$`)
+	code, out, errs := gradwire(t, "plan", "check", "plan.yaml")
+	expectCode(t, cli.ExitDone, code, errs)
+	if !line.MatchString(out) {
+		t.Error(out)
+	}
+	code, out, errs = gradwire(t, "plan", "check", "plan.yaml", "--format", "json")
+	expectCode(t, cli.ExitDone, code, errs)
+	var about struct {
+		Forecast struct {
+			Runs  int
+			Bytes float64 `json:"bytes_sent"`
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &about); err != nil || about.Forecast.Runs < 500 || about.Forecast.Bytes <= 0 {
+		t.Errorf("%v: %s", err, out)
+	}
+	write(t, "plan.yaml", edit(t, edit(t, small, "set: synthetic-traffic, samples: 1500", "set: mnist"), "[93, 8, 5]",
+		"[784, 10]"))
+	t.Setenv("GRADWIRE_DATA", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	code, out, errs = gradwire(t, "plan", "check", "plan.yaml")
+	if code != cli.ExitDone || line.MatchString(out) || !strings.Contains(errs, "note: what all runs take is not known: ") {
+		t.Errorf("without data: code %d, %s\n%s", code, out, errs)
+	}
+}
+
+func TestCountedRunsHaveNoAccuracyInAnyTable(t *testing.T) {
+	enter(t, small)
+	code, out, errs := gradwire(t, "run", "plan.yaml", "--count", "--out", "counted")
+	expectCode(t, cli.ExitDone, code, errs)
+	if !strings.HasPrefix(out, "Counted, not trained: ") || !strings.Contains(out, "runs counted") ||
+		strings.Contains(out, "%") {
+		t.Error(out)
+	}
+	code, _, errs = gradwire(t, "run", "plan.yaml", "--out", "trained")
+	expectCode(t, cli.ExitDone, code, errs)
+	code, out, errs = gradwire(t, "report", "counted", "trained", "--out", "both.html")
+	expectCode(t, cli.ExitDone, code, errs)
+	if !strings.Contains(out, "counted:\nCounted, not trained: ") {
+		t.Error(out)
+	}
+	for _, args := range [][]string{{"run", "plan.yaml", "--count", "--clock", "real"},
+		{"run", "--continue", "counted"}, {"replay", "counted/runs/0000"}, {"eval", "counted/runs/0000"}} {
+		if code, _, errs = gradwire(t, args...); code != cli.ExitInput || !strings.Contains(errs, "count") {
+			t.Errorf("%v: code %d: %s", args, code, errs)
+		}
+	}
+}
+
 func TestPlanCheckAndShowSayWhatIsChosenByTheNetwork(t *testing.T) {
 	enter(t, `name: far
 data: {set: synthetic-traffic}
@@ -203,7 +255,7 @@ stop: {epochs: 1}
 `)
 	_, out, _ := gradwire(t, "plan", "check", "plan.yaml")
 	const chosen = "architecture.algorithm is all-to-all; by formula an exchange takes "
-	if lines := strings.Split(out, "\n"); len(lines) != 4 || !strings.HasPrefix(lines[2], chosen) {
+	if lines := strings.Split(out, "\n"); len(lines) != 5 || !strings.HasPrefix(lines[3], chosen) {
 		t.Error(out)
 	}
 	_, out, _ = gradwire(t, "plan", "show", "plan.yaml")

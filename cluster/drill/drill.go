@@ -19,6 +19,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/goodput"
 	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/report"
 	"github.com/gradwire/gradwire/cluster/report/figure"
 	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/cluster/sim"
@@ -33,6 +34,8 @@ type Options struct {
 	// Out is the folder of drill.json and the plot; empty for one in results, named after plan and
 	// time.
 	Out string
+	// Where are conditions that a point of the sweep must meet, see [report.Where]; none keeps all.
+	Where []string
 	// Progress, if not nil, is told how far the drill is, with all its runs.
 	Progress func(experiment.Progress)
 }
@@ -40,7 +43,9 @@ type Options struct {
 // Report is what a drill leaves, and drill.json. Times are in seconds on the run's clock.
 type Report struct {
 	Plan string `json:"plan"`
-	Seed uint64 `json:"seed"`
+	// Point names the point of the sweep; empty without one.
+	Point record.Point `json:"point,omitempty"`
+	Seed  uint64       `json:"seed"`
 	// End is when the run ended, and the undisturbed one was stopped.
 	End float64 `json:"run_s"`
 	// Goodput is that of the run.
@@ -51,8 +56,9 @@ type Report struct {
 	// Faults are what the faults cost, in the order of time, and Invariants which were watched.
 	Faults     []Cost    `json:"faults"`
 	Invariants []Verdict `json:"invariants"`
-	// Dir is the folder of the report.
-	Dir string `json:"-"`
+
+	file      string // the name of its plot, without .png
+	run, calm []record.Evaluation
 }
 
 // Sums are of a whole run.
@@ -92,35 +98,109 @@ func (r *Report) Err() error {
 // stages is how many runs a drill makes.
 const stages = 5
 
-// Run makes the drill of a plan of one point, with the seed of the first repeat, and writes its
-// folder. A plan without faults, or with several points, is an input error. Nothing is written when
-// ctx ends.
-func Run(ctx context.Context, p *experiment.Plan, o Options) (*Report, error) {
+// Drill is what the drills of a plan's points leave. Its JSON is that of the only report of a plan
+// without a sweep, and of a list of reports with one.
+type Drill struct {
+	Points []*Report
+	// Swept says that the plan has a sweep, and Unhurt how many of its points have no faults.
+	Swept  bool
+	Unhurt int
+	// Dir is the folder of the reports.
+	Dir string
+}
+
+// MarshalJSON writes the reports.
+func (d *Drill) MarshalJSON() ([]byte, error) {
+	if d.Swept {
+		return json.Marshal(d.Points)
+	}
+	return json.Marshal(d.Points[0])
+}
+
+// Err names what broke, where, and the seed; nil if nothing did.
+func (d *Drill) Err() error {
+	var all []error
+	for _, r := range d.Points {
+		if err := r.Err(); err != nil && d.Swept {
+			all = append(all, fmt.Errorf("%s: %w", r.Point, err))
+		} else if err != nil {
+			all = append(all, err)
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Run makes the drill of each point of a plan that has faults, with the seed of the first repeat, and
+// writes their folder. A plan without faults is an input error. Nothing is written when ctx ends.
+func Run(ctx context.Context, p *experiment.Plan, o Options) (*Drill, error) {
 	points, err := p.Points(o.Catalog)
 	if err != nil {
 		return nil, err
 	}
-	if len(points) != 1 {
-		return nil, refusal.Input(fmt.Errorf("the plan's sweep has %d points; a drill is of one: give its values with "+
-			"--set, and --set sweep= for no sweep", len(points)))
+	d := &Drill{Swept: len(points[0].Labels) > 0, Dir: o.Out}
+	if d.Dir == "" {
+		d.Dir = filepath.Join("results", points[0].Spec.Plan.Name+time.Now().Format("-drill-20060102-150405"))
 	}
-	own := points[0].Spec.Plan
-	if !faults.Hurts(own) {
+	if points, err = chosen(points, o.Where); err != nil {
+		return nil, err
+	}
+	hurt := slices.DeleteFunc(slices.Clone(points), func(p experiment.Point) bool { return !faults.Hurts(p.Spec.Plan) })
+	if d.Unhurt = len(points) - len(hurt); len(hurt) == 0 {
 		return nil, refusal.Input(errors.New("nothing to drill: the plan has no faults:, and nothing in its " +
 			"schedule: hurts; give it faults: {crash: {mtbf: 1m, back: 10s}}, for example"))
 	}
-	w, err := Make(ctx, &points[0], shelf.New(o.Data, 1, nil), own.Seed, o)
+	data, tell := shelf.New(o.Data, 1, nil), o.Progress
+	for i := range hurt {
+		if tell != nil {
+			o.Progress = func(part experiment.Progress) {
+				part.Done += i * stages
+				part.Share = (float64(i) + part.Share) / float64(len(hurt))
+				part.Total *= len(hurt)
+				tell(part)
+			}
+		}
+		r, err := drillPoint(ctx, &hurt[i], data, o)
+		if err != nil {
+			return nil, err
+		}
+		if r.file = "drill"; d.Swept {
+			r.file = fmt.Sprintf("drill-%d", i+1)
+		}
+		d.Points = append(d.Points, r)
+	}
+	return d, d.write()
+}
+
+// chosen are the points that meet conditions, see [report.Where].
+func chosen(points []experiment.Point, where []string) (kept []experiment.Point, err error) {
+	var s record.Summary
+	for i := range points {
+		s.Runs = append(s.Runs, record.Run{Number: i, Point: points[i].Settings()})
+	}
+	s.Groups = record.GroupRuns(s.Runs, nil)
+	places, err := report.Where(s, where)
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
+	for _, i := range places {
+		kept = append(kept, points[i])
+	}
+	return kept, nil
+}
+
+// drillPoint makes the drill of one point.
+func drillPoint(ctx context.Context, p *experiment.Point, data *shelf.Shelf, o Options) (*Report, error) {
+	seed := p.Spec.Plan.Seed
+	w, err := Make(ctx, p, data, seed, o)
 	if err != nil {
 		return nil, err
 	}
 	if w.Panicked != nil {
-		return nil, fmt.Errorf("broken: %s (%s); seed %d", NoPanic.Name, panicked(w.Panicked), own.Seed)
+		return nil, p.About(fmt.Errorf("broken: %s (%s); seed %d", NoPanic.Name, panicked(w.Panicked), seed))
 	}
-	r := sum(w, &points[0], own.Seed)
-	if r.Dir = o.Out; r.Dir == "" {
-		r.Dir = filepath.Join("results", own.Name+time.Now().Format("-drill-20060102-150405"))
-	}
-	return r, r.write(w)
+	r := sum(w, p, seed)
+	r.run, r.calm = w.Run.Data.Curve, w.Calm.Data.Curve
+	return r, nil
 }
 
 // eighths are the parts of a run between which it is saved.
@@ -216,7 +296,7 @@ func over(f *goodput.Fault, p *experiment.Point) time.Duration {
 
 // sum sums a drill up.
 func sum(w *Watch, p *experiment.Point, seed uint64) *Report {
-	r := &Report{Plan: p.Spec.Plan.Name, Seed: seed, End: w.Run.End.Seconds(), Run: sums(w.Run),
+	r := &Report{Plan: p.Spec.Plan.Name, Point: p.Settings(), Seed: seed, End: w.Run.End.Seconds(), Run: sums(w.Run),
 		Undisturbed: sums(w.Calm), Invariants: Check(w), Faults: costs(w, p, list(p, seed))}
 	g := &r.Goodput
 	g.Counted, g.Lost, g.Undisturbed = w.Run.Counted, w.Run.Lost, w.Calm.Counted
@@ -236,22 +316,30 @@ func sums(t *experiment.Trial) Sums {
 	return s
 }
 
-// write writes drill.json, drill.png and drill.svg.
-func (r *Report) write(w *Watch) error {
-	if err := os.MkdirAll(r.Dir, 0o777); err != nil { //nolint:gosec // the mask of the process decides
+// write writes drill.json, and the plot of each point as PNG and SVG.
+func (d *Drill) write() error {
+	if err := os.MkdirAll(d.Dir, 0o777); err != nil { //nolint:gosec // the mask of the process decides
 		return refusal.Input(fmt.Errorf("output folder: %w", err))
 	}
-	text, err := json.MarshalIndent(r, "", "  ")
+	text, err := json.MarshalIndent(d, "", "  ")
 	if err != nil {
 		return err
 	}
-	if err := record.WriteFile(filepath.Join(r.Dir, "drill.json"), append(text, '\n')); err != nil {
+	if err := record.WriteFile(filepath.Join(d.Dir, "drill.json"), append(text, '\n')); err != nil {
 		return err
 	}
-	var marks []goodput.Fault
-	for i := range r.Faults {
-		marks = append(marks, r.Faults[i].Fault)
+	for _, r := range d.Points {
+		var marks []goodput.Fault
+		for k := range r.Faults {
+			marks = append(marks, r.Faults[k].Fault)
+		}
+		title := r.Plan + ": accuracy with faults and without"
+		if d.Swept {
+			title = r.Plan + ", " + r.Point.String() + ": accuracy with faults and without"
+		}
+		if err := figure.Drill(filepath.Join(d.Dir, r.file), title, r.End, r.run, r.calm, marks); err != nil {
+			return err
+		}
 	}
-	return figure.Drill(filepath.Join(r.Dir, "drill"), r.Plan+": accuracy with faults and without", r.End,
-		w.Run.Data.Curve, w.Calm.Data.Curve, marks)
+	return nil
 }

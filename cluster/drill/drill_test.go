@@ -416,7 +416,7 @@ func TestCostsOfAPause(t *testing.T) {
 func TestADrillWritesItsReport(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "drill")
 	told := 0.0
-	r, err := Run(t.Context(), parse(t, servedPlan), Options{Out: dir, Progress: func(p experiment.Progress) {
+	d, err := Run(t.Context(), parse(t, servedPlan), Options{Out: dir, Progress: func(p experiment.Progress) {
 		if p.Share < told || p.Share > 1 {
 			t.Errorf("after %v the share is %v", told, p.Share)
 		}
@@ -425,6 +425,7 @@ func TestADrillWritesItsReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := d.Points[0]
 	text, err := os.ReadFile(filepath.Join(dir, "drill.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -441,7 +442,7 @@ func TestADrillWritesItsReport(t *testing.T) {
 	}
 	var b strings.Builder
 	r.Invariants[1].Broken = "the digests are 1 and 2"
-	if err := r.Write(&b); err != nil {
+	if err := d.Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	for _, part := range []string{"2 s: pause of w2 until 3 s", "4 s: cut of w1 until 4.5 s", "goodput ", "BROKEN",
@@ -450,7 +451,7 @@ func TestADrillWritesItsReport(t *testing.T) {
 			t.Errorf("%q is not in\n%s", part, b.String())
 		}
 	}
-	if err := r.Err(); err == nil || err.Error() != "broken: digest-repeats (the digests are 1 and 2); seed 1" {
+	if err := d.Err(); err == nil || err.Error() != "broken: digest-repeats (the digests are 1 and 2); seed 1" {
 		t.Error(err)
 	}
 	if broken := r.Broken(); len(broken) != 1 || broken[0].Name != "digest-repeats" {
@@ -458,10 +459,60 @@ func TestADrillWritesItsReport(t *testing.T) {
 	}
 }
 
+func TestASweepIsDrilledAtEachPointThatHasFaults(t *testing.T) {
+	dir, told := filepath.Join(t.TempDir(), "drill"), 0.0
+	sweep := servedPlan + "sweep: {train.batch: [5, 10], schedule: [{label: none, value: []}, " +
+		"{label: pause, value: [{at: 2s, node: w2, do: pause, for: 1s}]}]}\n"
+	o := Options{Out: dir, Progress: func(p experiment.Progress) {
+		if p.Share < told || p.Share > 1 || p.Total != 2*stages {
+			t.Errorf("after %v the progress is %+v", told, p)
+		}
+		told = p.Share
+	}}
+	d, err := Run(t.Context(), parse(t, sweep), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Points) != 2 || d.Unhurt != 2 || d.Points[1].Point.String() != "train.batch=10; schedule=pause" ||
+		d.Points[0].Run.Digest == d.Points[1].Run.Digest {
+		t.Fatalf("%+v", d)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "drill.json"))
+	var read []Report
+	if err == nil {
+		err = json.Unmarshal(text, &read)
+	}
+	if err != nil || len(read) != 2 || read[1].Point.String() != d.Points[1].Point.String() {
+		t.Errorf("%v: %s", err, text)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "drill-2.png")); err != nil {
+		t.Error(err)
+	}
+	d.Points[1].Invariants[1].Broken = "the digests are 1 and 2"
+	var b strings.Builder
+	if err := d.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"Points drilled: 2. Invariants broke at 1 of them. Not drilled: 2, which have no faults.",
+		"point 2: train.batch=10; schedule=pause"} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("%q is not in\n%s", part, b.String())
+		}
+	}
+	const broken = "train.batch=10; schedule=pause: broken: digest-repeats (the digests are 1 and 2); seed 1"
+	if err := d.Err(); err == nil || err.Error() != broken {
+		t.Error(err)
+	}
+	o.Where, o.Out, o.Progress = []string{"batch=10"}, filepath.Join(t.TempDir(), "one"), nil
+	if d, err = Run(t.Context(), parse(t, sweep), o); err != nil || len(d.Points) != 1 || d.Unhurt != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}
+
 func TestWhatCannotBeDrilledIsAnInputError(t *testing.T) {
 	for text, want := range map[string]string{
 		strings.Replace(servedPlan, "schedule:", "# ", 1): "nothing to drill",
-		servedPlan + "sweep: {train.batch: [5, 10]}\n":    "2 points",
+		strings.Replace(servedPlan, "schedule:", "sweep: {train.batch: [5, 10]}\n# ", 1): "nothing to drill",
 		servedPlan + "faults: {slow: {mtbf: 1m, nodes: x, factor: 2, for: 1s}}\n": "there is no node, group or role " +
 			"named \"x\"",
 	} {

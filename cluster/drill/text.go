@@ -14,6 +14,41 @@ import (
 // maxCosts is how many faults the table has a row for; drill.json has all.
 const maxCosts = 50
 
+// Write writes the reports, below a line that counts them where there is a sweep. It keeps to the
+// width of w as [text.Rows] does.
+func (d *Drill) Write(w io.Writer) error {
+	broken := 0
+	for _, r := range d.Points {
+		if len(r.Broken()) > 0 {
+			broken++
+		}
+	}
+	if d.Swept {
+		head := fmt.Sprintf("Points drilled: %d. Invariants broke at %d of them.", len(d.Points), broken)
+		if d.Unhurt > 0 {
+			head += fmt.Sprintf(" Not drilled: %d, which have no faults.", d.Unhurt)
+		}
+		if _, err := fmt.Fprintln(w, head); err != nil {
+			return err
+		}
+	}
+	for i, r := range d.Points {
+		if d.Swept {
+			if _, err := fmt.Fprintf(w, "\npoint %d: %s\n\n", i+1, r.Point); err != nil {
+				return err
+			}
+		}
+		if err := r.Write(w); err != nil {
+			return err
+		}
+	}
+	plots := filepath.Join(d.Dir, "drill.png")
+	if d.Swept {
+		plots = filepath.Join(d.Dir, "drill-1.png") + " and so on"
+	}
+	return text.Rows(w, fmt.Sprintf("\nreport in %s\nplot   in %s, .svg\n", filepath.Join(d.Dir, "drill.json"), plots))
+}
+
 // Write writes the report as tables: a row for each fault, sums, and the invariants. It keeps to
 // the width of w as [text.Rows] does.
 func (r *Report) Write(w io.Writer) error {
@@ -62,8 +97,6 @@ func (r *Report) Write(w io.Writer) error {
 			fmt.Fprintf(&b, "\t\t%s\n", v.Broken)
 		}
 	}
-	fmt.Fprintf(&b, "\nreport in %s\nplot   in %s, .svg\n", filepath.Join(r.Dir, "drill.json"),
-		filepath.Join(r.Dir, "drill.png"))
 	return text.Rows(w, b.String())
 }
 

@@ -51,7 +51,7 @@ func weigh(points []Point) (_ []Weighed, err error) {
 		w, made := Weighed{Auto: s.Choice != nil, Point: describe(points[i].Labels)}, s.Choice
 		if !w.Auto {
 			if made, err = choose(s, true); err != nil {
-				return nil, refusal.Input(points[i].about(err))
+				return nil, refusal.Input(points[i].About(err))
 			}
 		}
 		if made == nil {

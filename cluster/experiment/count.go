@@ -23,7 +23,7 @@ func counted(points []Point) ([]Point, error) {
 	counts := make([]Point, len(points))
 	for i := range points {
 		if err := points[i].countable(); err != nil {
-			return nil, refusal.Input(points[i].about(err))
+			return nil, refusal.Input(points[i].About(err))
 		}
 		counts[i] = points[i].counted()
 	}

@@ -44,7 +44,7 @@ func estimate(points []Point) (largest Estimate, err error) {
 	for i := range points {
 		graph, err := points[i].fit()
 		if err != nil {
-			return largest, refusal.Input(points[i].about(err))
+			return largest, refusal.Input(points[i].About(err))
 		}
 		e := points[i].estimate(graph)
 		largest.Memory, largest.Second = max(largest.Memory, e.Memory), max(largest.Second, e.Second)

@@ -88,10 +88,10 @@ func roughly(seconds float64) string {
 }
 
 const (
-	// forecastTime is what a forecast may take beside reading data, and longForecast what it may take
-	// where no point could be played far enough in that.
+	// forecastTime is what a forecast may take beside reading data, and longest how many times as long
+	// it may take where no point could be played far enough in that.
 	forecastTime = 500 * time.Millisecond
-	longForecast = 3 * forecastTime
+	longest      = 3
 	// leastTold is how long a plan takes of which a forecast is told before it runs.
 	leastTold = 2.0 // seconds
 	// crowd is how many nodes a point has that is forecast by formula alone: to place them takes longer
@@ -143,7 +143,7 @@ type forecaster struct {
 	jobs  int
 	clock Clock
 	units map[string]unitCost
-	end   time.Time // of longForecast
+	end   time.Time // of the forecast at the latest
 }
 
 // cost is what runs take: seconds of one thread that simulates, seconds that can be shared by cores,
@@ -189,7 +189,7 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, left []int, w
 	f.jobs = min(f.jobs, max(told.Runs, 1))
 	var sum cost
 	probed, began := 0.0, time.Now()
-	f.end = began.Add(within / forecastTime * longForecast)
+	f.end = began.Add(longest * within)
 	for n, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(parts)) {
 		total += parts[i].runs
 		spent := time.Since(began)
@@ -300,7 +300,7 @@ func (p *Point) drawnOut(ctx context.Context, task *train.Task, within time.Dura
 		}
 		before, shareBefore, last, share = last, share, a, played
 		left := within - time.Since(began)
-		if !p.settled(&before) {
+		if !p.settled(&last) {
 			left = time.Until(end) / 2
 		}
 		grow := min(left.Seconds()/max(a.simulated, 1e-9), nextPart)
@@ -308,8 +308,11 @@ func (p *Point) drawnOut(ctx context.Context, task *train.Task, within time.Dura
 			break
 		}
 	}
-	if share < 1 && !p.settled(&before) {
+	if share < 1 && !p.settled(&last) {
 		return amounts{}, errUnknown
+	}
+	if !p.settled(&before) {
+		before, shareBefore = amounts{}, 0
 	}
 	return line(shareBefore, before, share, last), nil
 }
@@ -317,7 +320,7 @@ func (p *Point) drawnOut(ctx context.Context, task *train.Task, within time.Dura
 // settled reports whether a part of a run has gone beyond its beginning: each worker has made some
 // steps, and something was sent where anything is.
 func (p *Point) settled(a *amounts) bool {
-	const steps = 4 // of each worker in the mean
+	const steps = 2 // of each worker in the mean
 	m, sends := p.Spec.Architecture.(train.Messenger)
 	if sends {
 		_, models := m.Messages(1, trainers(p.Spec))

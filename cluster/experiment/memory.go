@@ -75,7 +75,7 @@ func affordable(points []Point, limit memory.Bound) error {
 				limit.By,
 				memory.Text(limit.Bytes),
 			)
-			return refusal.Input(points[i].about(err))
+			return refusal.Input(points[i].About(err))
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/faults"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 )
 
@@ -118,7 +119,7 @@ func (p *Plan) Points(c *catalog.Catalog) ([]Point, error) {
 				return nil, refusal.Input(err) // whatever the sweep puts in its place
 			}
 		}
-		return nil, refusal.Input(points[i].about(err))
+		return nil, refusal.Input(points[i].About(err))
 	}
 	if many {
 		return points, refusal.Input(knownRoles(points))
@@ -172,9 +173,9 @@ func severalKinds(points []plan.Point) bool {
 	return slices.ContainsFunc(points, func(p plan.Point) bool { return kind(&p) != kind(&points[0]) })
 }
 
-// about says at which point of the sweep something is wrong, and where the sweep's values for it
+// About says at which point of the sweep something is wrong, and where the sweep's values for it
 // are written.
-func (p *Point) about(err error) error {
+func (p *Point) About(err error) error {
 	if len(p.Labels) == 0 {
 		return err
 	}
@@ -192,6 +193,9 @@ func (p *Point) about(err error) error {
 	}
 	return fmt.Errorf("at %s: %w", p.where(), err)
 }
+
+// Settings are the values of the sweep at the point, as records have them.
+func (p *Point) Settings() record.Point { return settings(p.Labels) }
 
 // where names the point, and the lines that its values come from.
 func (p *Point) where() string {

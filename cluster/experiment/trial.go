@@ -56,7 +56,7 @@ func (p *Point) Try(ctx context.Context, shelf *shelf.Shelf, seed uint64, a sim.
 	progress func(record.Evaluation)) (*Trial, error) {
 	task, err := p.Task(shelf, seed)
 	if err != nil {
-		return nil, refusal.Input(p.about(err))
+		return nil, refusal.Input(p.About(err))
 	}
 	return p.TryTask(ctx, task, a, progress)
 }
@@ -82,7 +82,7 @@ func (p *Point) trial(ctx context.Context, task *train.Task, progress func(recor
 		err = Virtual{}.Rehearse(ctx, s)
 	}
 	if err != nil {
-		return nil, refusal.Input(p.about(err))
+		return nil, refusal.Input(p.About(err))
 	}
 	s.observe(record.Config{OnEvaluation: progress})
 	return &Trial{Stage: s}, nil

@@ -38,7 +38,7 @@ func (p *Point) readCandidates(c *catalog.Catalog) error {
 		one.Root, one.candidates = at.Root, nil
 		if one.Spec, err = read(c, at.Root, p.Spec.Plan.AnyRole); err != nil {
 			at.Labels, at.Values = slices.Concat(p.Labels, at.Labels), slices.Concat(p.Values, at.Values)
-			return (&Point{Point: at}).about(err)
+			return (&Point{Point: at}).About(err)
 		}
 		p.candidates = append(p.candidates, one)
 	}

@@ -50,7 +50,7 @@ func (r *Runner) rehearse(ctx context.Context) error {
 			err = r.Venue.Rehearse(ctx, s)
 		}
 		if err != nil {
-			return refusal.Input(pt.about(err))
+			return refusal.Input(pt.About(err))
 		}
 	}
 	return nil
