@@ -511,7 +511,7 @@ func TestASweepIsDrilledAtEachPointThatHasFaults(t *testing.T) {
 
 func TestWhatCannotBeDrilledIsAnInputError(t *testing.T) {
 	for text, want := range map[string]string{
-		strings.Replace(servedPlan, "schedule:", "# ", 1): "nothing to drill",
+		strings.Replace(servedPlan, "schedule:", "# ", 1):                                "nothing to drill",
 		strings.Replace(servedPlan, "schedule:", "sweep: {train.batch: [5, 10]}\n# ", 1): "nothing to drill",
 		servedPlan + "faults: {slow: {mtbf: 1m, nodes: x, factor: 2, for: 1s}}\n": "there is no node, group or role " +
 			"named \"x\"",

@@ -33,23 +33,25 @@ func (p *Plan) Estimate(c *catalog.Catalog) (Estimate, error) {
 	if err != nil {
 		return Estimate{}, err
 	}
-	return estimate(points)
+	largest, _, err := estimate(points)
+	return largest, err
 }
 
-// estimate checks points, and returns about what the largest of their runs takes.
-func estimate(points []Point) (largest Estimate, err error) {
+// estimate checks points, and returns about what a run of each takes, and the largest of all.
+func estimate(points []Point) (largest Estimate, each []Estimate, err error) {
 	if err := affordable(points, memory.Limit()); err != nil {
-		return largest, err
+		return largest, nil, err
 	}
 	for i := range points {
 		graph, err := points[i].fit()
 		if err != nil {
-			return largest, refusal.Input(points[i].About(err))
+			return largest, nil, refusal.Input(points[i].About(err))
 		}
 		e := points[i].estimate(graph)
+		each = append(each, e)
 		largest.Memory, largest.Second = max(largest.Memory, e.Memory), max(largest.Second, e.Second)
 	}
-	return largest, nil
+	return largest, each, nil
 }
 
 // endless is what a second of virtual time takes of a core in runs that nobody can wait for.

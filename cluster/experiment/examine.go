@@ -9,6 +9,7 @@ import (
 // Examined is what can be told of a plan before it runs. Its points are resolved once for all of it.
 type Examined struct {
 	points []Point
+	each   []Estimate // of a run of each point
 	// Estimate is about what the largest of its runs takes.
 	Estimate Estimate
 	// Weighed says what settings cost that could be chosen by the network.
@@ -26,7 +27,7 @@ func (p *Plan) Examine(c *catalog.Catalog) (*Examined, error) {
 		return nil, err
 	}
 	e := &Examined{points: points, Notes: notes(points), Drawn: drawn(points)}
-	if e.Estimate, err = estimate(points); err != nil {
+	if e.Estimate, e.each, err = estimate(points); err != nil {
 		return nil, err
 	}
 	e.Weighed, err = weigh(points)
@@ -36,5 +37,5 @@ func (p *Plan) Examine(c *catalog.Catalog) (*Examined, error) {
 // Forecast is about what the plan takes on this machine. Data are read. Of the options Data, Jobs
 // and Clock count.
 func (e *Examined) Forecast(ctx context.Context, o Options) (*Forecast, error) {
-	return forecast(ctx, e.points, o, forecastTime)
+	return forecast(ctx, e.points, e.each, o, forecastTime)
 }

@@ -100,7 +100,7 @@ const (
 )
 
 // forecast is the forecast of points in about a time.
-func forecast(ctx context.Context, points []Point, o Options, within time.Duration) (*Forecast, error) {
+func forecast(ctx context.Context, points []Point, each []Estimate, o Options, within time.Duration) (*Forecast, error) {
 	left := make([]int, len(points))
 	for i := range points {
 		left[i] = points[i].Spec.Plan.Repeats
@@ -110,7 +110,7 @@ func forecast(ctx context.Context, points []Point, o Options, within time.Durati
 		jobs = runtime.NumCPU()
 	}
 	f := &forecaster{shelf: shelf.New(o.Data, 1, nil), jobs: side(points, memory.Limit(), jobs), clock: o.Clock}
-	return f.forecast(ctx, points, left, within)
+	return f.forecast(ctx, points, each, left, within)
 }
 
 // forecast is about what the runs take that are missing.
@@ -124,7 +124,11 @@ func (r *Runner) forecast(ctx context.Context) (*Forecast, error) {
 		left[at[r.queue[i].point]]++
 	}
 	f := &forecaster{shelf: r.shelf, jobs: r.Jobs, clock: r.Venue.Traits().Clock}
-	return f.forecast(ctx, r.points, left, forecastTime)
+	each := make([]Estimate, len(r.points))
+	for i := range r.points {
+		each[i] = r.points[i].Estimate()
+	}
+	return f.forecast(ctx, r.points, each, left, forecastTime)
 }
 
 // tellForecast tells what the runs take that are missing, if that is worth waiting for.
@@ -161,12 +165,13 @@ func (c *cost) add(o cost, times float64) {
 type part struct {
 	*Point
 	runs float64
+	one  Estimate
 }
 
-// forecast sums up what the points take, of each of which some runs are left. Points that there is
+// forecast sums up what the points take, given what one run of each does and how many are left. Points that there is
 // no time for take the mean of the others.
-func (f *forecaster) forecast(ctx context.Context, points []Point, left []int, within time.Duration) (*Forecast,
-	error) {
+func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estimate, left []int,
+	within time.Duration) (*Forecast, error) {
 	f.units = map[string]unitCost{}
 	told := &Forecast{Cores: min(runtime.NumCPU(), runtime.GOMAXPROCS(0)), clock: f.clock}
 	var parts []part
@@ -178,12 +183,13 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, left []int, w
 		p := &points[i]
 		told.Runs += left[i] + len(p.candidates)
 		told.AtMost = told.AtMost || p.Spec.Plan.Stop.Target != nil
-		live = max(live, p.Estimate().Memory-programBytes)
+		live = max(live, each[i].Memory-programBytes)
 		if len(p.candidates) == 0 {
-			parts = append(parts, part{p, float64(left[i])})
+			parts = append(parts, part{p, float64(left[i]), each[i]})
 		}
 		for k := range p.candidates {
-			parts = append(parts, part{&p.candidates[k].Point, 1 + float64(left[i])/float64(len(p.candidates))})
+			runs := 1 + float64(left[i])/float64(len(p.candidates))
+			parts = append(parts, part{&p.candidates[k].Point, runs, each[i]})
 		}
 	}
 	f.jobs = min(f.jobs, max(told.Runs, 1))
@@ -196,7 +202,7 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, left []int, w
 		if n > 0 && spent > within || ctx.Err() != nil {
 			continue
 		}
-		c, samples, err := f.probe(ctx, parts[i].Point, (within-spent)/time.Duration(len(parts)-n))
+		c, samples, err := f.probe(ctx, parts[i], (within-spent)/time.Duration(len(parts)-n))
 		told.Memory = max(told.Memory, record.Float(samples))
 		switch {
 		case errors.Is(err, errUnknown): // as one that there is no time for
@@ -224,7 +230,7 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, left []int, w
 }
 
 // probe is what a run of a point takes, found within about a time, and the bytes of its samples.
-func (f *forecaster) probe(ctx context.Context, p *Point, within time.Duration) (c cost, samples float64, err error) {
+func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c cost, samples float64, err error) {
 	native := slices.ContainsFunc(p.Spec.Plan.Nodes, func(n plan.NodeSpec) bool { return n.Compute.Native })
 	if len(p.Spec.Roles) > crowd || native {
 		return p.byFormula(), 0, nil
@@ -237,9 +243,9 @@ func (f *forecaster) probe(ctx context.Context, p *Point, within time.Duration) 
 		return c, 0, err
 	}
 	samples = 4 * float64(len(task.Train.X)+len(task.Test.X))
-	each := f.unit(p, task)
+	unit := f.unit(p.Point, task)
 	if trains {
-		each.step = 0 // it is measured with the rest
+		unit.step = 0 // it is measured with the rest
 	} else {
 		task = untrained(task)
 	}
@@ -253,19 +259,19 @@ func (f *forecaster) probe(ctx context.Context, p *Point, within time.Duration) 
 	}
 	return cost{
 		simulated: runs * whole.simulated,
-		computed:  runs*whole.steps*each.step + whole.evaluations*each.evaluation,
+		computed:  runs*whole.steps*unit.step + whole.evaluations*unit.evaluation,
 		clock:     whole.clock, bytes: whole.bytes,
 	}, samples, nil
 }
 
 // byFormula is what a run takes by Estimate, if no node ever waits; NaN for what is not known.
-func (p *Point) byFormula() cost {
+func (p part) byFormula() cost {
 	c := cost{simulated: math.NaN(), computed: math.NaN(), clock: math.NaN(), bytes: math.NaN()}
 	end := time.Duration(p.Spec.Plan.Stop.Time).Seconds()
 	if end > 0 {
 		c.clock = end
 	}
-	if e := p.Estimate(); end > 0 && e.Second > 0 {
+	if e := p.one; end > 0 && e.Second > 0 {
 		c.simulated, c.computed, c.bytes = end*e.Second.Seconds(), 0, end*e.sent
 	}
 	return c

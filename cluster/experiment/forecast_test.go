@@ -36,11 +36,21 @@ func TestForecastsOfTheExamplesAreNear(t *testing.T) {
 	}
 }
 
+// forecastOf is the forecast of points in about a time.
+func forecastOf(t *testing.T, points []Point, o Options, within time.Duration) (*Forecast, error) {
+	t.Helper()
+	each := make([]Estimate, len(points))
+	for i := range points {
+		each[i] = points[i].Estimate()
+	}
+	return forecast(t.Context(), points, each, o, within)
+}
+
 // nearCount forecasts a point with little time, and compares what it counts with a whole counting
 // run.
 func nearCount(t *testing.T, points []Point, known *int) {
 	points[0].candidates = nil
-	f, err := forecast(t.Context(), points, Options{Jobs: 1}, forecastTime)
+	f, err := forecastOf(t, points, Options{Jobs: 1}, forecastTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,12 +86,12 @@ func TestForecastsDrawAPartOfARunOut(t *testing.T) {
 		{"stop={time: 20s}", "architecture={kind: gaia, roles: {server: added}}"},
 	} {
 		p := pointOf(t, steady, set...)
-		whole, err := forecast(t.Context(), []Point{*p}, Options{Jobs: 1}, time.Minute)
+		whole, err := forecastOf(t, []Point{*p}, Options{Jobs: 1}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
 		part, played := p.shortened(0.2)
-		drawn, err := forecast(t.Context(), []Point{*part}, Options{Jobs: 1}, time.Minute)
+		drawn, err := forecastOf(t, []Point{*part}, Options{Jobs: 1}, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -114,12 +124,12 @@ func TestForecastCountsRunsAndSaysThatTargetsEndThem(t *testing.T) {
 
 func TestForecastOfWhatCannotBePlayedIsByFormulaOrNone(t *testing.T) {
 	crowded := pointOf(t, steady, "nodes.w.count=20001", "data.samples=30000", "architecture={kind: gossip}")
-	f, err := forecast(t.Context(), []Point{*crowded}, Options{}, forecastTime)
+	f, err := forecastOf(t, []Point{*crowded}, Options{}, forecastTime)
 	if err != nil || !(f.Bytes > 0) || !(f.Seconds > 0) {
 		t.Errorf("%+v, %v", f, err)
 	}
 	native := pointOf(t, steady, "nodes.w.compute=native")
-	f, err = forecast(t.Context(), []Point{*native}, Options{Clock: RealTime}, forecastTime)
+	f, err = forecastOf(t, []Point{*native}, Options{Clock: RealTime}, forecastTime)
 	if err != nil || !math.IsNaN(float64(f.Bytes)) || float64(f.Seconds) != 10 ||
 		!strings.HasPrefix(f.String(), "1 run, about 10 s in real time, ") {
 		t.Errorf("%+v, %v: %v", f, err, f)

@@ -266,7 +266,7 @@ func TestCorruptRunsAreNamed(t *testing.T) {
 		{`{"run": 7}`, `key "run" is 7, but the folder belongs to run 0`},
 		{`{"run": 0}`, `key "clock" is ""; virtual, real and cluster are accepted`},
 		{`{"version": 3}`, `key "version" is 3; up to 2 is accepted`},
-		{`{"version": 2, "clock": "real"}`, `key "outcome" is ""; done, degraded and failed are accepted`},
+		{`{"version": 2, "clock": "real"}`, `key "outcome" is ""; done, degraded, failed and counted are accepted`},
 		{`{"version": 2, "clock": "real", "outcome": "done", "of": "best"}`,
 			`key "of" is "best"; average-model, mean, all and any are accepted`},
 		{`{"version": 2, "clock": "real", "outcome": "done", "of": "any", "crossings_s": {"some": 1}}`,

@@ -187,7 +187,11 @@ func (t ErdosRenyi) Edges(nodes []string, r *rand.Rand) ([][2]int32, error) {
 		p = t.Degree / float64(n-1)
 	}
 	var edges [][2]int32
-	for range MaxGraphTries {
+	tries := MaxGraphTries
+	if surelyIsolated(n, p) {
+		tries = 0
+	}
+	for range tries {
 		edges = independent(edges[:0], n, p, r)
 		if beyond(n, edges) == 0 {
 			return edges, nil
@@ -197,6 +201,14 @@ func (t ErdosRenyi) Edges(nodes []string, r *rand.Rand) ([][2]int32, error) {
 		"in the mean) was connected; "+
 		"nearly all are with more than ln n = %.3g neighbours", MaxGraphTries, n, p, p*float64(n-1),
 		portable.Log(float64(n)))
+}
+
+// surelyIsolated reports whether no random graph is connected in any number of tries: the number of
+// nodes without a neighbour is about Poisson distributed, with a mean above 30. It is 0 with a
+// probability below 1e-13.
+func surelyIsolated(n int, p float64) bool {
+	const most = 30
+	return portable.Log(float64(n))+float64(n-1)*portable.Log(1-p) > portable.Log(most)
 }
 
 // independent appends each pair of n nodes with probability p. What it draws is how many pairs are

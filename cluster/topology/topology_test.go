@@ -437,3 +437,11 @@ func FuzzReadEdges(f *testing.F) {
 		}
 	})
 }
+
+// Such a graph is refused without a thousand draws of a million edges.
+func TestRandomGraphThatIsSurelyNotConnectedIsNotDrawn(t *testing.T) {
+	_, err := topology.ErdosRenyi{Degree: 8}.Edges(nodeNames(300_000), nil)
+	if err == nil || !strings.Contains(err.Error(), "none of 1000 random graphs of 300000 nodes") {
+		t.Error(err)
+	}
+}

@@ -142,7 +142,7 @@ var table = map[string]string{
 	"cluster/record/goodput": "",
 	"cluster/drill": "cluster/checkpoint cluster/experiment cluster/faults cluster/plan cluster/catalog " +
 		"cluster/record cluster/record/goodput cluster/link cluster/refusal cluster/report/figure " +
-		"cluster/report/text cluster/shelf cluster/sim actors actors/world actors/train nn nn/optim",
+		"cluster/report cluster/report/text cluster/shelf cluster/sim actors actors/world actors/train nn nn/optim",
 	"cluster/drill/programme": "cluster/drill cluster/experiment cluster/catalog cluster/shelf",
 
 	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors cluster/refusal " +
