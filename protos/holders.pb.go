@@ -181,7 +181,9 @@ type Attempt struct {
 	Process     string                 `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
 	Incarnation uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// The run that it was at has got ahead since it began.
-	Advanced      bool `protobuf:"varint,3,opt,name=advanced,proto3" json:"advanced,omitempty"`
+	Advanced bool `protobuf:"varint,3,opt,name=advanced,proto3" json:"advanced,omitempty"`
+	// The process has handed the submission over, because it could not keep the record.
+	Unrecorded    bool `protobuf:"varint,4,opt,name=unrecorded,proto3" json:"unrecorded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -233,6 +235,13 @@ func (x *Attempt) GetIncarnation() uint64 {
 func (x *Attempt) GetAdvanced() bool {
 	if x != nil {
 		return x.Advanced
+	}
+	return false
+}
+
+func (x *Attempt) GetUnrecorded() bool {
+	if x != nil {
+		return x.Unrecorded
 	}
 	return false
 }
@@ -428,7 +437,9 @@ type LeaseAsks struct {
 	Asks  []*LeaseAsk            `protobuf:"bytes,1,rep,name=asks,proto3" json:"asks,omitempty"`
 	// This life of the sender leaves the cluster: it releases the terms of these questions, and asks nothing.
 	// 0 otherwise.
-	Leaves        uint64 `protobuf:"varint,2,opt,name=leaves,proto3" json:"leaves,omitempty"`
+	Leaves uint64 `protobuf:"varint,2,opt,name=leaves,proto3" json:"leaves,omitempty"`
+	// The sender stays, and releases the terms of these questions, because it cannot keep the records; it asks nothing.
+	HandsOver     bool `protobuf:"varint,3,opt,name=hands_over,json=handsOver,proto3" json:"hands_over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -475,6 +486,13 @@ func (x *LeaseAsks) GetLeaves() uint64 {
 		return x.Leaves
 	}
 	return 0
+}
+
+func (x *LeaseAsks) GetHandsOver() bool {
+	if x != nil {
+		return x.HandsOver
+	}
+	return false
 }
 
 // LeaseAnswers are answers to LeaseAsks.
@@ -712,11 +730,14 @@ const file_protos_holders_proto_rawDesc = "" +
 	" \x03(\tR\x06former\x12&\n" +
 	"\x03end\x18\v \x01(\v2\x14.gradwire.SubmissionR\x03end\x12-\n" +
 	"\battempts\x18\f \x03(\v2\x11.gradwire.AttemptR\battempts\x12\x14\n" +
-	"\x05build\x18\r \x01(\tR\x05build\"a\n" +
+	"\x05build\x18\r \x01(\tR\x05build\"\x81\x01\n" +
 	"\aAttempt\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\tR\aprocess\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +
-	"\badvanced\x18\x03 \x01(\bR\badvanced\"\xae\x01\n" +
+	"\badvanced\x18\x03 \x01(\bR\badvanced\x12\x1e\n" +
+	"\n" +
+	"unrecorded\x18\x04 \x01(\bR\n" +
+	"unrecorded\"\xae\x01\n" +
 	"\bLeaseAsk\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12!\n" +
@@ -731,10 +752,12 @@ const file_protos_holders_proto_rawDesc = "" +
 	"\x05owner\x18\x04 \x01(\tR\x05owner\x12\x12\n" +
 	"\x04sent\x18\x05 \x01(\x03R\x04sent\x12\x14\n" +
 	"\x05ended\x18\x06 \x01(\bR\x05ended\x12\x14\n" +
-	"\x05error\x18\v \x01(\tR\x05error\"K\n" +
+	"\x05error\x18\v \x01(\tR\x05error\"j\n" +
 	"\tLeaseAsks\x12&\n" +
 	"\x04asks\x18\x01 \x03(\v2\x12.gradwire.LeaseAskR\x04asks\x12\x16\n" +
-	"\x06leaves\x18\x02 \x01(\x04R\x06leaves\"?\n" +
+	"\x06leaves\x18\x02 \x01(\x04R\x06leaves\x12\x1d\n" +
+	"\n" +
+	"hands_over\x18\x03 \x01(\bR\thandsOver\"?\n" +
 	"\fLeaseAnswers\x12/\n" +
 	"\aanswers\x18\x01 \x03(\v2\x15.gradwire.LeaseAnswerR\aanswers\"\xca\x01\n" +
 	"\bCopyHead\x12\x12\n" +

@@ -108,8 +108,11 @@ func (f *Folder) write(s State) (err error) {
 			err = fmt.Errorf("writing %s: %w", path, err)
 		}
 	}()
-	if err := os.MkdirAll(f.dir, 0o777); err != nil { //nolint:gosec // the mask of the process decides
-		return err
+	for _, dir := range []string{filepath.Dir(f.dir), f.dir} { // a record that was deleted does not come back
+		//nolint:gosec // the mask of the process decides
+		if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
 	}
 	file, err := os.Create(path + partial)
 	if err != nil {

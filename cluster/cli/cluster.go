@@ -85,7 +85,9 @@ heartbeat takes from it to each and back; with --round-trips, from each node to 
 		}
 		return con.table(nodes, func(w io.Writer) {
 			writeNodes(w, nodes)
-			writeBuilds(w, nodes)
+			if text := client.DifferentBuilds(client.Builds(nodes)); text != "" {
+				fmt.Fprintln(w, "\n"+text)
+			}
 		})
 	})
 	cmd.Flags().BoolVar(&pairwise, "round-trips", false, "from each node to each: its rows to its columns")
@@ -99,25 +101,6 @@ func writeNodes(w io.Writer, nodes []driver.Node) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
 			n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)),
 			time.Since(n.Started).Round(time.Second), certificate(n.Expires))
-	}
-}
-
-// writeBuilds says which nodes are of which build, if they differ.
-func writeBuilds(w io.Writer, nodes []driver.Node) {
-	of := map[string][]string{}
-	for _, n := range nodes {
-		of[n.Build] = append(of[n.Build], n.Name)
-	}
-	if len(of) < 2 {
-		return
-	}
-	fmt.Fprintln(
-		w,
-		"\nThe builds of the nodes differ: a run that one of them conducts goes on from its checkpoints at "+
-			"another of the same build alone.",
-	)
-	for _, build := range slices.Sorted(maps.Keys(of)) {
-		fmt.Fprintf(w, "%s: %s\n", strings.Join(of[build], ", "), orDash(build))
 	}
 }
 
@@ -233,6 +216,9 @@ func writeStatus(w io.Writer, s *driver.Submission) {
 	}
 	if s.Error != "" {
 		fmt.Fprintf(w, "because\t%s\n", s.Error)
+	}
+	if text := client.DifferentBuilds(s.Builds); text != "" {
+		fmt.Fprintf(w, "note\t%s\n", text)
 	}
 	if s.Insecure {
 		fmt.Fprintln(w, "insecure\tthe cluster has no certificates")

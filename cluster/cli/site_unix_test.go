@@ -70,6 +70,8 @@ type site struct {
 	seed     string              // address of the first node
 	join     string              // address that commands ask
 	nodes    map[string]*program // the process that has each name now
+
+	executable string // of the nodes that are started from now on; empty for this program
 }
 
 // newSite makes a site that has an authority and an operator, and lets other tests run meanwhile.
@@ -116,6 +118,9 @@ func (s *site) start(name string) string {
 	s.t.Helper()
 	p := s.program("node", "--name", name, "--bind", "127.0.0.1:0", "--identity", name, "--join", s.seed,
 		"--out", "records-"+name)
+	if s.executable != "" {
+		p.Path = s.executable
+	}
 	s.nodes[name] = p
 	h := listen(s.t, p)
 	s.await("node "+name, h.has("ready at "))

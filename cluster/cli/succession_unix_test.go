@@ -48,11 +48,16 @@ func beginSeveral(t *testing.T, runs int, names ...string) *succession {
 // begin submits a plan to process a.
 func begin(t *testing.T, plan string, runs int, names ...string) *succession {
 	t.Helper()
-	s := &succession{site: settle(t, names...), runs: runs}
+	return (&succession{site: settle(t, names...), runs: runs}).begin(plan, "a")
+}
+
+// begin submits a plan to the process of a name.
+func (s *succession) begin(plan, name string) *succession {
+	s.t.Helper()
 	s.write("plan.yaml", plan)
-	s.following = s.program(s.flags("submit", "plan.yaml", "--join", s.addresses()["a"], "--out", "fetched",
-		"--repeats", fmt.Sprint(runs))...)
-	s.heard = listen(t, s.following)
+	s.following = s.program(s.flags("submit", "plan.yaml", "--join", s.addresses()[name], "--out", "fetched",
+		"--repeats", fmt.Sprint(s.runs))...)
+	s.heard = listen(s.t, s.following)
 	s.await("submission", s.heard.has("submission "))
 	s.id = strings.TrimPrefix(s.heard.find("submission "), "submission ")
 	return s

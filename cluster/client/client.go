@@ -102,6 +102,9 @@ type Submission struct {
 	// The rest is then as it was when last heard of.
 	Away time.Time `json:"away_since,omitzero"`
 	Why  string    `json:"away_because,omitempty"`
+	// Builds are the programs of the processes that take part, by process, if they differ: a run
+	// goes on from its checkpoints at a process of the same build alone. Status sets them.
+	Builds map[string]string `json:"builds,omitempty"`
 }
 
 // Over reports whether the submission has ended.
@@ -545,18 +548,30 @@ func (c *Client) Continue(ctx context.Context, id string, note func(text string)
 // submit submits a plan to the process at an address.
 func (c *Client) submit(ctx context.Context, to string, m *protos.SubmitPlan, note func(text string)) (string, error) {
 	r, err := c.one(ctx, to, &protos.Request{Kind: &protos.Request_Submit{Submit: m}})
-	if text := r.GetSubmitted().GetNote(); text != "" && note != nil {
+	if err != nil || note == nil {
+		return r.GetSubmitted().GetId(), err
+	}
+	if text := r.GetSubmitted().GetNote(); text != "" {
 		note(text)
 	}
-	return r.GetSubmitted().GetId(), err
+	if nodes, err := c.Nodes(ctx); err == nil {
+		if text := DifferentBuilds(Builds(nodes)); text != "" {
+			note(text)
+		}
+	}
+	return r.GetSubmitted().GetId(), nil
 }
 
 // Status returns the present state of a run, whose id may be shortened; what others know of it if
 // its process is away or does not answer.
-func (c *Client) Status(ctx context.Context, id string) (Submission, error) {
+func (c *Client) Status(ctx context.Context, id string) (s Submission, err error) {
 	now, err := c.find(ctx, id)
-	if err != nil || !now.Away.IsZero() {
+	if err != nil {
 		return now.Submission, err
+	}
+	defer func() { s.Builds = c.buildsOf(ctx, &s) }()
+	if !now.Away.IsZero() {
+		return now.Submission, nil
 	}
 	asked, cancel := context.WithTimeout(ctx, stragglerPatience)
 	defer cancel()

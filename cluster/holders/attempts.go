@@ -29,9 +29,9 @@ func (s *Service) attempt() *protos.Attempt {
 	return &protos.Attempt{Process: s.config.Process, Incarnation: s.config.Incarnation}
 }
 
-// owns reports whether an attempt is of this process.
+// owns reports whether an attempt is of this process, and goes on.
 func (s *Service) owns(a *protos.Attempt) bool {
-	return a.Process == s.config.Process && a.Incarnation == s.config.Incarnation
+	return a.Process == s.config.Process && a.Incarnation == s.config.Incarnation && !a.Unrecorded
 }
 
 // Advanced has the other holders know that the run under way has got ahead since the attempt of
@@ -70,7 +70,7 @@ func (s *Service) saved(h *holding) {
 }
 
 // Deaths are the attempts at a submission, since a run was finished or saved last, whose processes
-// have died meanwhile.
+// have died meanwhile, or have handed it over because they could not keep the record.
 func (s *Service) Deaths(id string) (dead []*protos.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +79,8 @@ func (s *Service) Deaths(id string) (dead []*protos.Attempt) {
 		return nil
 	}
 	for _, a := range h.plan.Attempts {
-		if !s.owns(a) && (a.Process == s.config.Process || s.config.Gone(a.Process, a.Incarnation)) {
+		if !s.owns(a) && (a.Unrecorded || a.Process == s.config.Process ||
+			s.config.Gone(a.Process, a.Incarnation)) {
 			dead = append(dead, a)
 		}
 	}

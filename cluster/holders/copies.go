@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net"
@@ -218,13 +219,25 @@ func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, 
 		files[name] = is
 		return true
 	}
-	if err := archive.Pack(out, dir, fresh); err != nil {
+	if err := s.pack(out, head.Plan.Id, dir, fresh); err != nil {
 		return nil, err
 	}
 	if err := out.Flush(); err != nil {
 		return nil, err
 	}
 	return heard(conn, in)
+}
+
+// pack sends the files of a record, unless some are gone before or meanwhile.
+func (s *Service) pack(out io.Writer, id, dir string, fresh func(name string, info fs.FileInfo) bool) error {
+	err := s.config.Intact(id)
+	if err == nil {
+		err = archive.Pack(out, dir, fresh)
+	}
+	if err == nil {
+		err = s.config.Intact(id)
+	}
+	return err
 }
 
 // heard reads an answer.
@@ -472,7 +485,7 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 			return err
 		}
 	}
-	h.plan, h.folder = proto.CloneOf(head.Plan), name
+	h.plan, h.folder, h.recordless = proto.CloneOf(head.Plan), name, h.recordless && !head.Whole
 	h.member.Set(version(head.Ask), h.plan.Holders)
 	if head.Ended {
 		s.end(h, head.From)

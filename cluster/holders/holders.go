@@ -94,6 +94,9 @@ type Config struct {
 	Held func(id string, holders []string)
 	// Note adds a line to the log of a submission that is carried out here.
 	Note func(id, text string)
+	// Intact returns an error if the record of a submission that is carried out here is not whole: it
+	// must not replace a copy.
+	Intact func(id string) error
 	// Has reports whether this process has the record of a submission that has ended here. If the
 	// record is lost, the process forgets the submission: another one has a copy.
 	Has func(id string) bool
@@ -123,11 +126,13 @@ type holding struct {
 	by     string        // which process has brought it to its end; empty if this one holds it no longer
 	kept   lease.Promise // that is on the disk
 
-	duty     *duty         // nil unless this process carries it out
-	busy     bool          // a copy is being taken, or the record given up
-	campaign time.Duration // it does not ask for the lease before; 0 if the owner is there
-	ahead    bool          // or at once: a candidate lacks something that is here
-	released string        // the owner that has given the lease up; empty if none has
+	duty       *duty         // nil unless this process carries it out
+	busy       bool          // a copy is being taken, or the record given up
+	campaign   time.Duration // it does not ask for the lease before; 0 if the owner is there
+	ahead      bool          // or at once: a candidate lacks something that is here
+	released   string        // the owner that has given the lease up; empty if none has
+	bereft     bool          // or rather: it has, because it could not keep the record
+	recordless bool          // so has this process, and it has no copy since
 
 	noteFault string            // why the latest note was not written; empty if it was
 	copyFault string            // why the latest copy was not

@@ -79,7 +79,7 @@ func (c *cluster) start(name string) *process {
 	}
 	c.mu.Unlock()
 	p.Service = holders.New(holders.Config{
-		Note: p.note, Has: p.has,
+		Note: p.note, Has: p.has, Intact: p.intact,
 		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Build: p.build,
 		Gone: p.gone, Send: p.send,
 		Open: p.open, Begin: p.work.Go, Ready: p.ready, Adopt: p.adopt, Drop: p.drop, Held: p.held,
@@ -239,6 +239,16 @@ func (p *process) has(id string) bool {
 	defer p.mu.Unlock()
 	_, err := os.Stat(filepath.Join(p.out(), p.carries[id]))
 	return p.done[id] && err == nil
+}
+
+// intact says that the plan of a record is gone, if it is.
+func (p *process) intact(id string) error {
+	folder := p.folder(id)
+	if folder == "" {
+		return nil
+	}
+	_, err := os.Stat(filepath.Join(p.out(), folder, "plan.yaml"))
+	return err
 }
 
 // ended is how all submissions end here.

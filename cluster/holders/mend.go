@@ -157,6 +157,39 @@ func (s *Service) Leave(ctx context.Context) {
 	}
 }
 
+// HandOver has another holder carry a submission out, because this process cannot keep its record.
+// It reports whether one can. This process stays a holder, and has no copy until the next owner
+// sends it one.
+func (s *Service) HandOver(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.all[id]
+	if h == nil || h.busy || h.ended || h.duty == nil || !h.member.Leads() || !s.hasHeir(h) {
+		return false
+	}
+	there := h.member.Elsewhere()
+	if there == (lease.Version{}) {
+		return false
+	}
+	h.plan = s.giveBack(h.plan)
+	h.member.Set(there, h.member.Members())
+	h.member.Release(s.now())
+	h.recordless = true
+	s.giveUp(h, "", "")
+	return true
+}
+
+// handOvers are the submissions that this process has handed over and no other process has taken
+// yet, as far as is known here; s.mu is held.
+func (s *Service) handOvers() (all []*protos.LeaseAsk) {
+	for _, h := range s.all {
+		if p := h.member.Promise(); h.recordless && !h.ended && p.Owner == s.config.Process && !h.member.Claims() {
+			all = append(all, &protos.LeaseAsk{Id: h.plan.Id, Term: p.Term})
+		}
+	}
+	return all
+}
+
 // hasHeir reports whether another holder is there, and stays; s.mu is held.
 func (s *Service) hasHeir(h *holding) bool {
 	return slices.ContainsFunc(s.others(h.plan),
@@ -172,11 +205,14 @@ func (s *Service) handedOver(all []*holding) bool {
 	})
 }
 
-// leaves takes note that another process does.
-func (s *Service) leaves(from string, m *protos.LeaseAsks) {
+// releases takes note that another process gives leases up: because it leaves, or cannot keep the
+// records.
+func (s *Service) releases(from string, m *protos.LeaseAsks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.left[from] = m.Leaves
+	if m.Leaves != 0 {
+		s.left[from] = m.Leaves
+	}
 	for _, a := range m.Asks {
 		h := s.all[a.Id]
 		if h == nil || h.ended {
@@ -184,7 +220,7 @@ func (s *Service) leaves(from string, m *protos.LeaseAsks) {
 		}
 		h.member.Released(s.now(), from, a.Term)
 		if h.member.Promise() == (lease.Promise{Term: a.Term, Owner: from}) {
-			h.released = from
+			h.released, h.bereft = from, m.HandsOver
 		}
 	}
 }

@@ -22,17 +22,25 @@ func (s *Service) Work() {
 		case <-s.config.Stop.Done():
 			return
 		}
-		for name, asks := range s.look() {
+		asks, handOvers := s.look()
+		for name, asks := range asks {
 			s.config.Send(name, &protos.LeaseAsks{Asks: asks})
+		}
+		if len(handOvers) == 0 {
+			continue
+		}
+		for _, name := range s.config.Others() {
+			s.config.Send(name, &protos.LeaseAsks{Asks: handOvers, HandsOver: true})
 		}
 	}
 }
 
-// look does what is due, and returns the questions for each other process.
-func (s *Service) look() map[string][]*protos.LeaseAsk {
+// look does what is due, and returns the questions for each other process, and what all others are
+// to hear again, since it may be lost.
+func (s *Service) look() (asks map[string][]*protos.LeaseAsk, handOvers []*protos.LeaseAsk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	asks := map[string][]*protos.LeaseAsk{}
+	asks = map[string][]*protos.LeaseAsk{}
 	now := s.now()
 	for _, h := range s.all {
 		if h.ended {
@@ -50,7 +58,7 @@ func (s *Service) look() map[string][]*protos.LeaseAsk {
 			asks[name] = append(asks[name], m)
 		}
 	}
-	return asks
+	return asks, s.handOvers()
 }
 
 // judge finds out whether this process is to carry a submission out, or no longer; s.mu is held.
@@ -71,7 +79,7 @@ func (s *Service) judge(h *holding, now time.Duration) {
 		if now-m.Until() > waitPatience { // whoever wanted it to hold this is gone, or has changed its mind
 			s.forget(h, "")
 		}
-	case !m.Expired(now) || !s.free(h) || !s.attended(h):
+	case h.recordless || !m.Expired(now) || !s.free(h) || !s.attended(h):
 		h.campaign, h.ahead = 0, false
 	case h.campaign == 0 && !h.ahead:
 		h.campaign = now + s.patience(h)
@@ -125,9 +133,13 @@ func (s *Service) takeOver(h *holding) {
 	before := h.folder
 	h.plan = proto.CloneOf(h.plan)
 	h.plan.Attempts = slices.DeleteFunc(h.plan.Attempts, func(a *protos.Attempt) bool {
-		return a.Process == h.released || s.left[a.Process] == a.Incarnation
+		return !a.Unrecorded && (a.Process == h.released || s.left[a.Process] == a.Incarnation)
 	})
-	h.released = ""
+	if h.bereft {
+		h.plan.Attempts = append(h.plan.Attempts,
+			&protos.Attempt{Process: h.released, Incarnation: h.life, Unrecorded: true})
+	}
+	h.released, h.bereft = "", false
 	h.plan.Build = s.config.Build(s.config.Process)
 	h.plan.Folder = s.vacant(h)
 	h.folder = h.plan.Folder
@@ -168,10 +180,14 @@ func (s *Service) giveUp(h *holding, to, ended string) {
 	})
 }
 
-// makeCopy gives the folder of a record the name of a copy; s.mu is held.
+// makeCopy gives the folder of a record the name of a copy. What is left of a record that could not
+// be kept stays where it is: nobody goes on from it; s.mu is held.
 func (s *Service) makeCopy(h *holding) {
-	name := s.copyName(h.plan.Id)
-	if err := s.rename(h.folder, name); err != nil {
+	name, from := s.copyName(h.plan.Id), h.folder
+	if h.recordless {
+		from = ""
+	}
+	if err := s.rename(from, name); err != nil {
 		s.config.Log("submission %s: %v", h.plan.Id, err)
 	}
 	h.folder = name
@@ -188,8 +204,8 @@ func (s *Service) message(h *holding, a lease.Ask) *protos.LeaseAsk {
 func (s *Service) Receive(from string, m proto.Message) {
 	switch m := m.(type) {
 	case *protos.LeaseAsks:
-		if m.Leaves != 0 {
-			s.leaves(from, m)
+		if m.Leaves != 0 || m.HandsOver {
+			s.releases(from, m)
 			return
 		}
 		if answers := s.vote(from, m.Asks); len(answers) > 0 {
@@ -224,7 +240,7 @@ func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.Le
 	if !h.ended {
 		v := h.member.Vote(s.now(), from, lease.Ask{Term: a.Term, Version: version(a), Sent: time.Duration(a.Sent)})
 		if v.Granted {
-			h.life, h.released = a.Incarnation, ""
+			h.life, h.released, h.bereft = a.Incarnation, "", false
 		}
 		h.ahead = h.ahead || !v.Granted && version(a).Before(h.member.Version())
 		kept := s.keptPromise(h)

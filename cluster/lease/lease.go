@@ -120,6 +120,17 @@ func (m *Member) Has(name string, v Version) {
 	}
 }
 
+// Elsewhere is the newest version that another member has, as far as an owner knows. Nothing that
+// was decided is beyond it.
+func (m *Member) Elsewhere() (newest Version) {
+	for _, name := range m.members {
+		if v := m.has[name]; name != m.self && newest.Before(v) {
+			newest = v
+		}
+	}
+	return newest
+}
+
 // Decided reports whether the member is the owner, and whatever comes, every later one has what
 // this one has: a majority has it, and the version is of its own term.
 func (m *Member) Decided(now time.Duration) bool {

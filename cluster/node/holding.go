@@ -35,11 +35,12 @@ func (p *process) newHolders() *holders.Service {
 		Ready: func(ctx context.Context, plan *protos.HeldPlan, dir string) error {
 			return p.queue.Ready(ctx, plan, dir)
 		},
-		Adopt: func(plan *protos.HeldPlan, term uint64) *protos.Submission { return p.queue.Adopt(plan, term) },
-		Drop:  func(id, to string) { p.queue.Drop(id, to) },
-		Held:  func(id string, names []string) { p.queue.Held(id, names) },
-		Note:  func(id, text string) { p.queue.Note(id, text) },
-		Has:   func(id string) bool { return p.queue.Has(id) },
+		Adopt:  func(plan *protos.HeldPlan, term uint64) *protos.Submission { return p.queue.Adopt(plan, term) },
+		Drop:   func(id, to string) { p.queue.Drop(id, to) },
+		Held:   func(id string, names []string) { p.queue.Held(id, names) },
+		Note:   func(id, text string) { p.queue.Note(id, text) },
+		Has:    func(id string) bool { return p.queue.Has(id) },
+		Intact: func(id string) error { return p.queue.Intact(id) },
 	})
 }
 

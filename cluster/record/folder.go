@@ -181,6 +181,9 @@ func (f *Folder) runPath(n int, name string) string {
 // runFolder is the folder of a run below its record's.
 func runFolder(n int) string { return filepath.Join(runsName, fmt.Sprintf("%04d", n)) }
 
+// RunFile is the file below its record's folder with which a run is finished.
+func RunFile(n int) string { return filepath.Join(runFolder(n), runName) }
+
 // Dir returns the folder's path.
 func (f *Folder) Dir() string { return f.dir }
 

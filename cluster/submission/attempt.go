@@ -1,6 +1,7 @@
 package submission
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,9 +27,12 @@ func (s *Submission) attempt() error {
 	if len(s.holders()) == 0 {
 		return nil
 	}
-	dead := s.queue.config.Holders.Deaths(s.ID)
-	if err := fatal(dead); err != nil {
+	dead, unrecorded := split(s.queue.config.Holders.Deaths(s.ID))
+	if err := errors.Join(fatal(dead), unkeepable(unrecorded)); err != nil {
 		return err
+	}
+	if len(unrecorded) > 0 {
+		s.Log("%s could not keep the record; a copy takes its place", processes(unrecorded))
 	}
 	if len(dead) > 0 {
 		s.Log("%s died while carrying this out; it is tried again in %v", processes(dead), attemptPause)
@@ -52,6 +56,29 @@ func fatal(dead []*protos.Attempt) error {
 			"again. With checkpoints (checkpoint: {every: 1m}) a run goes on where it was saved", processes(dead))
 	}
 	return nil
+}
+
+// split tells the attempts whose processes have died from those whose processes could not keep the
+// record.
+func split(all []*protos.Attempt) (dead, unrecorded []*protos.Attempt) {
+	for _, a := range all {
+		if a.Unrecorded {
+			unrecorded = append(unrecorded, a)
+		} else {
+			dead = append(dead, a)
+		}
+	}
+	return dead, unrecorded
+}
+
+// unkeepable returns an error if a record was handed over a few times, and no run was finished or
+// saved meanwhile.
+func unkeepable(unrecorded []*protos.Attempt) error {
+	if len(unrecorded) < mostDeaths {
+		return nil
+	}
+	return fmt.Errorf("%s could not keep its record, and no run was finished or saved meanwhile; it is not tried "+
+		"again. Their logs say why", processes(unrecorded))
 }
 
 // processes names those that have made attempts.

@@ -138,6 +138,7 @@ type Submission struct {
 	lines     []string
 	dropped   int      // lines that were not kept
 	last      int      // percent of the latest line about progress
+	saved     []int    // the numbers of the runs that have finished in this attempt
 	reached   *float64 // share at the first evaluation of the run under way, in this attempt; nil before
 	noted     uint64   // the number of the latest change that others are told of
 	moved     *string  // the process that carries it out instead of this one, empty if it is not known
@@ -355,6 +356,7 @@ func (q *Queue) find(id string) (*Submission, error) {
 
 // run carries the submission out.
 func (s *Submission) run() {
+	defer s.watchRecord()()
 	if err := s.attempt(); err != nil {
 		s.giveUp(err)
 		return
@@ -409,8 +411,18 @@ func (s *Submission) finish(err error) {
 	if s.leaves(err) {
 		return
 	}
-	state := request.Done
 	var stopped errStopped
+	if !errors.As(err, &stopped) {
+		fault := s.recordFault(err)
+		if fault != nil && s.handOver(fault) {
+			return
+		}
+		if fault != nil {
+			s.end(fault) // what is told of it waits for no copy
+			err = fault
+		}
+	}
+	state := request.Done
 	switch {
 	case errors.As(err, &stopped):
 		state = request.Stopped
@@ -424,15 +436,6 @@ func (s *Submission) finish(err error) {
 	why := ""
 	if err != nil {
 		why = s.placed(err).Error()
-	}
-	if _, missing := os.Stat(s.folder()); state == request.Failed && errors.Is(missing, fs.ErrNotExist) {
-		why = fmt.Sprintf("the folder of its record, %s, is gone", s.folder())
-		others := slices.DeleteFunc(slices.Clone(s.holders()), func(name string) bool {
-			return name == s.queue.config.Process
-		})
-		if len(others) > 0 {
-			why += "; what had finished is at " + strings.Join(others, ", ")
-		}
 	}
 	if err := s.agree(state, why); err != nil {
 		s.leave()
@@ -544,8 +547,11 @@ func (s *Submission) said(text string) bool {
 
 // progressed is told by the runner how far it is.
 func (s *Submission) progressed(pr experiment.Progress) {
-	if pr.Finished != nil && !s.commit() {
-		return
+	if pr.Finished != nil {
+		s.change(func() { s.saved = append(s.saved, pr.Finished.Number) })
+		if !s.commit() {
+			return
+		}
 	}
 	s.advanced(pr)
 	s.change(func() { s.Done, s.Total, s.share = pr.Done, pr.Total, pr.Share })

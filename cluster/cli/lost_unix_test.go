@@ -1,0 +1,177 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// savedRun is a run of some seconds that is saved often.
+var savedRun = strings.Replace(longRun, "5000", "600", 1)
+
+// The record of a run under way is lost under its process. Another holder goes on from its copy, and
+// one whole record is left.
+func TestRunGoesOnFromACopyWhenItsRecordIsLost(t *testing.T) {
+	lengthy(t)
+	for what, lose := range map[string]func(t *testing.T, dir string) error{
+		"deleted": func(_ *testing.T, dir string) error { return os.RemoveAll(dir) },
+		"renamed": func(_ *testing.T, dir string) error { return os.Rename(dir, dir+"-moved") },
+		"a file": func(_ *testing.T, dir string) error {
+			return errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600))
+		},
+		"without its plan": func(_ *testing.T, dir string) error { return os.Remove(filepath.Join(dir, "plan.yaml")) },
+		"without its runs": func(_ *testing.T, dir string) error { return os.RemoveAll(filepath.Join(dir, "runs")) },
+		"on a full disk": func(t *testing.T, dir string) error {
+			fillDisk(t, filepath.Dir(dir))
+			return nil
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := newSite(t)
+			for _, name := range []string{"a", "b", "c"} {
+				s.must("identity", "issue", s.path("ca"), "--node", name, "--out", s.path(name))
+				if name == "a" && what == "on a full disk" {
+					mountSmall(t, s.path("records-a"), "2m")
+				}
+				s.join = s.start(name)
+				s.seed = s.join
+			}
+			c := s.follow(savedRun, 1, "a")
+			c.await("run", func() bool { return c.now().Share > 0.1 })
+			dir := c.path("records-a/plan-" + c.id)
+			if err := lose(t, dir); err != nil {
+				t.Fatal(err)
+			}
+			lost := time.Now()
+			c.await("successor", func() bool {
+				now := c.now()
+				return now.Away.IsZero() && now.Process != "" && now.Process != "a"
+			})
+			t.Logf("%s goes on after %v", c.now().Process, time.Since(lost).Round(time.Millisecond))
+			c.whole()
+			log := c.must("logs", c.id)
+			if errs := lacks(log, []string{"process a could not keep the record; a copy takes its place",
+				"goes on from its checkpoint at "}); errs != nil {
+				t.Errorf("%v in\n%s", errs, log)
+			}
+		})
+	}
+}
+
+// follow submits a plan to the process of a name, and follows it.
+func (s *site) follow(plan string, runs int, name string) *succession {
+	s.t.Helper()
+	s.await("cluster", func() bool { return strings.Count(s.must("nodes"), "\n") >= 4 })
+	return (&succession{site: s, runs: runs}).begin(plan, name)
+}
+
+// Only the checkpoints are deleted: the run goes on, and is saved again.
+func TestRunWhoseCheckpointsAreDeletedIsSavedAgain(t *testing.T) {
+	lengthy(t)
+	s := begin(t, savedRun, 1, "a", "b", "c")
+	saved := func() bool {
+		return len(checkpoints(t, s.path("records-a/plan-"+s.id+"/runs/0000"))) > 0
+	}
+	s.await("checkpoint", saved)
+	for _, what := range []string{"runs/0000/checkpoints", "runs/0000"} {
+		if err := os.RemoveAll(s.path("records-a/plan-" + s.id + "/" + what)); err != nil {
+			t.Fatal(err)
+		}
+		s.await("another checkpoint", saved)
+	}
+	s.whole()
+	if now := s.now(); now.Process != "a" {
+		t.Errorf("%+v", now)
+	}
+}
+
+// A record is lost while its submission waits, and another one when some of its runs have finished.
+func TestSubmissionsGoOnFromCopiesWhenTheirRecordsAreLost(t *testing.T) {
+	lengthy(t)
+	s := beginSeveral(t, 6, "a", "b", "c")
+	next := strings.TrimSpace(s.must("submit", s.path("plan.yaml"), "--join", s.addresses()["a"], "--detach"))
+	s.await("copies", func() bool { return s.now().Done >= 2 && len(s.status(next).Lacking) == 0 })
+	for _, id := range []string{next, s.id} {
+		if err := os.RemoveAll(s.path("records-a/plan-" + id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.whole()
+	s.ends(next, driver.Done, s.path("next"))
+	for _, id := range []string{s.id, next} {
+		if now := s.status(id); now.Process == "a" || len(now.Holders) != 3 {
+			t.Errorf("%+v", now)
+		}
+	}
+	left, err := filepath.Glob(s.path("records-*/plan-*"))
+	if err != nil || len(left) != 2 {
+		t.Errorf("records %v, want one of each submission; %v", left, err)
+	}
+}
+
+// otherBuild is a program that differs from this one in its file alone.
+func (s *site) otherBuild() string {
+	s.t.Helper()
+	own, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	path := s.path("other-program")
+	if err := os.WriteFile(path, append(own, 0), 0o700); err != nil { //nolint:gosec // a program
+		s.t.Fatal(err)
+	}
+	return path
+}
+
+// A run is handed over to a process of another build, which cannot go on from its checkpoints: it
+// begins anew, is degraded, and says so. Before that, every command shows that the builds differ.
+func TestRunThatAnotherBuildTakesOverIsDegradedAndSaysSo(t *testing.T) {
+	lengthy(t)
+	s := newSite(t)
+	other := s.otherBuild()
+	for _, name := range []string{"a", "b", "c"} {
+		s.must("identity", "issue", s.path("ca"), "--node", name, "--out", s.path(name))
+		if name != "a" {
+			s.executable = other
+		}
+		s.join = s.start(name)
+		s.seed = s.join
+	}
+	c := s.follow(savedRun, 1, "a")
+	c.await("note", c.heard.has("builds differ, and a run goes on from its checkpoints at a process of the same build alone"))
+	c.await("run", func() bool { return c.now().Share > 0.1 })
+	if out := c.must("status", c.id); !strings.Contains(out, "builds differ") || !strings.Contains(out, "; b, c (") &&
+		!strings.Contains(out, ": b, c (") {
+		t.Error(out)
+	}
+	if now := c.now(); len(now.Builds) != 3 || now.Builds["a"] == now.Builds["b"] || now.Builds["b"] != now.Builds["c"] {
+		t.Errorf("builds %v", now.Builds)
+	}
+	if out := c.must("nodes"); !strings.Contains(out, "builds differ") {
+		t.Error(out)
+	}
+	c.survive("a")
+	c.await("end", func() bool { now := c.now(); return now.ID != "" && now.Over() })
+	if now := c.now(); now.State != driver.Degraded {
+		t.Errorf("%+v", now)
+	}
+	c.following.end(t)
+	summary, err := record.ReadSummary(c.path("fetched"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(summary.Runs[0].Incidents, func(i record.Incident) bool {
+		return strings.Contains(i.What, "what was saved of the run was lost, and it began anew")
+	}) || summary.Runs[0].Outcome != record.Degraded {
+		t.Errorf("%s: %+v", summary.Runs[0].Outcome, summary.Runs[0].Incidents)
+	}
+}

@@ -1,0 +1,121 @@
+package submission
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// A record can be lost under the process that writes it: somebody deletes, renames or replaces its
+// folder, or the disk is full or read-only from now on. The other holders have copies. So the
+// process hands the submission over to them, and nothing that it writes replaces a copy meanwhile.
+
+// recordEvery is the time between two looks at the record of a submission that is carried out.
+const recordEvery = time.Second
+
+// errRecord is why a submission ends whose record cannot be kept here.
+type errRecord struct{ error }
+
+func (e errRecord) Unwrap() error { return e.error }
+
+// Intact returns an error if the record of a submission that is carried out here is not whole; see
+// holders.Config.
+func (q *Queue) Intact(id string) error {
+	if s := q.own(id); s != nil {
+		return s.intact()
+	}
+	return nil
+}
+
+// intact returns an error if the record's plan, or a run that has finished, is not in its folder
+// any more.
+func (s *Submission) intact() error {
+	info, err := os.Stat(s.folder())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errRecord{fmt.Errorf("the folder of its record, %s, is gone", s.folder())}
+	case err != nil:
+		return errRecord{fmt.Errorf("the folder of its record: %w", err)}
+	case !info.IsDir():
+		return errRecord{fmt.Errorf("the folder of its record, %s, is a file now", s.folder())}
+	}
+	s.mu.Lock()
+	saved := slices.Clone(s.saved)
+	s.mu.Unlock()
+	names := []string{record.PlanName}
+	for _, n := range saved {
+		names = append(names, record.RunFile(n))
+	}
+	for _, name := range names {
+		if _, err := os.Lstat(filepath.Join(s.folder(), name)); err != nil {
+			return errRecord{fmt.Errorf("%s is gone from the folder of its record, %s", name, s.folder())}
+		}
+	}
+	return nil
+}
+
+// watchRecord ends the submission when its record is lost, until it is told to stop.
+func (s *Submission) watchRecord() (stop func()) {
+	over := make(chan struct{})
+	look := func() {
+		if err := s.intact(); err != nil {
+			s.end(err)
+		}
+	}
+	look()
+	go func() {
+		ticks := time.NewTicker(recordEvery)
+		defer ticks.Stop()
+		for {
+			select {
+			case <-ticks.C:
+				look()
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() { close(over) }
+}
+
+// recordFault is why the record cannot be kept here, if the submission ends for that; err is what
+// its runs ended with.
+func (s *Submission) recordFault(err error) error {
+	var fault errRecord
+	if errors.As(err, &fault) {
+		return fault
+	}
+	if lost := s.intact(); lost != nil {
+		return lost
+	}
+	var path *fs.PathError
+	var link *os.LinkError
+	within := func(name string) bool {
+		at, failed := filepath.Rel(s.folder(), name)
+		return failed == nil && filepath.IsLocal(at)
+	}
+	if errors.As(err, &path) && within(path.Path) || errors.As(err, &link) && (within(link.Old) || within(link.New)) {
+		return errRecord{s.placed(err)}
+	}
+	return nil
+}
+
+// handOver has another holder go on with its copy of the record, and reports whether one can.
+func (s *Submission) handOver(fault error) bool {
+	others := slices.DeleteFunc(slices.Clone(s.holders()), func(name string) bool {
+		return name == s.queue.config.Process
+	})
+	if len(others) == 0 || !s.queue.config.Holders.HandOver(s.ID) {
+		return false
+	}
+	s.Log("%v; %s can go on with a copy", fault, strings.Join(others, " or "))
+	s.leave()
+	return true
+}
