@@ -47,6 +47,8 @@ const (
 var (
 	// ErrDamaged says that a file is no checkpoint, or is not as it was written.
 	ErrDamaged = errors.New("the checkpoint is damaged")
+	// ErrUnwritten says that a checkpoint could not be written.
+	ErrUnwritten = errors.New("writing a checkpoint")
 	// ErrForeign says that a checkpoint was signed with another key: by another user, on another
 	// machine or cluster, or of another run.
 	ErrForeign = errors.New("the checkpoint comes from elsewhere or was changed: it is not signed with the key of " +
@@ -105,7 +107,7 @@ func (f *Folder) write(s State) (err error) {
 	path := filepath.Join(f.dir, fmt.Sprintf("%019d%s", int64(s.At), ending))
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("writing %s: %w", path, err)
+			err = fmt.Errorf("%w: %s: %w", ErrUnwritten, path, err)
 		}
 	}()
 	for _, dir := range []string{filepath.Dir(f.dir), f.dir} { // a record that was deleted does not come back

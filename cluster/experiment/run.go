@@ -406,7 +406,8 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 	if err != nil {
 		return wrap(err)
 	}
-	if failure != nil && (ctx.Err() != nil || errors.Is(failure, ErrStopping)) {
+	if failure != nil && (ctx.Err() != nil || errors.Is(failure, ErrStopping) ||
+		errors.Is(failure, checkpoint.ErrUnwritten)) { // that is the record's fault, and the run goes on elsewhere
 		return errors.Join(wrap(failure), s.close())
 	}
 	last := s.result.Last

@@ -226,7 +226,7 @@ func (f *Folder) RunDir(n int) string { return f.runPath(n, "") }
 // without SaveRun it stays a partial file.
 func (f *Folder) EventsWriter(n int, bytes int64) (io.WriteCloser, error) {
 	path := f.runPath(n, eventsName)
-	err := f.disk.MakeDir(filepath.Dir(path))
+	err := f.makeRun(n)
 	var file diskFile
 	if err == nil {
 		file, err = f.disk.Create(path+partial, bytes)
@@ -300,11 +300,20 @@ func (s *saved) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
+// makeRun makes the folder of a run, unless the record has been deleted meanwhile: it does not come
+// back in part.
+func (f *Folder) makeRun(n int) error {
+	if _, err := os.Stat(filepath.Join(f.dir, runsName)); err != nil {
+		return err
+	}
+	return f.disk.MakeDir(f.RunDir(n))
+}
+
 // writeRun writes a run's files, the one that finishes it last.
 func (f *Folder) writeRun(r *Run, text []byte, m Models) error {
 	n := r.Number
 	path := f.runPath(n, runName)
-	if err := f.disk.MakeDir(filepath.Dir(path)); err != nil {
+	if err := f.makeRun(n); err != nil {
 		return writing(path, err)
 	}
 	metadata := map[string]string{"seed": strconv.FormatUint(r.Seed, 10), "point": r.Point.String()}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"os/exec"
@@ -572,4 +573,25 @@ func FuzzRunJSON(f *testing.F) {
 			t.Error(diff)
 		}
 	})
+}
+
+// A record that is deleted under its writer does not come back in part.
+func TestRunIsNotSavedIntoARecordThatWasDeleted(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "record")
+	f, err := Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.SavePlan("name: x\n"), os.RemoveAll(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.SaveRun(0, Run{}, Data{}, Models{}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("saved: %v", err)
+	}
+	if _, err := f.EventsWriter(0, 0); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("events: %v", err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is back: %v", dir, err)
+	}
 }

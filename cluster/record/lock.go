@@ -2,6 +2,7 @@ package record
 
 import (
 	"errors"
+	"path/filepath"
 
 	"github.com/gradwire/gradwire/cluster/record/lockfile"
 )
@@ -20,6 +21,9 @@ func OpenToWrite(dir string) (*Folder, error) {
 		return nil, err
 	}
 	f, err := Open(dir)
+	if err == nil {
+		err = f.disk.MakeDir(filepath.Join(dir, runsName)) // which a copy without runs does not have
+	}
 	if err != nil {
 		return nil, errors.Join(err, unlock())
 	}
