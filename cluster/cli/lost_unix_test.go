@@ -76,7 +76,7 @@ func TestRunGoesOnFromACopyWhenItsRecordIsLost(t *testing.T) {
 // follow submits a plan to the process of a name, and follows it.
 func (s *site) follow(plan string, runs int, name string) *succession {
 	s.t.Helper()
-	s.await("cluster", func() bool { return strings.Count(s.must("nodes"), "\n") >= 4 })
+	s.await("cluster", func() bool { return len(s.members()) == 3 })
 	return (&succession{site: s, runs: runs}).begin(plan, name)
 }
 

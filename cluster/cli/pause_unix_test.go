@@ -18,9 +18,7 @@ func (s *site) addresses() map[string]string {
 	all, at := s.members(), map[string]string{}
 	for _, n := range all {
 		at[n.Name] = n.Address
-		s.await("cluster", func() bool {
-			return strings.Count(s.must("nodes", "--join", n.Address), "\n") == len(all)+1
-		})
+		s.await("cluster", func() bool { return len(s.members("--join", n.Address)) == len(all) })
 	}
 	return at
 }

@@ -225,9 +225,10 @@ func (s *site) when(id, what string) time.Time {
 }
 
 // members are the nodes as a node of the cluster knows them.
-func (s *site) members() (all []driver.Node) {
+func (s *site) members(flags ...string) (all []driver.Node) {
 	s.t.Helper()
-	if err := json.Unmarshal([]byte(s.must("nodes", "--format", "json")), &all); err != nil {
+	out := s.must(append([]string{"nodes", "--format", "json"}, flags...)...)
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
 		s.t.Fatal(err)
 	}
 	return all
