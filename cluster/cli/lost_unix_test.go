@@ -18,8 +18,8 @@ import (
 // savedRun is a run of some seconds that is saved often.
 var savedRun = strings.Replace(longRun, "5000", "600", 1)
 
-// The record of a run under way is lost under its process. Another holder goes on from its copy, and
-// one whole record is left.
+// The record of a run under way is lost under its process. Another holder goes on from its copy,
+// and one whole record is left.
 func TestRunGoesOnFromACopyWhenItsRecordIsLost(t *testing.T) {
 	lengthy(t)
 	for what, lose := range map[string]func(t *testing.T, dir string) error{
@@ -155,14 +155,14 @@ func TestRunThatAnotherBuildTakesOverIsDegradedAndSaysSo(t *testing.T) {
 		s.seed = s.join
 	}
 	c := s.follow(savedRun, 1, "a")
-	c.await("note", c.heard.has("builds differ, and a run goes on from its checkpoints at a process of the same build alone"))
+	c.await("note", c.heard.has("builds differ, and a run goes on from its checkpoints at a process of the same build"))
 	c.await("run", func() bool { return c.now().Share > 0.1 })
 	if out := c.must("status", c.id); !strings.Contains(out, "builds differ") || !strings.Contains(out, "; b, c (") &&
 		!strings.Contains(out, ": b, c (") {
 		t.Error(out)
 	}
-	if now := c.now(); len(now.Builds) != 3 || now.Builds["a"] == now.Builds["b"] || now.Builds["b"] != now.Builds["c"] {
-		t.Errorf("builds %v", now.Builds)
+	if of := c.now().Builds; len(of) != 3 || of["a"] == of["b"] || of["b"] != of["c"] {
+		t.Errorf("builds %v", of)
 	}
 	if out := c.must("nodes"); !strings.Contains(out, "builds differ") {
 		t.Error(out)

@@ -94,8 +94,8 @@ type Config struct {
 	Held func(id string, holders []string)
 	// Note adds a line to the log of a submission that is carried out here.
 	Note func(id, text string)
-	// Intact returns an error if the record of a submission that is carried out here is not whole: it
-	// must not replace a copy.
+	// Intact returns an error if the record of a submission that is carried out here is not whole:
+	// it must not replace a copy.
 	Intact func(id string) error
 	// Has reports whether this process has the record of a submission that has ended here. If the
 	// record is lost, the process forgets the submission: another one has a copy.

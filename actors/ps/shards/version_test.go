@@ -104,8 +104,8 @@ func (s *sent) Send(_ *actor.PID, message any) {
 	m.Release()
 }
 
-// The next server of a chain keeps its copy only if the view is the same as well: of two copies with
-// one sequence, changes of different owners may be in them.
+// The next server of a chain keeps its copy only if the view is the same as well: two copies with
+// one sequence may have changes of different owners.
 func TestCopyIsKeptOnlyIfItsViewIsTheSameToo(t *testing.T) {
 	here := actors.Member{Present: true, PID: &actor.PID{}}
 	for _, x := range []struct {
@@ -139,7 +139,7 @@ func TestChangeFitsOnlyTheCopyBeforeItOfTheSameView(t *testing.T) {
 		{"a copy of an earlier view", version{3, 5}, &protos.Replicate{View: 4, Sequence: 6}, version{3, 5}, ErrUnfit},
 		{"the same into a view", version{2, 5}, &protos.Replicate{View: 4, Sequence: 5, Base: 2}, version{4, 5}, nil},
 		{"of another view", version{1, 5}, &protos.Replicate{View: 4, Sequence: 5, Base: 2}, version{1, 5}, ErrUnfit},
-		{"of another sequence", version{2, 4}, &protos.Replicate{View: 4, Sequence: 5, Base: 2}, version{2, 4}, ErrUnfit},
+		{"another sequence", version{2, 4}, &protos.Replicate{View: 4, Sequence: 5, Base: 2}, version{2, 4}, ErrUnfit},
 	} {
 		r := &Replicas[*shard]{view: 4, copies: []*replica{{x.has, &copyOf{}}}}
 		_, err := r.update(0, x.head, &protos.Message{})
