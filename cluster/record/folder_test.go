@@ -585,7 +585,8 @@ func TestRunIsNotSavedIntoARecordThatWasDeleted(t *testing.T) {
 	if err := errors.Join(f.SavePlan("name: x\n"), os.RemoveAll(dir)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.SaveRun(0, Run{}, Data{}, Models{}); !errors.Is(err, fs.ErrNotExist) {
+	r, d := example(0, "x", 1)
+	if err := f.SaveRun(0, r, d, Models{}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("saved: %v", err)
 	}
 	if _, err := f.EventsWriter(0, 0); !errors.Is(err, fs.ErrNotExist) {
