@@ -70,7 +70,7 @@ type Architecture struct {
 	Segment int `plan:"segment" range:"0.." doc:"values of a message at most, 0 for no bound; lets messages overlap with sums; with algorithm: ring, which auto then is"`
 	// Every is the number of local steps of a round, at least 1; the sum of their weights is
 	// bounded with it.
-	Every int `plan:"every" range:"1..1048576" doc:"steps between two reductions"`
+	Every int `plan:"every" range:"1..1048576" counts:"interval=steps|epochs|samples" doc:"steps between two reductions; or 0.1 epochs, or 4000 samples, of all workers together"`
 	// Reduce is Gradients or Models.
 	Reduce Reduce `plan:"reduce" words:"gradients|models" doc:"what is averaged"`
 	// Moved, if not 0, lets the workers vote after the steps of a round, by a reduction of one
@@ -85,7 +85,7 @@ type Architecture struct {
 	// There is no bound on a worker's lead over the slowest, as with asynchronous
 	// architectures: after a round all have made as many steps, and inside it nobody is more
 	// than Every ahead.
-	Moved float64 `plan:"moved" range:"0.." with:"reduce=models" doc:"models are averaged only when one has moved by more than this (Euclidean norm) since the last time"`
+	Moved float64 `plan:"moved" range:"0.." counts:"moved=rounds" with:"reduce=models" doc:"models are averaged only when one has moved by more than this (Euclidean norm) since the last time; looked at after every steps"`
 	// Compress, unless empty, is what is done to each worker's gradient before it travels, or with
 	// Models to the difference of its model from the last one that all had in common. It goes with
 	// AllToAll: a code of a sum needs the sum, and partial sums of codes are none. Feedback says
@@ -103,7 +103,7 @@ type Architecture struct {
 	Outer optim.Method `key:"outer"`
 	// Fragments, Overlap and Mix make rounds of a part of the model, see [streamer].
 	Fragments int     `plan:"fragments,omitzero" range:"1..1048576" with:"reduce=models" doc:"parts of the model, each of ⌈parameters ÷ fragments⌉ consecutive parameters and the last ones of fewer, of which one is averaged every so many steps in turn, each once in every steps (Streaming DiLoCo, Douillard et al. 2025); default: the whole model"`
-	Overlap   int     `plan:"overlap,omitzero" range:"0..1048575" with:"reduce=models" doc:"steps that a worker makes while an exchange is under way; default: none"`
+	Overlap   int     `plan:"overlap,omitzero" range:"0..1048575" counts:"overlap=steps" with:"reduce=models" doc:"steps that a worker makes while an exchange is under way; default: none"`
 	Mix       float64 `plan:"mix,omitzero" unit:"fraction" range:"0%..100%" with:"reduce=models" doc:"share of its own parameters that a worker keeps when it takes in those that all share"`
 	// Sparse, if not 0, makes rounds of a random part instead, which is this share of the model.
 	Sparse float64 `plan:"sparse,omitzero" unit:"fraction" range:"0%..100%" with:"reduce=models" doc:"share of the parameters, others at random each time, that are averaged instead of all (SPARTA, Beton et al. 2025)"`

@@ -60,7 +60,7 @@ func (BSP) Admits(c *Clocks, _ int, clock uint64, _ bool) bool { return clock <=
 // perhaps later ones, and always its own. A bound of 0 is BSP (Q. Ho et al., "More Effective
 // Distributed ML via a Stale Synchronous Parallel Parameter Server", NIPS 2013, section 3).
 type SSP struct {
-	Rounds uint64 `plan:"bound,required" range:"0..1048576" doc:"rounds that a worker may be ahead of the slowest; 0 is bsp"`
+	Rounds uint64 `plan:"bound,required" range:"0..1048576" counts:"lead=rounds" doc:"rounds that a worker may be ahead of the slowest; 0 is bsp"`
 }
 
 // Bound is the number of rounds.
@@ -82,7 +82,7 @@ func (m SSP) Validate() error { return field.Check(m) }
 // Distributed Machine Learning with the Parameter Server", OSDI 2014, sections 3.4 and 5.1).
 type BoundedDelay struct {
 	// Tasks is the bound; −1 stands for none.
-	Tasks int64 `plan:"bound" range:"0..1048576" none:"-1" doc:"tasks, each a round of all workers, that may be unfinished when a worker begins the next; 0 is sequential; left out: any number, eventual"`
+	Tasks int64 `plan:"bound" range:"0..1048576" none:"-1" counts:"lead=rounds of all workers" doc:"tasks, each a round of all workers, that may be unfinished when a worker begins the next; 0 is sequential; left out: any number, eventual"`
 }
 
 // Bound is the number of tasks.

@@ -11,8 +11,8 @@ import (
 // the intervals between their last pushes (X. Zhao et al., "Dynamic Stale Synchronous Parallel
 // Distributed Training for Deep Learning", ICDCS 2019, algorithms 1 and 2). Equal bounds are SSP.
 type DSSP struct {
-	Low  uint64 `plan:"low,required" range:"0..65536" doc:"rounds that any worker may be ahead of the slowest"`
-	High uint64 `plan:"high,required" range:"0..65536" doc:"rounds that the fastest worker may be granted to be ahead"`
+	Low  uint64 `plan:"low,required" range:"0..65536" counts:"lead=rounds" doc:"rounds that any worker may be ahead of the slowest"`
+	High uint64 `plan:"high,required" range:"0..65536" counts:"lead=rounds" doc:"rounds that the fastest worker may be granted to be ahead"`
 }
 
 // Bound is the higher one.

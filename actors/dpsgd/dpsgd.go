@@ -63,11 +63,11 @@ type Architecture struct {
 	// Koloskova, S. Stich and M. Jaggi, "Decentralized Stochastic Optimization and Gossip
 	// Algorithms with Compressed Communication", ICML 2019). The distance is Euclidean. With 0
 	// every model is sent.
-	Moved float64 `plan:"moved" range:"0.." doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always"`
+	Moved float64 `plan:"moved" range:"0.." counts:"moved=steps" doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always; looked at after every step"`
 	// Lead bounds how many steps a peer may be ahead of the slowest of all; −1 means no bound but
 	// the one step between neighbours. With a bound, the present peers must be connected, so that
 	// they hear of each other.
-	Lead int `plan:"lead" range:"0.." none:"-1" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
+	Lead int `plan:"lead" range:"0.." none:"-1" counts:"lead=steps" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
 	// Choco compresses what neighbours are sent.
 	Choco Choco `key:"choco"`
 	// Track has each peer step with an estimate of the mean gradient of all peers, which it

@@ -51,9 +51,9 @@ type Architecture struct {
 	// Scale is over the workers of all sites.
 	Scale train.Scale `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers of all sites"`
 	// Significance is v.
-	Significance float64 `plan:"significance" unit:"fraction" range:"0%..100%" doc:"v: what has accumulated of a parameter goes to other sites when it is at least v/√t of it, in the site's round t; 0%: always"`
+	Significance float64 `plan:"significance" unit:"fraction" range:"0%..100%" counts:"significance=rounds of a site" doc:"v: what has accumulated of a parameter goes to other sites when it is at least v/√t of it, in the site's round t; 0%: always"`
 	// Clock bounds how far sites are apart.
-	Clock int `plan:"clock" range:"0..1048576" doc:"rounds that a site may be ahead of the slowest one; beyond that its workers wait"`
+	Clock int `plan:"clock" range:"0..1048576" counts:"lead=rounds of a site" doc:"rounds that a site may be ahead of the slowest one; beyond that its workers wait"`
 	// Rate is in bytes a second, 0 for no barrier.
 	Rate float64 `plan:"rate,omitzero" unit:"throughput" doc:"what each line from a site to another is reckoned to carry; while it is busy, the indices of updates go ahead, and workers there wait for the updates; default: no limit, and no barrier"`
 }

@@ -52,7 +52,7 @@ const (
 type Architecture struct {
 	// Every is the number of local steps from exchange to exchange. Either Every or Period is
 	// positive.
-	Every int `plan:"every,omitzero" range:"1.." either:"every|period" doc:"steps between two exchanges"`
+	Every int `plan:"every,omitzero" range:"1.." either:"every|period" counts:"interval=steps|epochs|samples" doc:"steps between two exchanges; or 0.1 epochs, or 4000 samples, of all workers together"`
 	// Period is the time from exchange to exchange, whatever the steps do.
 	Period time.Duration `plan:"period,omitzero" range:">0s" either:"every|period" doc:"time between two exchanges"`
 	// Choice says which neighbours a peer exchanges models with.
@@ -68,10 +68,10 @@ type Architecture struct {
 	Rule Rule
 	// Moved lets an exchange happen only if the model is further than this from where it was at the
 	// exchange before, in Euclidean distance; with 0 all happen.
-	Moved float64 `plan:"moved" range:"0.." doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always"`
+	Moved float64 `plan:"moved" range:"0.." counts:"moved=rounds" doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always; looked at when an exchange is due"`
 	// Lead bounds how many steps a peer may be ahead of the slowest; −1 is no bound. How peers hear
 	// of each other's steps, says Lead of package peer.
-	Lead int `plan:"lead" range:"0.." none:"-1" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
+	Lead int `plan:"lead" range:"0.." none:"-1" counts:"lead=steps" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
 	// Compress, unless empty, is what is done to models before they travel: each value is written
 	// with fewer bits. A peer merges what the code of another's model stands for into its own model
 	// as it is. Operators that keep a part of the values are refused: peers do not know each

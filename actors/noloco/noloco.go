@@ -39,7 +39,7 @@ const RolePeer = "peer"
 type Architecture struct {
 	// Every is the number of local steps of a round, by the optimizer of the task, whose state
 	// stays with the peer.
-	Every int `plan:"every" range:"1..1048576" doc:"steps between two exchanges"`
+	Every int `plan:"every" range:"1..1048576" counts:"interval=steps|epochs|samples" doc:"steps between two exchanges; or 0.1 epochs, or 4000 samples, of all workers together"`
 	// Group is how many peers a group has.
 	Group int `plan:"group" range:"2.." doc:"peers that exchange their models; who they are is drawn for each exchange"`
 	// Outer is the step that a peer makes with its group's mean.

@@ -26,8 +26,8 @@ import (
 // Work is what a node does on its own between two exchanges.
 type Work struct {
 	// Epochs counts passes through the node's samples, Steps its steps. One of the two is positive.
-	Epochs int `plan:"epochs,omitzero" range:"1..1048576" either:"epochs|steps" doc:"passes through a node's own samples"`
-	Steps  int `plan:"steps,omitzero" range:"1..1048576" either:"epochs|steps" doc:"steps"`
+	Epochs int `plan:"epochs,omitzero" range:"1..1048576" either:"epochs|steps" counts:"interval=passes" doc:"passes through a node's own samples"`
+	Steps  int `plan:"steps,omitzero" range:"1..1048576" either:"epochs|steps" counts:"interval=steps|epochs|samples" doc:"steps; or 0.1 epochs, or 4000 samples, of all clients of a round together"`
 	// Time ends the work early, with the step under way; 0 does not.
 	Time time.Duration `plan:"time,omitzero" range:">0s" doc:"after which a node ends its work early, with the step under way, and sends what it has; default: it ends nothing early"`
 }

@@ -29,7 +29,7 @@ type Staleness struct {
 	Power float64 `plan:"power,omitzero" range:">0" with:"kind=polynomial" doc:"of the staleness plus 1; default: 0.5"`
 	// Slope is a of Hinge, and After b; 0 is 10 and 4.
 	Slope float64 `plan:"slope,omitzero" range:">0" with:"kind=hinge" doc:"how steep it falls beyond after; default: 10"`
-	After float64 `plan:"after,omitzero" range:">0" with:"kind=hinge" doc:"the staleness up to which all updates count alike; default: 4"`
+	After float64 `plan:"after,omitzero" range:">0" with:"kind=hinge" counts:"staleness=updates" doc:"the staleness, in steps of the server, up to which all updates count alike; default: 4"`
 }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].

@@ -69,7 +69,7 @@ type Architecture struct {
 	// Every is how many steps a worker makes between two pushes; 0 stands for 1. Beyond 1 the
 	// worker updates its copy of the parameters with its own optimiser after each step, and the
 	// server makes one step of its optimiser with the sum of the gradients.
-	Every int `plan:"every,omitzero" range:"1..1048576" doc:"steps that a worker makes on its own copy between two pushes; it pushes the sum of their gradients (Dean et al. 2012, section 4.1)"`
+	Every int `plan:"every,omitzero" range:"1..1048576" counts:"interval=steps|epochs|samples" doc:"steps that a worker makes on its own copy between two pushes, whose gradients it sums up (Dean et al. 2012, section 4.1); or 0.1 epochs, or 4000 samples, of all workers together"`
 	// Compress is what is done to gradients and models before they travel.
 	Compress compress.Both `key:"compress"`
 	// Servers says how the parameters are spread over several servers; nil stands for the defaults,

@@ -25,6 +25,20 @@ type Pace struct {
 	Batches float64
 }
 
+// Drawing is an Architecture in which not all workers compute at a time.
+type Drawing interface {
+	// Computing is how many nodes, or clients, do.
+	Computing(c Crew) float64
+}
+
+// Computing is how many nodes, or clients, of an architecture compute at a time.
+func Computing(a Architecture, c Crew) float64 {
+	if d, draws := a.(Drawing); draws {
+		return d.Computing(c)
+	}
+	return float64(c.Workers)
+}
+
 // PaceOf is the pace of an architecture.
 func PaceOf(a Architecture, c Crew) Pace {
 	if p, paced := a.(Paced); paced {

@@ -47,6 +47,8 @@ type Catalog struct {
 	// none.
 	told *[]string
 	end  unit.Duration
+	// spans turns what the architecture that is read counts in epochs or samples into steps.
+	spans *spans
 	// SamplesElsewhere says that another process reads the data set: its files need not be here.
 	SamplesElsewhere bool
 }
@@ -120,7 +122,11 @@ type Spec struct {
 	Access []Access
 	// Links say what the others are like, and what the schedule does to all of them.
 	Links *Links
-	given []casting // the roles that the architecture's section gives to nodes
+	// Counted are the settings of the architecture that count steps, rounds or the like.
+	Counted []Counted
+	spans   *spans
+	catalog *Catalog  // that has read it
+	given   []casting // the roles that the architecture's section gives to nodes
 	// Notes tell what of the plan means something else than it seems to.
 	Notes []string
 	// Topologies are the one that the run begins with and those that follow, in the order
@@ -142,6 +148,7 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	s := &Spec{Plan: p, ModelSection: p.Model, Notes: p.Late()}
 	reading := *c
 	reading.told, reading.end = &s.Notes, p.Stop.Time
+	s.catalog = &reading
 	c = &reading
 	if err := c.sections(s); err != nil {
 		return nil, err

@@ -2,19 +2,28 @@ package catalog
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/plan/field"
-	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
-// counted are the keys of schedules that count steps, or another unit.
-var counted = []string{"every", "half", "steps"}
+// scheduleTags are the tags of all schedules.
+func scheduleTags() []field.Tag {
+	return slices.Concat(field.Tags(reflect.TypeFor[optim.Step]()), field.Tags(reflect.TypeFor[optim.Exponential]()),
+		field.Tags(reflect.TypeFor[optim.Inverse]()), field.Tags(reflect.TypeFor[optim.Cosine]()),
+		field.Tags(reflect.TypeFor[optim.Warmup]()))
+}
+
+// countsInSchedule reports whether a key of a schedule counts steps, or another unit.
+func countsInSchedule(key string) bool {
+	return slices.ContainsFunc(scheduleTags(), func(t field.Tag) bool { return t.Key == key && t.Counts != nil })
+}
 
 const (
 	inSteps   = "steps"
@@ -31,7 +40,7 @@ func clocked(n *syntax.Node) (plain *syntax.Node, in string, err error) {
 		switch {
 		case f.Key == "then" && f.Value.Kind == syntax.Map:
 			plain.Fields[i].Value, own, err = clocked(f.Value)
-		case f.Value.Kind == syntax.Scalar && slices.Contains(counted, f.Key):
+		case f.Value.Kind == syntax.Scalar && countsInSchedule(f.Key):
 			plain.Fields[i].Value, own, err = count(f.Value)
 		}
 		if err != nil {
@@ -53,31 +62,37 @@ func clocked(n *syntax.Node) (plain *syntax.Node, in string, err error) {
 	return plain, in, nil
 }
 
-// count reads 100, 100 steps, 2 epochs or 4000 samples.
+// count reads 100, 100 steps, 2 epochs or 4000 samples; epochs in [optim.EpochParts].
 func count(n *syntax.Node) (*syntax.Node, string, error) {
-	number, in, _ := strings.Cut(n.Text, " ")
-	whole := func(v float64) *syntax.Node { return syntax.NewScalar(strconv.FormatFloat(v, 'f', -1, 64)).Placed(n) }
-	switch strings.TrimSpace(in) {
-	case "epochs", "epoch":
-		every, err := unit.ParseInterval(n.Text)
-		if err != nil {
-			return nil, "", syntax.Errorf(n, "%w", err)
-		}
-		return whole(max(1, math.Round(every.Epochs*optim.EpochParts))), inEpochs, nil
-	case "samples", "sample":
-		v, err := strconv.ParseUint(number, 10, 48)
-		if err != nil || v == 0 {
-			return nil, "", syntax.Errorf(
-				n,
-				"%s is not a whole number of samples; write 4000 samples",
-				syntax.Quote(n.Text),
-			)
-		}
-		return whole(float64(v)), inSamples, nil
-	case "steps", "step":
-		return syntax.NewScalar(number).Placed(n), inSteps, nil
+	span, is, err := spanAt(n)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case !is:
+		return n, inSteps, nil // the schedule's own reader says whether it is a number
+	case span.Epochs > 0:
+		return number(max(1, math.Round(span.Epochs*optim.EpochParts)), n), inEpochs, nil
+	case span.Samples > 0:
+		return number(float64(span.Samples), n), inSamples, nil
 	}
-	return n, inSteps, nil // whatever else it is, the schedule's own reader says
+	return number(float64(span.Steps), n), inSteps, nil
+}
+
+// spanAt reads a span that has a unit; otherwise it is none.
+func spanAt(n *syntax.Node) (span unit.Span, is bool, err error) {
+	if n.Kind != syntax.Scalar || n.Quoted || !strings.Contains(n.Text, " ") {
+		return unit.Span{}, false, nil
+	}
+	span, err = unit.ParseSpan(n.Text)
+	if err != nil {
+		return unit.Span{}, false, syntax.Errorf(n, "%w", err)
+	}
+	return span, true, nil
+}
+
+// number is a number in the place of n.
+func number(v float64, n *syntax.Node) *syntax.Node {
+	return syntax.NewScalar(strconv.FormatFloat(v, 'f', -1, 64)).Placed(n)
 }
 
 // asWritten puts the counts of a schedule back as the plan has them.
@@ -88,7 +103,7 @@ func asWritten(resolved, written *syntax.Node) {
 		case !given:
 		case f.Key == "then" && f.Value.Kind == syntax.Map:
 			asWritten(f.Value, was)
-		case slices.Contains(counted, f.Key):
+		case countsInSchedule(f.Key):
 			resolved.Fields[i].Value = was
 		}
 	}
@@ -123,19 +138,4 @@ func ownSteps(m optim.Method) error {
 		}
 	}
 	return nil
-}
-
-// countSchema lets counts be texts with a unit.
-func countSchema(s *settings.Schema) *settings.Schema {
-	for _, kind := range s.AllOf {
-		for i, p := range kind.Then.Properties {
-			if slices.Contains(counted, p.Name) {
-				either := *p.Schema
-				either.Type = settings.Types{"integer", "string"}
-				either.Pattern = `^[0-9.]+ +(steps?|epochs?|samples?)$`
-				kind.Then.Properties[i].Schema = &either
-			}
-		}
-	}
-	return s
 }

@@ -73,7 +73,6 @@ func (ks *Kinds[T]) Declare(name string, defaults T, doc string) {
 // read makes the T that a section has the settings of, and returns the section with every default
 // spelled out. Errors name the keys besides that are accepted where it stands.
 func (k Kind[T]) read(c *Catalog, section *syntax.Node, besides []string) (value T, resolved *syntax.Node, err error) {
-	chosen := k.settings()
 	if section, err = settings.Preset(section, k.presets); err != nil {
 		return value, nil, err
 	}
@@ -82,13 +81,17 @@ func (k Kind[T]) read(c *Catalog, section *syntax.Node, besides []string) (value
 			return value, nil, syntax.KeyErrorf(section, f, "%s", reason)
 		}
 	}
-	if err = settings.Decode(section, chosen, besides...); err != nil {
+	counting := c.spans
+	if counting == nil {
+		counting = &spans{}
+	}
+	value, chosen, err := k.make(c, counting, section, besides)
+	if err != nil {
 		return value, nil, err
 	}
-	if value, err = k.build(c, chosen); err != nil {
-		return value, nil, Located(section, err)
+	if resolved, err = settings.Encode(chosen); err == nil {
+		counting.note(resolved, section, reflect.TypeOf(chosen))
 	}
-	resolved, err = settings.Encode(chosen)
 	return value, resolved, err
 }
 

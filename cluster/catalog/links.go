@@ -153,6 +153,12 @@ func (c *Catalog) delay(n *syntax.Node) (link.Delay, *syntax.Node, error) {
 	if err := d.Validate(); err != nil {
 		return nil, nil, Located(n, err)
 	}
+	if walk, walks := d.(link.RandomWalk); walks && !walk.Bounded() {
+		const messages = 10_000
+		c.tell(n, "this random walk has no max, and drifts away: half of such links have a delay above %v after %d "+
+			"messages; give it one, such as max: %v", walk.MedianAfter(messages).Round(time.Millisecond), messages,
+			max(2*walk.FirstMax, walk.Min))
+	}
 	return d, resolved, nil
 }
 

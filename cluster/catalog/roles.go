@@ -96,7 +96,11 @@ func (c *Catalog) cast(s *Spec) (err error) {
 		return err
 	}
 	s.Delivery = p.Delivery
-	s.Architecture, s.Plan.Architecture, err = c.Architectures.read(c, section, "kind", rolesKey, deliveryKey)
+	counting := *c
+	s.spans = &spans{}
+	counting.spans = s.spans
+	s.Architecture, s.Plan.Architecture, err = c.Architectures.read(&counting, section, "kind", rolesKey, deliveryKey)
+	s.Counted = s.spans.counted
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (c *Catalog) Schema(title string) *settings.Schema {
 		{Name: "optimizer", Schema: c.Optimizers.schema("kind", nil)},
 		{Name: "rate", Schema: &settings.Schema{AnyOf: []*settings.Schema{
 			{Type: settings.Types{"number"}, Minimum: "0", Description: "The same at every step."},
-			countSchema(c.Schedules.schema("kind", nil)),
+			c.Schedules.schema("kind", nil),
 		}}},
 		{Name: "architecture", Schema: c.Architectures.schema("kind", roles)},
 		{Name: "consistency", Schema: c.Consistencies.wordOrMap()},

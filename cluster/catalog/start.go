@@ -312,6 +312,32 @@ func (s *Spec) fit() error {
 	return picky.Fit(d.Views().First(), d.Views().First())
 }
 
+// startHints are settings that a new plan leaves out, each with what it is for.
+const startHints = `
+# sweep: what is varied, each value in separate runs.
+# sweep: {train.optimizer.rate: [0.1, 0.2]}
+
+# tune: chooses the rate of each point on data: {validation: 10%}. A comparison of architectures needs
+# it: one rate for all favours those that add what others average.
+# tune: {train.optimizer.rate: [0.05, 0.1, 0.2]}
+# sweep: {architecture: [{kind: all-reduce}, {kind: parameter-server, roles: {server: added}}]}
+
+# roles: a key of architecture; which node serves, by its name; added adds a node for it.
+# roles: {server: added}
+
+# compute: native: a node that is as fast as the machine that runs it; in real time and on a cluster.
+# compute: native
+
+# delay: a key of a node; what its own line adds to all that it sends and receives.
+# delay: 20ms
+
+# record: events: saves every message, step and wait beside the figures.
+# record: events
+
+# schedule: what happens during a run.
+# schedule: [{at: 1s, from: "*", to: "*", delay: 20ms}]
+`
+
 // startText writes the plan with what its keys mean.
 func (c *Catalog) startText(written *syntax.Node, s *Start) string {
 	var b strings.Builder
@@ -332,16 +358,7 @@ func (c *Catalog) startText(written *syntax.Node, s *Start) string {
 		}
 		b.WriteString(syntax.NewMap(syntax.Entry(f.Key, f.Value.Clone())).YAML())
 	}
-	b.WriteString("\n# What is varied, each value in separate runs:\n# sweep:\n" +
-		"#   train.optimizer.rate: [0.1, 0.2]\n" +
-		"# Architectures are compared with the best rate of each, chosen on data: {validation: 10%}; roles\n" +
-		"# says which node serves where an architecture has a server:\n" +
-		"# tune: {train.optimizer.rate: [0.05, 0.1, 0.2]}\n# sweep:\n" +
-		"#   architecture: [{kind: all-reduce}, {kind: parameter-server, roles: {server: added}}]\n")
-	b.WriteString("\n# Other settings of a node: compute: native (as fast as the machine is, in real time), or\n" +
-		"# {speed: 10 GFLOP/s, cores: 2}; delay: 20ms, of all that it sends or receives; uplink: 10 Mbit/s.\n" +
-		"# Every message and wait is recorded with:\n# record: events\n")
-	b.WriteString("\n# What happens during a run:\n# schedule:\n#   - {at: 1s, from: \"*\", to: \"*\", delay: 20ms}\n")
+	b.WriteString(startHints)
 	return b.String()
 }
 

@@ -25,3 +25,23 @@ func TestNewPlanListsTheKindsThatItsSectionsAccept(t *testing.T) {
 		}
 	}
 }
+
+func TestNewPlansOfEveryArchitectureNameWhatComparisonsNeed(t *testing.T) {
+	c := Default()
+	for _, k := range c.Architectures.All() {
+		start := Start{Architecture: k.Name, Data: "synthetic-traffic", Program: "gradwire"}
+		if k.Name == "gossip-learning" {
+			start.Set = []string{"architecture.period=10ms"}
+		}
+		text, err := c.Start(start)
+		if err != nil {
+			t.Fatalf("%s: %v", k.Name, err)
+		}
+		for _, want := range []string{"# tune: {", "# roles: {", "# compute: native\n", "# delay: ", "# record: events\n",
+			"needs\n# it"} {
+			if !strings.Contains(text, "\n"+want) && !strings.Contains(text, want) {
+				t.Errorf("%s: a new plan does not say %q", k.Name, want)
+			}
+		}
+	}
+}

@@ -41,7 +41,7 @@ func comparison(points []Point) (all []string) {
 	if len(points) < 2 {
 		return nil
 	}
-	for _, s := range countedSettings {
+	for _, s := range slices.Concat(countedSettings, countedByArchitectures) {
 		if text := s.differs(points); text != "" {
 			all = append(all, text)
 		}
@@ -57,8 +57,96 @@ type countedSetting struct {
 	key  string
 	what string
 	unit func(p *Point) (of string, batches float64) // none where the point does not use it
-	// instead is what counts alike at all points.
+	// instead is what counts alike at all points; empty for nothing.
 	instead string
+}
+
+// countedByArchitectures are what settings of architectures count for, see [field.Count].
+var countedByArchitectures = []countedSetting{
+	counts("interval", "the interval between exchanges", "epochs and samples, such as 0.1 epochs, are"),
+	counts("lead", "the bound on how far nodes may be ahead", ""),
+	counts("overlap", "what goes on during an exchange", ""),
+	counts("moved", "the clock by which moved is looked at", ""),
+	counts("significance", "the clock by which the threshold falls", ""),
+	counts("staleness", "the staleness that is allowed for", ""),
+	counts("schedule", "the schedule of the outer optimizer", ""),
+}
+
+// counts compares what settings of architectures count that are there for one purpose.
+func counts(purpose, what, instead string) countedSetting {
+	return countedSetting{key: "architecture", what: what, instead: instead, unit: func(p *Point) (string, float64) {
+		return architectureUnit(p, purpose)
+	}}
+}
+
+// architectureUnit is what the settings of a point's architecture count that are there for a
+// purpose, as far as the plan gives them: steps of 1 and bounds of 0 are the same everywhere.
+func architectureUnit(p *Point, purpose string) (of string, batches float64) {
+	for _, c := range p.Spec.Counted {
+		least := 0.0
+		if purpose == "interval" {
+			least = 1
+		}
+		if c.For != purpose || !c.Given || c.Spans || c.Value <= least {
+			continue
+		}
+		unit, size := p.unitOf(c)
+		if of == "" {
+			of, batches = unit, size
+		} else if of != unit {
+			of += " and " + unit
+		}
+	}
+	return of, batches
+}
+
+// unitOf says what a setting of a point's architecture counts, and how many batches are processed
+// meanwhile: by all workers if it is an interval or they share what is counted, else by one. It is
+// 0 where that depends on the samples, and empty for a unit that is not known.
+func (p *Point) unitOf(c catalog.Counted) (of string, batches float64) {
+	crew := p.crew(0)
+	all, round := train.Computing(p.Spec.Architecture, crew), 1.0
+	for _, o := range p.Spec.Counted {
+		if o.For == "interval" && o.Unit == "steps" && o.Value > 0 {
+			round = o.Value
+		}
+	}
+	rounds := "rounds"
+	if round > 1 {
+		rounds = fmt.Sprintf("rounds of %v steps", round)
+	}
+	switch {
+	case c.For == "schedule": // of the outer optimizer
+		return rounds, all * round
+	case c.For == "interval" && c.Unit == "steps":
+		return "steps of each worker", all
+	case c.Unit == "steps":
+		return "steps of a worker", 1
+	case c.Unit == "rounds":
+		return rounds + " of a worker", round
+	case c.Unit == "rounds of all workers":
+		return rounds + " of all workers", all * round
+	case c.Unit == "rounds of a site":
+		return c.Unit, all / float64(max(crew.Servers, 1))
+	case c.Unit == "passes":
+		return "passes through a client's own samples", 0
+	case c.Unit == "updates":
+		return "updates by the server", all * round
+	}
+	return "", 0
+}
+
+// resolve returns the point with the intervals of its architecture in steps, where an epoch has so
+// many samples; 0 for a number that is not known yet.
+func (p *Point) resolve(epoch float64) (*Point, error) {
+	step := train.Computing(p.Spec.Architecture, p.crew(epoch)) * float64(p.Spec.Batch)
+	s, err := p.Spec.Resolve(epoch, step)
+	if err != nil || s == p.Spec {
+		return p, err
+	}
+	one := *p
+	one.Spec = s
+	return &one, nil
 }
 
 var countedSettings = []countedSetting{
@@ -161,8 +249,11 @@ func (s *countedSetting) differs(points []Point) string {
 	if len(uses) > most {
 		texts = append(texts, fmt.Sprintf("%d other counts", len(uses)-most))
 	}
-	return s.at(&points[0], fmt.Sprintf("%s counts %s; %s the same for all", s.what, strings.Join(texts, ", "),
-		s.instead))
+	instead := "no unit is the same for all"
+	if s.instead != "" {
+		instead = s.instead + " the same for all"
+	}
+	return s.at(&points[0], fmt.Sprintf("%s counts %s; %s", s.what, strings.Join(texts, ", "), instead))
 }
 
 // at places a note about the setting where the plan gives it.

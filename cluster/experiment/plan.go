@@ -158,6 +158,11 @@ func read(c *catalog.Catalog, root *syntax.Node, anyRole bool) (*catalog.Spec, e
 	if err != nil {
 		return nil, err
 	}
+	at, err := (&Point{Spec: s}).resolve(0)
+	if err != nil {
+		return nil, err
+	}
+	s = at.Spec
 	if s.Choice, err = choose(s, false); err != nil {
 		return nil, err
 	}

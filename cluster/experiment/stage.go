@@ -106,6 +106,9 @@ func (p *Point) taskOf(data *shelf.Samples, counts []int, seed uint64,
 		return nil, syntax.Errorf(p.Spec.ModelSection, "%w", err)
 	}
 	epoch := float64(p.epochSamples(t.Train.Len()))
+	if p, err = p.resolve(epoch); err != nil {
+		return nil, err
+	}
 	t.Method = optim.Clock(t.Method, p.pace(epoch).Batches*float64(t.Batch), epoch)
 	return t, nil
 }
@@ -346,6 +349,10 @@ type Stage struct {
 
 // Stage makes the deployment of a point.
 func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error) {
+	p, err := p.resolve(float64(p.epochSamples(task.Train.Len())))
+	if err != nil {
+		return nil, refusal.Input(err)
+	}
 	s := &Stage{Point: p, Task: task, given: task, Threads: threads, Locked: func(do func()) { do() }}
 	if p.Spec.Data.Sent && p.Spec.Plan.Checkpoint != nil {
 		s.given = task.Sent()
@@ -357,7 +364,6 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		Schedule: nodeChanges(scheduled), Detect: time.Duration(p.Spec.Plan.Detect), Lossy: p.Spec.Links.Drop(),
 		Reliable: p.reliable(),
 	}
-	var err error
 	if s.Deployment.Topologies, err = p.graphs(task.Seed, s.Names[:len(p.Spec.Plan.Nodes)]); err != nil {
 		return nil, refusal.Input(err)
 	}

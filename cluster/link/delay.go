@@ -2,6 +2,7 @@ package link
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -190,6 +191,30 @@ func (d RandomWalk) Validate() error {
 	}
 	return err
 }
+
+// MedianAfter is about the median of a walk after so many messages, as if nothing bounded it but Min:
+// the shifts add up to a normal deviation, which Min reflects.
+func (d RandomWalk) MedianAfter(messages int) time.Duration {
+	from := float64(d.FirstMin+d.FirstMax)/2 - float64(d.Min)
+	deviation := float64(d.Step) * math.Sqrt(float64(messages)/3)
+	if deviation == 0 {
+		return (d.FirstMin + d.FirstMax) / 2
+	}
+	low, high := 0.0, from+8*deviation
+	for range 60 {
+		middle := (low + high) / 2
+		scale := deviation * math.Sqrt2
+		if below := (math.Erf((middle-from)/scale) + math.Erf((middle+from)/scale)) / 2; below < 0.5 {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return d.Min + time.Duration(min(low, float64(MaxDelay-d.Min)))
+}
+
+// Bounded reports whether the walk stays below the longest delay that there is.
+func (d RandomWalk) Bounded() bool { return d.Step == 0 || d.max() < MaxDelay }
 
 func (d RandomWalk) max() time.Duration {
 	if d.Max == 0 {

@@ -51,7 +51,7 @@ func (s Constant) Validate() error {
 type Step struct {
 	First  float64 `plan:"first,required" range:"0.." doc:"the rate of the first steps"`
 	Factor float64 `plan:"factor" range:">0" doc:"by which the rate is multiplied"` // usually below 1
-	Every  int     `plan:"every,required" range:"1.." doc:"steps between two changes; or 2 epochs, or 4000 samples"`
+	Every  int     `plan:"every,required" range:"1.." counts:"schedule=steps|epochs|samples" doc:"steps between two changes; or 2 epochs, or 4000 samples"`
 }
 
 // Rate implements [Schedule].
@@ -67,7 +67,7 @@ type Exponential struct {
 	// Decay is usually a little below 1.
 	Decay float64 `plan:"decay,required" range:">0" doc:"factor of the rate from one step to the next, or over every steps"`
 	// Every is 1 where it is 0.
-	Every int `plan:"every,omitzero" range:"1.." doc:"steps in which the rate falls by decay; or 2 epochs, or 4000 samples; default: 1"`
+	Every int `plan:"every,omitzero" range:"1.." counts:"schedule=steps|epochs|samples" doc:"steps in which the rate falls by decay; or 2 epochs, or 4000 samples; default: 1"`
 }
 
 // Rate implements [Schedule].
@@ -83,7 +83,7 @@ func (s Exponential) Validate() error { return field.Check(s) }
 // stochastic approximation method", 1951.
 type Inverse struct {
 	First float64 `plan:"first,required" range:"0.." doc:"the rate of the first step"`
-	Half  int     `plan:"half,required" range:"1.." doc:"the step at which half the first rate is left; or 2 epochs, or 4000 samples"`
+	Half  int     `plan:"half,required" range:"1.." counts:"schedule=steps|epochs|samples" doc:"the step at which half the first rate is left; or 2 epochs, or 4000 samples"`
 }
 
 // Rate implements [Schedule].
@@ -99,7 +99,7 @@ func (s Inverse) Validate() error { return field.Check(s) }
 type Cosine struct {
 	First float64 `plan:"first,required" range:"0.." doc:"the rate of the first step"`
 	Last  float64 `plan:"last" range:"0.." doc:"the rate from the last step on"`
-	Steps int     `plan:"steps,required" range:"1.." doc:"from the first rate to the last; or 2 epochs, or 4000 samples"`
+	Steps int     `plan:"steps,required" range:"1.." counts:"schedule=steps|epochs|samples" doc:"from the first rate to the last; or 2 epochs, or 4000 samples"`
 }
 
 // Rate implements [Schedule].
@@ -117,7 +117,7 @@ func (s Cosine) Validate() error { return field.Check(s) }
 // the first step already moves and step Steps−1 has the full rate. Then counts from step 0 too.
 // Goyal et al., "Accurate, large minibatch SGD", 2017, section 2.2.
 type Warmup struct {
-	Steps int      `plan:"steps,required" range:"1.." doc:"until the rate reaches what follows; or 2 epochs, or 4000 samples"`
+	Steps int      `plan:"steps,required" range:"1.." counts:"schedule=steps|epochs|samples" doc:"until the rate reaches what follows; or 2 epochs, or 4000 samples"`
 	Then  Schedule `key:"then"`
 }
 

@@ -19,6 +19,9 @@
 //	none    the value that stands for absence where zero means something: "-1"
 //	names   what kind of thing a *syntax.Node names: "model"
 //	either  keys of which one is given and the others are not: "every|period"
+//	counts  of an integer: what it is for, and what it counts that an epoch has more or fewer of by
+//	        architecture, batch and nodes; then the other units that a plan may give it in:
+//	        "interval=steps|epochs|samples", "lead=rounds"
 //	key     for errors alone: the key that the field's value comes from, of a field without plan
 //	with    what the setting goes with: another key, "every", or one of its words, "kind=latency"
 package field
@@ -46,6 +49,17 @@ type Tag struct {
 	Range  *Range     // nil for any
 	Either []string   // keys, this one among them; nil for no such choice
 	With   *Condition // nil for none
+	Counts *Count     // nil for what counts nothing of the kind
+}
+
+// Count is what a number counts whose meaning depends on the rest of the plan.
+type Count struct {
+	// For is what settings have in common whose units are compared, such as interval.
+	For string
+	// Unit is what a plain number counts, such as steps.
+	Unit string
+	// Spans says that epochs and samples are accepted too.
+	Spans bool
 }
 
 // Condition is that another key is given, or that it has one word.
@@ -150,6 +164,11 @@ func read(f reflect.StructField, text string, i int) Tag {
 	}
 	if either := f.Tag.Get("either"); either != "" {
 		t.Either = strings.Split(either, "|")
+	}
+	if counts := f.Tag.Get("counts"); counts != "" {
+		t.Counts = &Count{}
+		t.Counts.For, t.Counts.Unit, _ = strings.Cut(counts, "=")
+		t.Counts.Unit, t.Counts.Spans = strings.CutSuffix(t.Counts.Unit, "|epochs|samples")
 	}
 	if with := f.Tag.Get("with"); with != "" {
 		t.With = &Condition{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
 // Dialect is the version of JSON Schema that [Document] is written in.
@@ -246,6 +247,9 @@ func refine(f *field.Tag, s *Schema) {
 		} else {
 			s.Type, s.Enum = Types{"string"}, append(s.Enum, word)
 		}
+	}
+	if f.Counts != nil && f.Counts.Spans {
+		s.Type, s.Pattern = Types{"integer", "string"}, unit.SpanPattern
 	}
 	switch {
 	case f.Range == nil:

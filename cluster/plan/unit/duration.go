@@ -207,6 +207,36 @@ func parseCount(s, of string) (int, error) {
 	return n, nil
 }
 
+// Span is an interval of training: a number of steps, written 100 or 100 steps, or epochs or samples
+// of a run, written 0.1 epochs or 512 samples. Exactly one of its fields is above 0.
+type Span struct {
+	Steps   int
+	Epochs  float64
+	Samples int
+}
+
+// SpanPattern is the pattern of a [Span] with a unit, as JSON Schema has it.
+const SpanPattern = `^[0-9.]+([eE][+-]?[0-9]+)? +(steps?|epochs?|samples?)$`
+
+const spanExamples = "write 100, 100 steps, 0.1 epochs or 4000 samples"
+
+// ParseSpan reads a [Span] that has a unit.
+func ParseSpan(s string) (Span, error) {
+	number, of, _ := strings.Cut(s, " ")
+	switch strings.TrimSpace(of) {
+	case "steps", "step", "epochs", "epoch":
+		i, err := ParseInterval(s)
+		return Span{Steps: i.Steps, Epochs: i.Epochs}, err
+	case "samples", "sample":
+		n, err := parseCount(number, "samples")
+		if err != nil {
+			return Span{}, fmt.Errorf("%s %w; %s", syntax.Quote(s), err, spanExamples)
+		}
+		return Span{Samples: n}, nil
+	}
+	return Span{}, fmt.Errorf("%s is no interval of training; %s", syntax.Quote(s), spanExamples)
+}
+
 // String writes i so that [ParseInterval] gives it back.
 func (i Interval) String() string {
 	switch {

@@ -1,0 +1,214 @@
+package catalog
+
+import (
+	"iter"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/gradwire/gradwire/cluster/plan/field"
+	"github.com/gradwire/gradwire/cluster/plan/settings"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
+)
+
+// An architecture counts the steps between two exchanges. A plan may give them in epochs or samples
+// of all workers together too, which are as many steps as it takes to process these. How many, is
+// known when the samples are: until then [Spec] has an architecture of about as many steps, and
+// [Spec.Resolve] makes the one that runs.
+
+// Counted is a setting of an architecture that counts steps, rounds or the like.
+type Counted struct {
+	field.Count
+	// At is the setting as the plan has it, and Value its value, in steps where it is a span, which
+	// Spans tells here.
+	At    *syntax.Node
+	Value float64
+	// Given says that the plan, or a preset in it, states the value, which is no default.
+	Given bool
+}
+
+// spans turns spans into steps, and collects what counts any.
+type spans struct {
+	// epoch is the samples of an epoch, and step those that all workers process while each makes a
+	// step; 0 for what is not known yet.
+	epoch, step float64
+	found       bool // a span has been read
+	counted     []Counted
+}
+
+// What stands in for samples that are not known yet.
+const (
+	assumedEpoch = 50_000
+	assumedStep  = 128
+)
+
+// steps are the numbers of steps to try for a span, the nearest first. An architecture may refuse
+// some: fragments have to divide them. None is less than half or more than twice the span, once it
+// is known how many samples an epoch and a step have.
+func (s *spans) steps(span unit.Span) iter.Seq[float64] {
+	const most = 1024 // tries
+	want, known := float64(span.Steps), true
+	step := s.step
+	if step == 0 {
+		step, known = assumedStep, span.Steps > 0
+	}
+	switch {
+	case span.Samples > 0:
+		want = float64(span.Samples) / step
+	case span.Epochs > 0 && s.epoch == 0:
+		want, known = span.Epochs*assumedEpoch/step, false
+	case span.Epochs > 0:
+		want = span.Epochs * s.epoch / step
+	}
+	first := max(1, math.Round(want))
+	return func(yield func(float64) bool) {
+		if !yield(first) || span.Steps > 0 {
+			return
+		}
+		for off := 1.0; off < most; off++ {
+			for _, n := range []float64{first + off, first - off} {
+				if n >= 1 && (!known || n >= want/2 && n <= 2*max(want, 1)) && !yield(n) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// spanOf is a span in a section, and how to put a number of steps in its place.
+type spanOf struct {
+	span unit.Span
+	put  func(steps float64)
+}
+
+// settle returns a section, of settings of a type, in which spans can be replaced by steps.
+func (s *spans) settle(section *syntax.Node, of reflect.Type) (plain *syntax.Node, all []spanOf, err error) {
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if section.Kind != syntax.Map || of.Kind() != reflect.Struct {
+		return section, nil, nil
+	}
+	copied := *section
+	copied.Fields = slices.Clone(section.Fields)
+	for _, t := range field.Tags(of) {
+		i := slices.IndexFunc(copied.Fields, func(f syntax.Field) bool { return f.Key == t.Key })
+		if i < 0 || t.Node {
+			continue
+		}
+		value := copied.Fields[i].Value
+		if t.Counts == nil || !t.Counts.Spans {
+			inner, more, err := s.settle(value, of.FieldByIndex(t.Index).Type)
+			if err != nil {
+				return nil, nil, err
+			}
+			copied.Fields[i].Value, all = inner, append(all, more...)
+			continue
+		}
+		span, is, err := spanAt(value)
+		if err != nil {
+			return nil, nil, err
+		}
+		if is {
+			all = append(all, spanOf{span, func(steps float64) { copied.Fields[i].Value = number(steps, value) }})
+		}
+	}
+	return &copied, all, nil
+}
+
+// note collects what counts steps or the like in a section, and puts spans back as they were written.
+func (s *spans) note(resolved, written *syntax.Node, of reflect.Type) {
+	for of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if resolved.Kind != syntax.Map || of.Kind() != reflect.Struct {
+		return
+	}
+	for _, t := range field.Tags(of) {
+		i := slices.IndexFunc(resolved.Fields, func(f syntax.Field) bool { return f.Key == t.Key })
+		if i < 0 || t.Node {
+			continue
+		}
+		was, given := written.Get(t.Key)
+		if t.Counts == nil {
+			s.note(resolved.Fields[i].Value, was, of.FieldByIndex(t.Index).Type)
+			continue
+		}
+		c := Counted{Count: *t.Counts, At: was, Given: given}
+		c.Value, _ = strconv.ParseFloat(resolved.Fields[i].Value.Text, 64)
+		c.Spans = false
+		if given && t.Counts.Spans {
+			if span, is, err := spanAt(was); err == nil && is {
+				resolved.Fields[i].Value = was.Clone()
+				c.Spans = span.Steps == 0
+				s.found = s.found || c.Spans
+			}
+		}
+		s.counted = append(s.counted, c)
+	}
+}
+
+// make builds a kind of a section whose spans are replaced by the nearest numbers of steps that it
+// accepts, and returns its settings.
+func (k Kind[T]) make(c *Catalog, counting *spans, section *syntax.Node, besides []string) (value T, chosen any, err error) {
+	build := func(section *syntax.Node) (value T, chosen any, err error) {
+		chosen = k.settings()
+		if err = settings.Decode(section, chosen, besides...); err == nil {
+			if value, err = k.build(c, chosen); err != nil {
+				err = Located(section, err)
+			}
+		}
+		return value, chosen, err
+	}
+	plain, all, err := counting.settle(section, reflect.TypeOf(k.settings()))
+	if err != nil {
+		return value, nil, err
+	}
+	if len(all) == 0 {
+		return build(section)
+	}
+	for _, other := range all[1:] {
+		for steps := range counting.steps(other.span) {
+			other.put(steps)
+			break
+		}
+	}
+	var first error
+	for steps := range counting.steps(all[0].span) {
+		all[0].put(steps)
+		if value, chosen, err = build(plain); err == nil {
+			return value, chosen, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return value, nil, first
+}
+
+// Resolve returns the spec with the architecture that runs where an epoch has so many samples, and
+// all workers process so many while each makes a step; 0 for what is not known yet. It is the spec
+// itself where the plan gives no interval of the architecture in epochs or samples.
+func (s *Spec) Resolve(epoch, step float64) (*Spec, error) {
+	if !s.spans.found {
+		return s, nil
+	}
+	section := s.ArchitectureSection
+	if s.Choice != nil {
+		section = section.Clone()
+		if err := section.Set(s.Choice.Key, syntax.NewScalar(s.Choice.Word)); err != nil {
+			return nil, err
+		}
+	}
+	c := *s.catalog
+	c.told, c.spans = nil, &spans{epoch: epoch, step: step}
+	one := *s
+	var err error
+	if one.Architecture, _, err = c.Architectures.read(&c, section, "kind", rolesKey, deliveryKey); err != nil {
+		return nil, err
+	}
+	one.Counted = c.spans.counted
+	return &one, one.teams()
+}
