@@ -73,7 +73,8 @@ func TestMistakesInGossipAreToldWithTheirPlace(t *testing.T) {
 		", every: 0": "plan.yaml:4:37: architecture.every: 0 is out of range; accepted " +
 			"is 1 or more",
 		", every: 1, period: 1s": "architecture.period: period and every, which stands in line 4, " +
-			"exclude each other; give either every (steps between two exchanges) or period (time between two " +
+			"exclude each other; give either every (steps between two exchanges; or 0.1 epochs, or 4000 " +
+			"samples, of all workers together) or period (time between two " +
 			"exchanges)",
 		", period: 0s":              "architecture.period: 0s is out of range; accepted is more than 0s",
 		", period: 1s, wait: true":  "architecture.wait: wait goes with every only",

@@ -77,10 +77,10 @@ func readArchitecture(t *testing.T, architecture, rest string) (*Spec, error) {
 func TestIntervalsInEpochsAndSamplesAreTheNearestStepsThatAreAccepted(t *testing.T) {
 	for architecture, want := range map[string]int{
 		"{kind: all-reduce, every: 512 samples}":                                 13,
-		"{kind: noloco, every: 0.1 epochs}":                                      25,
+		"{kind: noloco, every: 0.1 epochs}":                                      3,
 		"{kind: gossip, every: 10 samples}":                                      1,
 		"{kind: gossip, every: 7 steps}":                                         7,
-		"{kind: all-reduce, reduce: models, every: 0.1 epochs, fragments: 4}":    24,
+		"{kind: all-reduce, reduce: models, every: 0.1 epochs, fragments: 4}":    4,
 		"{kind: parameter-server, roles: {server: added}, every: 400 samples}":   10,
 		"{kind: federated, roles: {server: added}, local: {steps: 400 samples}}": 10,
 		"{kind: all-reduce, preset: streaming-diloco, every: 1 epochs}":          24,

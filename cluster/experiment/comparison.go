@@ -63,17 +63,17 @@ type countedSetting struct {
 
 // countedByArchitectures are what settings of architectures count for, see [field.Count].
 var countedByArchitectures = []countedSetting{
-	counts("interval", "the interval between exchanges", "epochs and samples, such as 0.1 epochs, are"),
-	counts("lead", "the bound on how far nodes may be ahead", ""),
-	counts("overlap", "what goes on during an exchange", ""),
-	counts("moved", "the clock by which moved is looked at", ""),
-	counts("significance", "the clock by which the threshold falls", ""),
-	counts("staleness", "the staleness that is allowed for", ""),
-	counts("schedule", "the schedule of the outer optimizer", ""),
+	countsFor("interval", "the interval between exchanges", "epochs and samples, such as 0.1 epochs, are"),
+	countsFor("lead", "the bound on how far nodes may be ahead", ""),
+	countsFor("overlap", "what goes on during an exchange", ""),
+	countsFor("moved", "the clock by which moved is looked at", ""),
+	countsFor("significance", "the clock by which the threshold falls", ""),
+	countsFor("staleness", "the staleness that is allowed for", ""),
+	countsFor("schedule", "the schedule of the outer optimizer", ""),
 }
 
-// counts compares what settings of architectures count that are there for one purpose.
-func counts(purpose, what, instead string) countedSetting {
+// countsFor compares what settings of architectures count that are there for one purpose.
+func countsFor(purpose, what, instead string) countedSetting {
 	return countedSetting{key: "architecture", what: what, instead: instead, unit: func(p *Point) (string, float64) {
 		return architectureUnit(p, purpose)
 	}}
@@ -84,7 +84,7 @@ func counts(purpose, what, instead string) countedSetting {
 func architectureUnit(p *Point, purpose string) (of string, batches float64) {
 	for _, c := range p.Spec.Counted {
 		least := 0.0
-		if purpose == "interval" {
+		if purpose == "interval" && c.Unit == "steps" {
 			least = 1
 		}
 		if c.For != purpose || !c.Given || c.Spans || c.Value <= least {

@@ -183,3 +183,21 @@ func rateAfter(t *testing.T, p *Point, epoch float64, count int) float64 {
 	m := optim.Clock(p.Spec.Method, p.pace(epoch).Batches*float64(p.Spec.Batch), epoch)
 	return m.(optim.Rated).Schedule().Rate(count)
 }
+
+func TestSettingsOfArchitecturesThatCountDifferentlyAreTold(t *testing.T) {
+	const stop, rates = "stop={epochs: 1}", "train.optimizer.rate=0.1"
+	for sweep, want := range map[string]string{
+		"{architecture: [{kind: gossip, lead: 4}, {kind: parameter-server, roles: {server: added}, consistency: " +
+			"{kind: ssp, bound: 4}}]}": "the bound on how far nodes may be ahead counts steps of a worker (10 samples " +
+			"each) with",
+		"{architecture: [{kind: gossip, every: 4}, {kind: federated, roles: {server: added}, local: {epochs: 1}}]}": "the interval between exchanges counts steps of each worker (40 samples each) with",
+		"{architecture: [{kind: gossip, every: 4}, {kind: noloco, every: 8}]}":                                      "",
+		"{architecture: [{kind: gossip, every: 80 samples}, {kind: noloco, every: 0.1 epochs}]}":                    "",
+		"{architecture: [{kind: d-psgd, moved: 0.1}, {kind: gossip, every: 4, moved: 0.1}]}":                        "by which moved",
+	} {
+		told := strings.Replace(notesOf(t, "sweep="+sweep, stop, rates), oneRateText, "", 1)
+		if want == "" && strings.Contains(told, "counts") || !strings.Contains(told, want) {
+			t.Errorf("%s: told %q, want %q", sweep, told, want)
+		}
+	}
+}
