@@ -117,7 +117,7 @@ var pageClaims = []pageClaim{
 	},
 	{
 		page: "in-network/README.md", plan: "examples/in-network/plan.yaml", lengthy: true,
-		headline: "With complete, server, 10 of 10 runs reached 85 %",
+		headline: "4 of 4 points that are compared with no other reached their targets.",
 		says:     "1.7 s to 85 %, where the ring takes 4.1 s and the server 10.2 s.",
 		rows: map[string]string{
 			"server": "server (`bsp`)", "ring": "ring", "switch": "switch",
