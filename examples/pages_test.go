@@ -125,6 +125,17 @@ var pageClaims = []pageClaim{
 		},
 		column: 5,
 	},
+	{
+		page: "slow-worker/README.md", plan: "examples/slow-worker/plan.yaml", lengthy: true,
+		headline: "Of 4 comparisons, server is fastest in 1 and in 3 the leaders cannot be told apart.",
+		says: "| parameter server | 0.28 (0.1 to 0.4) = | 0.29 (0.2 to 0.5) = | 0.38 (0.2 to 0.5) = | " +
+			"0.36 (0.2 to 15.6) * |",
+	},
+	{
+		page: "federated/README.md", plan: "examples/federated/edges.yaml", lengthy: true,
+		headline: "All 2 points ended at an accuracy of 82.25 %.",
+		says:     "| without aggregators | 82.3 % |",
+	},
 }
 
 // recordOf runs the plan of a claim as its page prints it and gives the headline and the table's rows.
