@@ -123,9 +123,9 @@ type Spec struct {
 	// Links say what the others are like, and what the schedule does to all of them.
 	Links *Links
 	// Counted are the settings of the architecture that count steps, rounds or the like.
-	Counted []Counted
-	spans   *spans
-	catalog *Catalog  // that has read it
+	Counted []Counted `image:"-"` // read from the plan, and no state of its runs
+	spans   *spans    `image:"-"`
+	catalog *Catalog  `image:"-"` // that has read it
 	given   []casting // the roles that the architecture's section gives to nodes
 	// Notes tell what of the plan means something else than it seems to.
 	Notes []string
