@@ -117,6 +117,7 @@ type Runner struct {
 	shelf   *shelf.Shelf
 	folder  *record.Folder
 	queue   []run
+	notes   []string // of the plan as it is written, before anything is chosen
 	keyOnce sync.Once
 
 	mu       sync.Mutex
@@ -160,7 +161,8 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 		o.Jobs = side(points, limit, o.Jobs)
 	}
 	first := points[0].Spec.Plan
-	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{}}
+	r := &Runner{Options: o, Site: at, plan: p, points: points, repeats: first.Repeats, parts: map[int]float64{},
+		notes: notes(points)}
 	if r.Total() > record.MaxRuns {
 		return nil, refusal.Input(fmt.Errorf("%d points of %d repeats are %d runs; at most %d are accepted",
 			len(points), r.repeats, r.Total(), record.MaxRuns))
@@ -533,7 +535,7 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(),
 		RunsPlanned: r.Total(),
 		Data:        r.shelf.Files(),
-		Notes:       notes(r.points),
+		Notes:       r.notes,
 	}
 	o.Target, _ = Target(first)
 	summary, err := r.folder.Write(o)

@@ -54,6 +54,9 @@ func TestValueIsChosenForEachPointAndUsedByItsRepeats(t *testing.T) {
 	if len(report.Tunings) != 2 || report.Tunings[1].Chosen != 1 {
 		t.Errorf("the summary has %+v", report.Tunings)
 	}
+	if told := strings.Join(report.Notes, "\n"); strings.Contains(told, oneRateText) {
+		t.Errorf("rates were chosen, and the summary notes %q", told)
+	}
 	for i, tuning := range tunings {
 		if got := tuning.Point.String(); got != []string{"architecture.kind=gossip",
 			"architecture.kind=parameter-server"}[i] {
