@@ -152,7 +152,12 @@ func (s *spans) note(resolved, written *syntax.Node, of reflect.Type) {
 
 // make builds a kind of a section whose spans are replaced by the nearest numbers of steps that it
 // accepts, and returns its settings.
-func (k Kind[T]) make(c *Catalog, counting *spans, section *syntax.Node, besides []string) (value T, chosen any, err error) {
+func (k Kind[T]) make(
+	c *Catalog,
+	counting *spans,
+	section *syntax.Node,
+	besides []string,
+) (value T, chosen any, err error) {
 	build := func(section *syntax.Node) (value T, chosen any, err error) {
 		chosen = k.settings()
 		if err = settings.Decode(section, chosen, besides...); err == nil {

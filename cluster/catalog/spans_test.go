@@ -62,8 +62,11 @@ func TestEveryNumberOfAnArchitectureSaysWhatItCounts(t *testing.T) {
 
 func readArchitecture(t *testing.T, architecture, rest string) (*Spec, error) {
 	t.Helper()
-	root, err := syntax.Parse("plan.yaml", []byte("data: {set: synthetic-traffic}\nmodel: {kind: mlp, layers: [93, 5]}\n"+
-		"architecture: "+architecture+"\nnodes: [{name: p, count: 4, compute: {step: 5ms}}]\nstop: {epochs: 1}\n"+rest))
+	root, err := syntax.Parse(
+		"plan.yaml",
+		[]byte("data: {set: synthetic-traffic}\nmodel: {kind: mlp, layers: [93, 5]}\n"+
+			"architecture: "+architecture+"\nnodes: [{name: p, count: 4, compute: {step: 5ms}}]\nstop: {epochs: 1}\n"+rest),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,13 @@ func drillArgs(cmd *cobra.Command, args []string) error {
 		if seeds.Value.String() == "0" {
 			return usage(cmd, errors.New("--seeds 0: at least 1 is accepted"))
 		}
-		others, why = []string{"set", "seed", "out", "data", "where"}, "goes with PLAN, in place of which --seeds is given"
+		others, why = []string{
+			"set",
+			"seed",
+			"out",
+			"data",
+			"where",
+		}, "goes with PLAN, in place of which --seeds is given"
 		wanted = exactly(0, "no plan with --seeds")
 	}
 	for _, name := range others {

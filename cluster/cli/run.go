@@ -109,7 +109,7 @@ to their end but a run is degraded.`,
 	flags.StringVar(&f.resume, "continue", "", "folder of a record: run what is missing in it")
 	flags.StringVar(&f.Data, "data", "", dataUsage)
 	flags.StringVar((*string)(&f.Clock), "clock", string(driver.Virtual), "virtual or real")
-	flags.BoolVar(&f.Count, "count", false, "carry the plan's messages and train nothing: links, messages, bytes and times")
+	flags.BoolVar(&f.Count, "count", false, "carry the plan's messages and train nothing: links, bytes and times")
 	flags.BoolVar(&f.Strict, "strict", false, "check every message on its way; slow, same results")
 	return cmd
 }

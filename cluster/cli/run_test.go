@@ -208,7 +208,11 @@ func TestPlanCheckAndRunSayWhatAllRunsTake(t *testing.T) {
 			Bytes float64 `json:"bytes_sent"`
 		}
 	}
-	if err := json.Unmarshal([]byte(out), &about); err != nil || about.Forecast.Runs < 500 || about.Forecast.Bytes <= 0 {
+	if err := json.Unmarshal(
+		[]byte(out),
+		&about,
+	); err != nil || about.Forecast.Runs < 500 ||
+		about.Forecast.Bytes <= 0 {
 		t.Errorf("%v: %s", err, out)
 	}
 	write(t, "plan.yaml", edit(t, edit(t, small, "set: synthetic-traffic, samples: 1500", "set: mnist"), "[93, 8, 5]",
@@ -216,7 +220,8 @@ func TestPlanCheckAndRunSayWhatAllRunsTake(t *testing.T) {
 	t.Setenv("GRADWIRE_DATA", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	code, out, errs = gradwire(t, "plan", "check", "plan.yaml")
-	if code != cli.ExitDone || line.MatchString(out) || !strings.Contains(errs, "note: what all runs take is not known: ") {
+	if code != cli.ExitDone || line.MatchString(out) ||
+		!strings.Contains(errs, "note: what all runs take is not known: ") {
 		t.Errorf("without data: code %d, %s\n%s", code, out, errs)
 	}
 }

@@ -665,7 +665,11 @@ func (c *Client) Remove(ctx context.Context, id string) (whole string, err error
 			return err
 		}
 		whole = s.ID
-		_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: s.ID}}})
+		_, err = c.prompt(
+			ctx,
+			address,
+			&protos.Request{Kind: &protos.Request_Remove{Remove: &protos.RemoveRun{Id: s.ID}}},
+		)
 		return err
 	})
 	return whole, err

@@ -27,7 +27,11 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 		if err != nil {
 			return err
 		}
-		t, err := c.ask(ctx, address, &protos.Request{Kind: &protos.Request_Fetch{Fetch: &protos.FetchRecord{Id: s.ID}}})
+		t, err := c.ask(
+			ctx,
+			address,
+			&protos.Request{Kind: &protos.Request_Fetch{Fetch: &protos.FetchRecord{Id: s.ID}}},
+		)
 		if err != nil {
 			return err
 		}

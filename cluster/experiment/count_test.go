@@ -20,14 +20,17 @@ import (
 // compressed are further variants, in which codes travel.
 var compressed = []string{
 	"{kind: all-reduce, algorithm: all-to-all, compress: {up: [{kind: top-k, share: 10%}]}}",
-	"{kind: all-reduce, algorithm: ring, segment: 100}", "{kind: all-reduce, preset: streaming-diloco}",
+	"{kind: all-reduce, algorithm: ring, segment: 100}",
+	"{kind: all-reduce, preset: streaming-diloco}",
 	"{kind: all-reduce, preset: sparta}",
 	"{kind: parameter-server, compress: {up: [{kind: top-k, share: 5%}, float16], down: [{kind: quantise, bits: 8}]}, " +
 		"roles: {server: added}}",
 	"{kind: parameter-server, compress: {up: [powersgd], feedback: ef21}, roles: {server: added}}",
 	"{kind: parameter-server, compress: {up: [{kind: qsgd}]}, every: 3, roles: {server: added}}",
-	"{kind: gossip, compress: {models: [int8]}, exchange: push-pull}", "{kind: gossip, period: 30ms, merge: age}",
-	"{kind: d-psgd, track: true}", "{kind: d-psgd, choco: {compress: [sign], rate: 0.3}}",
+	"{kind: gossip, compress: {models: [int8]}, exchange: push-pull}",
+	"{kind: gossip, period: 30ms, merge: age}",
+	"{kind: d-psgd, track: true}",
+	"{kind: d-psgd, choco: {compress: [sign], rate: 0.3}}",
 	"{kind: ad-psgd, compress: {models: [{kind: quantise, bits: 4}]}}",
 	"{kind: gossip-learning, period: 15ms, predict: vote, flow: {kind: randomized, capacity: 8, reactivity: 3}}",
 	"{kind: federated, attack: {kind: little-is-enough, share: 25%}, mean: {kind: geometric-median}, " +
@@ -161,8 +164,11 @@ func TestTheRecordOfACountingRunSaysThatNothingWasTrained(t *testing.T) {
 		for i := range r.Runs {
 			run := &r.Runs[i]
 			if !run.Counted || run.Outcome != record.CountedOnly || run.Digest != "" || run.Target != nil || run.Reached ||
-				!math.IsNaN(float64(run.FinalAccuracy)) || !math.IsNaN(float64(run.BestAccuracy)) || run.Bytes == 0 ||
-				run.Epochs < 2 || run.Steps == 0 {
+				!math.IsNaN(float64(run.FinalAccuracy)) ||
+				!math.IsNaN(float64(run.BestAccuracy)) ||
+				run.Bytes == 0 ||
+				run.Epochs < 2 ||
+				run.Steps == 0 {
 				t.Errorf("%+v", run)
 			}
 		}

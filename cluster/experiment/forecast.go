@@ -100,7 +100,13 @@ const (
 )
 
 // forecast is the forecast of points in about a time.
-func forecast(ctx context.Context, points []Point, each []Estimate, o Options, within time.Duration) (*Forecast, error) {
+func forecast(
+	ctx context.Context,
+	points []Point,
+	each []Estimate,
+	o Options,
+	within time.Duration,
+) (*Forecast, error) {
 	left := make([]int, len(points))
 	for i := range points {
 		left[i] = points[i].Spec.Plan.Repeats

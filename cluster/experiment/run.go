@@ -274,8 +274,11 @@ func (r *Runner) compatible() error {
 				done.Clock)
 		}
 		if done.Counted && !r.Count {
-			return fmt.Errorf("the record in %s has runs that were counted without training; go on with --count, or train "+
-				"in another folder", r.Out)
+			return fmt.Errorf(
+				"the record in %s has runs that were counted without training; go on with --count, or train "+
+					"in another folder",
+				r.Out,
+			)
 		}
 		if r.Count && !done.Counted {
 			return fmt.Errorf("the record in %s has runs that were trained; count in another folder", r.Out)

@@ -68,11 +68,18 @@ func countedOnly(s record.Summary) string {
 	case 0:
 		return ""
 	case len(s.Runs):
-		return fmt.Sprintf("Counted, not trained: %s sent %.4g MB in %s; there is no accuracy.", Count(n, "run"), bytes/1e6,
-			Count(int(messages), "message"))
+		return fmt.Sprintf(
+			"Counted, not trained: %s sent %.4g MB in %s; there is no accuracy.",
+			Count(n, "run"),
+			bytes/1e6,
+			Count(int(messages), "message"),
+		)
 	}
-	return fmt.Sprintf("%d of %d runs were counted, not trained: they have no accuracy, and are compared with no others.",
-		n, len(s.Runs))
+	return fmt.Sprintf(
+		"%d of %d runs were counted, not trained: they have no accuracy, and are compared with no others.",
+		n,
+		len(s.Runs),
+	)
 }
 
 // CountedOnly reports whether all runs of a summary trained nothing.

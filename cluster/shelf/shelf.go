@@ -289,8 +289,12 @@ func (c *Samples) noteOutliers(origin []float64, numbers map[int]int) {
 			crowded[i] = origin[i]
 		}
 	}
-	c.note(c.Train, crowded, "a few values are so far from these that, scaled with them, float32 has too few digits to "+
-		"tell these apart; is a number such as 0 or -1 a mark of missing values (data.marks)?")
+	c.note(
+		c.Train,
+		crowded,
+		"a few values are so far from these that, scaled with them, float32 has too few digits to "+
+			"tell these apart; is a number such as 0 or -1 a mark of missing values (data.marks)?",
+	)
 }
 
 // distinct counts the numbers that each input with an origin has in a set.

@@ -45,7 +45,8 @@ func TestRandomPlansAreCountedAsTheyAreTrained(t *testing.T) {
 			continue
 		}
 		counted++
-		if want != same || trained.Bytes != run.Bytes || trained.Messages != run.Messages || trained.Steps != run.Steps {
+		if want != same || trained.Bytes != run.Bytes || trained.Messages != run.Messages ||
+			trained.Steps != run.Steps {
 			t.Errorf("seed %d: trained %d bytes in %d messages, counted %d in %d\n%s", seed, trained.Bytes,
 				trained.Messages, run.Bytes, run.Messages, c.YAML())
 		}
