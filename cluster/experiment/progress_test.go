@@ -96,13 +96,19 @@ const byRounds = "evaluate.every=1 rounds"
 // attempt runs a plan with settings in virtual time.
 func attempt(t *testing.T, set ...string) (run record.Run, curve []record.Evaluation) {
 	t.Helper()
+	return attemptOn(t, VirtualTime, set...)
+}
+
+// attemptOn runs a plan with settings on a clock.
+func attemptOn(t *testing.T, clock Clock, set ...string) (run record.Run, curve []record.Evaluation) {
+	t.Helper()
 	p, err := Parse("plan.yaml", []byte(steady), set...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	r, err := Run(ctx, p, Options{Out: filepath.Join(t.TempDir(), "record")})
+	r, err := Run(ctx, p, Options{Out: filepath.Join(t.TempDir(), "record"), Clock: clock})
 	if r == nil || len(r.Runs) == 0 {
 		t.Fatal(err)
 	}
@@ -112,9 +118,9 @@ func attempt(t *testing.T, set ...string) (run record.Run, curve []record.Evalua
 // A run that is done judges another model at its end than after a tenth of it.
 func TestNoRunThatMadeNoProgressIsDone(t *testing.T) {
 	t.Parallel()
-	expect := func(t *testing.T, set ...string) {
+	expectOn := func(t *testing.T, clock Clock, set ...string) {
 		t.Helper()
-		run, curve := attempt(t, set...)
+		run, curve := attemptOn(t, clock, set...)
 		first := slices.IndexFunc(curve, func(e record.Evaluation) bool { return e.Time >= run.Duration/10 })
 		learned := first >= 0 && curve[first].Loss != curve[len(curve)-1].Loss
 		if run.Outcome == record.Done && !learned {
@@ -124,10 +130,19 @@ func TestNoRunThatMadeNoProgressIsDone(t *testing.T) {
 			t.Error("degraded, and no incident says why")
 		}
 	}
+	expect := func(t *testing.T, set ...string) {
+		t.Helper()
+		expectOn(t, VirtualTime, set...)
+	}
 	for _, k := range catalog.Default().Architectures.All() {
 		if len(variants[k.Name]) == 0 {
-			t.Errorf("architecture %s is not tried", k.Name)
+			t.Fatalf("architecture %s is not tried", k.Name)
 		}
+		t.Run(k.Name+" in real time", func(t *testing.T) {
+			t.Parallel()
+			expectOn(t, RealTime, "architecture="+variants[k.Name][0], "stop={time: 1.5s}", "evaluate.every=100ms",
+				"network.default.outages=[{from: 100ms, for: 1000h}]")
+		})
 		for _, architecture := range variants[k.Name] {
 			for _, x := range noProgress {
 				t.Run(architecture+", "+x.name, func(t *testing.T) {
