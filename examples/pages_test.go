@@ -95,7 +95,7 @@ var pageClaims = []pageClaim{
 		page: "README.md",
 		plan: "examples/all-reduce-algorithms.yaml",
 		headline: "butterfly 4 (19.4 s) and no communication (4 of 10 runs) cannot be told apart in their time to 92 %; " +
-			"the other 7 are slower.",
+			"the other 7 are slower (95 % confidence).",
 		says: "Of those that communicate the butterfly after every four steps is first, after 19.4 s; the other seven " +
 			"are slower. Peers that exchange nothing arrive in four of ten runs",
 	},
@@ -104,7 +104,7 @@ var pageClaims = []pageClaim{
 		plan:    "examples/architectures.yaml",
 		lengthy: true,
 		headline: "gossip pull 50ms (3.02 s, 7 of 10 runs), ad-psgd (3.56 s) and no communication (1 of 10 runs) " +
-			"cannot be told apart in their time to 92 %; the other 6 are slower.",
+			"cannot be told apart in their time to 92 %; the other 6 are slower (95 % confidence).",
 		says: "AD-PSGD does in 3.6 s, in 10 of 10 runs. Gossip that pulls every 50 ms cannot be told apart from it: it " +
 			"takes 3.0 s, and three of its runs end",
 	},
@@ -113,7 +113,7 @@ var pageClaims = []pageClaim{
 		plan:     "examples/regions.yaml",
 		lengthy:  true,
 		where:    "algorithm!=auto",
-		headline: "auto (23.4 s) and hierarchical (23.4 s) cannot be told apart in their time to 90 %; the other 4 are slower.",
+		headline: "auto (23.4 s) and hierarchical (23.4 s) cannot be told apart in their time to 90 %; the other 4 are slower (95 % confidence).",
 		says:     "`*` is the fastest, and the others are slower.",
 		rows: map[string]string{
 			"hierarchical": "hierarchical", "all-to-all": "all-to-all", "butterfly": "butterfly", "ring": "ring",

@@ -163,12 +163,10 @@ func TestTheRecordOfACountingRunSaysThatNothingWasTrained(t *testing.T) {
 		}
 		for i := range r.Runs {
 			run := &r.Runs[i]
-			if !run.Counted || run.Outcome != record.CountedOnly || run.Digest != "" || run.Target != nil || run.Reached ||
-				!math.IsNaN(float64(run.FinalAccuracy)) ||
-				!math.IsNaN(float64(run.BestAccuracy)) ||
-				run.Bytes == 0 ||
-				run.Epochs < 2 ||
-				run.Steps == 0 {
+			marked := run.Counted && run.Outcome == record.CountedOnly && run.Digest == ""
+			judged := run.Target != nil || run.Reached || !math.IsNaN(float64(run.FinalAccuracy)) ||
+				!math.IsNaN(float64(run.BestAccuracy))
+			if !marked || judged || run.Bytes == 0 || run.Epochs < 2 || run.Steps == 0 {
 				t.Errorf("%+v", run)
 			}
 		}

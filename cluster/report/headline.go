@@ -337,6 +337,8 @@ func listed(points []contender) string {
 	return and(parts)
 }
 
+const sure = " (95 % confidence)"
+
 // leaders say which points may be the fastest.
 func (c *comparison) leaders() string {
 	set, slower, few := c.with(stats.Undecided), c.with(stats.Slower), c.with(stats.Unjudged)
@@ -355,9 +357,9 @@ func (c *comparison) leaders() string {
 	switch len(slower) {
 	case 0:
 	case 1:
-		text += "; " + slower[0].name + " is slower"
+		text += "; " + slower[0].name + " is slower" + sure
 	default:
-		text += fmt.Sprintf("; the other %d are slower", len(slower))
+		text += fmt.Sprintf("; the other %d are slower", len(slower)) + sure
 	}
 	return text + "."
 }
@@ -375,7 +377,8 @@ func (c *comparison) advice() string {
 	case longer:
 		return "Some runs ended too early to compare: a later bound, such as stop.time, would tell more."
 	case finer:
-		return "Some are less apart than evaluations are: evaluate more often to separate them."
+		return "Some of these times differ by less than the time between evaluations: evaluate more often to " +
+			"separate them."
 	}
 	return "Some are too close to be separated by more repeats."
 }

@@ -94,10 +94,12 @@ var headlines = map[string]struct {
 		split("d", around(4, 5)...), split("e", around(900, 5)...), split("f", around(6, 5)...)),
 		"a reaches 92 % first: after 1 s, in 5 of 5 runs. b takes 2 s; c takes 3 s; d takes 4 s; the other 2 are " +
 			"slower."},
-	"two leaders": {of(split("a", 12, 13, 12.2, 11.9), split("b", 12.8, 12.1, 12.9, 12.3), split("c",
-		around(40, 4)...)),
-		"a (12.1 s) and b (12.6 s) cannot be told apart in their time to 92 %; c is slower. To separate the " +
-			"leaders, run 69 repeats (80 % power)."},
+	"two leaders": {
+		of(split("a", 12, 13, 12.2, 11.9), split("b", 12.8, 12.1, 12.9, 12.3), split("c",
+			around(40, 4)...)),
+		"a (12.1 s) and b (12.6 s) cannot be told apart in their time to 92 %; c is slower (95 % confidence). To separate the " +
+			"leaders, run 69 repeats (80 % power).",
+	},
 	"equal leaders": {of(split("a", around(12, 5)...), split("b", around(12, 5)...)),
 		"a (12 s) and b (12 s) cannot be told apart in their time to 92 %. Some are too close to be separated by " +
 			"more repeats."},
