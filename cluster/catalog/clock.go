@@ -80,7 +80,7 @@ func count(n *syntax.Node) (*syntax.Node, string, error) {
 
 // spanAt reads a span that has a unit; otherwise it is none.
 func spanAt(n *syntax.Node) (span unit.Span, is bool, err error) {
-	if n.Kind != syntax.Scalar || n.Quoted || !strings.Contains(n.Text, " ") {
+	if n.Kind != syntax.Scalar || !strings.Contains(n.Text, " ") {
 		return unit.Span{}, false, nil
 	}
 	span, err = unit.ParseSpan(n.Text)

@@ -88,9 +88,13 @@ func (c *Client) follow(ctx context.Context, id string, listen func(address, id 
 // locate calls request, which finds a submission and asks its process, until the process has it: a
 // submission can move between the two steps. Any error but an AgainError ends the search at once.
 func locate(ctx context.Context, request func() error) error {
-	for began := time.Now(); ; {
+	var refused time.Time // first
+	for {
 		err := request()
-		if !errors.As(err, new(*refusal.AgainError)) || time.Since(began) >= movePatience {
+		if refused.IsZero() {
+			refused = time.Now()
+		}
+		if !errors.As(err, new(*refusal.AgainError)) || time.Since(refused) >= movePatience {
 			return err
 		}
 		if pause(ctx, successionLook) != nil {

@@ -161,6 +161,9 @@ func Run(ctx context.Context, p *experiment.Plan, o Options) (*Drill, error) {
 		}
 		r, err := drillPoint(ctx, &hurt[i], data, o)
 		if err != nil {
+			if ctx.Err() == nil && len(d.Points) > 0 {
+				err = errors.Join(err, d.write()) // the points before are drilled
+			}
 			return nil, err
 		}
 		if r.file = "drill"; d.Swept {

@@ -44,7 +44,10 @@ func (d *Drill) Write(w io.Writer) error {
 	}
 	plots := filepath.Join(d.Dir, "drill.png")
 	if d.Swept {
-		plots = filepath.Join(d.Dir, "drill-1.png") + " and so on"
+		plots = filepath.Join(d.Dir, "drill-1.png")
+	}
+	if len(d.Points) > 1 {
+		plots += " and so on"
 	}
 	return text.Rows(w, fmt.Sprintf("\nreport in %s\nplot   in %s, .svg\n", filepath.Join(d.Dir, "drill.json"), plots))
 }

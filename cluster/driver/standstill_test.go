@@ -124,7 +124,8 @@ func TestBoundedRunThatAllWorkersHaveLeftIsDegraded(t *testing.T) {
 		switch {
 		case strings.Contains(i.What, "was gone from"):
 			gone = max(gone, i.At)
-		case strings.Contains(i.What, "no update changed a judged model"):
+		case strings.Contains(i.What, "no update changed a judged model"),
+			strings.Contains(i.What, "nobody did anything from here to the end"): // within the first tenth
 			idle = i.At
 		}
 	}

@@ -201,3 +201,15 @@ func TestSettingsOfArchitecturesThatCountDifferentlyAreTold(t *testing.T) {
 		}
 	}
 }
+
+// JSON has no other way to write a number with a unit.
+func TestCountsWithUnitsMayBeQuoted(t *testing.T) {
+	for _, set := range []string{
+		`train.optimizer.rate={kind: step, first: 1, factor: 0.5, every: "2 epochs"}`,
+		`architecture={kind: gossip, every: "0.1 epochs"}`,
+	} {
+		if told := notesOf(t, set, "stop={epochs: 1}"); told != "" {
+			t.Errorf("%s: told %q", set, told)
+		}
+	}
+}

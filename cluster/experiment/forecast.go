@@ -121,6 +121,15 @@ func forecast(
 
 // forecast is about what the runs take that are missing.
 func (r *Runner) forecast(ctx context.Context) (*Forecast, error) {
+	tunings, err := record.ReadTunings(r.folder.Dir())
+	if err != nil {
+		return nil, err
+	}
+	for i := range r.points {
+		if _, err := r.points[i].settle(tunings); err != nil {
+			return nil, err
+		}
+	}
 	left := make([]int, len(r.points))
 	at := map[*Point]int{}
 	for i := range r.points {
@@ -153,6 +162,7 @@ type forecaster struct {
 	jobs  int
 	clock Clock
 	units map[string]unitCost
+	began time.Time // later by as long as data were read
 	end   time.Time // of the forecast at the latest
 }
 
@@ -200,11 +210,12 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 	}
 	f.jobs = min(f.jobs, max(told.Runs, 1))
 	var sum cost
-	probed, began := 0.0, time.Now()
-	f.end = began.Add(longest * within)
+	probed := 0.0
+	f.began = time.Now()
+	f.end = f.began.Add(longest * within)
 	for n, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(parts)) {
 		total += parts[i].runs
-		spent := time.Since(began)
+		spent := time.Since(f.began)
 		if n > 0 && spent > within || ctx.Err() != nil {
 			continue
 		}
@@ -244,12 +255,18 @@ func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c
 	counts := p.counted()
 	trains := predictable(p.Spec) != nil
 	counts.counts = !trains
+	reading := time.Now()
 	task, err := counts.Task(f.shelf, p.Spec.Plan.Seed)
 	if err != nil {
 		return c, 0, err
 	}
+	took := time.Since(reading)
+	f.began, f.end = f.began.Add(took), f.end.Add(took)
 	samples = 4 * float64(len(task.Train.X)+len(task.Test.X))
-	unit := f.unit(p.Point, task)
+	var unit unitCost
+	if !p.counts {
+		unit = f.unit(p.Point, task)
+	}
 	if trains {
 		unit.step = 0 // it is measured with the rest
 	} else {
@@ -316,7 +333,7 @@ func (p *Point) drawnOut(ctx context.Context, task *train.Task, within time.Dura
 			left = time.Until(end) / 2
 		}
 		grow := min(left.Seconds()/max(a.simulated, 1e-9), nextPart)
-		if next *= grow; grow < 1.5 || next <= share {
+		if next = share * grow; grow < 1.5 {
 			break
 		}
 	}
@@ -371,7 +388,7 @@ func (p *Point) shortened(share float64) (short *Point, played float64) {
 		to *int
 	}{{whole.Steps, &own.Stop.Steps}, {whole.Rounds, &own.Stop.Rounds}} {
 		if count.of > 0 {
-			*count.to = max(int(float64(count.of)*share), 1)
+			*count.to = max(int(math.Ceil(float64(count.of)*share)), 1)
 			played = max(played, float64(*count.to)/float64(count.of))
 		}
 	}

@@ -260,15 +260,17 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*Samples, error
 		rows = nil
 	}
 	c.Scaler = datasets.FitScaler(d.Scaling, source.Pool, rows)
-	origin, numbers := c.Train.Origin, distinct(c.Train, c.Train.Origin)
+	origin := c.Train.Origin
+	if d.Scaling == datasets.NoScaling {
+		origin = nil
+	}
+	numbers := distinct(c.Train, origin)
 	for _, set := range []*datasets.Set{c.Train, c.Test, c.Validation} {
 		if set != nil {
 			c.Scaler.Apply(set)
 		}
 	}
-	if d.Scaling != datasets.NoScaling {
-		c.noteOutliers(origin, numbers)
-	}
+	c.noteOutliers(origin, numbers)
 	c.Sparse = nn.NewSparse(c.Train.X, c.Train.Inputs)
 	return c, nil
 }
@@ -297,6 +299,9 @@ func (c *Samples) noteOutliers(origin []float64, numbers map[int]int) {
 	)
 }
 
+// counted bounds the samples that distinct looks at.
+const counted = 1 << 16
+
 // distinct counts the numbers that each input with an origin has in a set.
 func distinct(set *datasets.Set, origin []float64) map[int]int {
 	counts := map[int]int{}
@@ -305,7 +310,7 @@ func distinct(set *datasets.Set, origin []float64) map[int]int {
 			continue
 		}
 		seen := map[float32]struct{}{}
-		for i := range set.Len() {
+		for i := range min(set.Len(), counted) {
 			seen[set.Row(i)[input]] = struct{}{}
 		}
 		counts[input] = len(seen)

@@ -54,11 +54,24 @@ func (s *Submission) intact() error {
 		names = append(names, record.RunFile(n))
 	}
 	for _, name := range names {
-		if _, err := os.Lstat(filepath.Join(s.folder(), name)); err != nil {
+		switch _, err := os.Lstat(filepath.Join(s.folder(), name)); {
+		case errors.Is(err, fs.ErrNotExist):
 			return errRecord{fmt.Errorf("%s is gone from the folder of its record, %s", name, s.folder())}
+		case err != nil:
+			return errRecord{fmt.Errorf("its record: %w", err)}
 		}
 	}
 	return nil
+}
+
+// finished are the numbers of the runs that need not be made again.
+func finished(runs []record.Run) (numbers []int) {
+	for i := range runs {
+		if runs[i].Outcome != record.Failed {
+			numbers = append(numbers, runs[i].Number)
+		}
+	}
+	return numbers
 }
 
 // watchRecord ends the submission when its record is lost, until it is told to stop.

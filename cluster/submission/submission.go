@@ -138,7 +138,7 @@ type Submission struct {
 	lines     []string
 	dropped   int      // lines that were not kept
 	last      int      // percent of the latest line about progress
-	saved     []int    // the numbers of the runs that have finished in this attempt
+	saved     []int    // the numbers of the finished runs, whose files the record must have
 	reached   *float64 // share at the first evaluation of the run under way, in this attempt; nil before
 	noted     uint64   // the number of the latest change that others are told of
 	moved     *string  // the process that carries it out instead of this one, empty if it is not known
@@ -372,7 +372,12 @@ func (s *Submission) run() {
 		s.giveUp(err)
 		return
 	}
-	s.change(func() { s.Done = s.Total - r.Missing() })
+	s.change(func() {
+		s.Done = s.Total - r.Missing()
+		if folder, err := record.Open(s.folder()); err == nil {
+			s.saved = finished(folder.Runs())
+		}
+	})
 	failure := r.RunAll(s.stop)
 	report, err := r.Report(time.Since(began))
 	if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs,
