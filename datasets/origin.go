@@ -11,7 +11,7 @@ import (
 // column is held as differences from an origin. A few values far from the others, such as a 0 that
 // stands for a missing time, do not hide the loss of the others. The zero value has seen no value.
 type Precision struct {
-	sample         // every stride-th value from the first that loses digits on
+	sample         // values from the first on that loses digits
 	first  float64 // the value that came first
 	spread float32 // the largest distance of another one from it
 	loss   float32 // the largest distance of a value from its float32
@@ -64,15 +64,15 @@ func (s *sample) add(v float64) {
 	s.values, s.next = append(s.values, v), max(s.stride, 1)-1
 }
 
-// middle returns the middle half of the values, in ascending order.
+// middle returns the values between the quartiles, in ascending order.
 func (s *sample) middle() []float64 {
 	ordered := slices.Sorted(slices.Values(s.values))
 	n := len(ordered)
 	return ordered[n/4 : n-n/4]
 }
 
-// crowd returns the median where float32 loses too much of the middle half of the values, though
-// not of the distance to the farthest; 0 elsewhere.
+// crowd returns the median if float32 loses digits of the values between the quartiles, though not of
+// the whole range; otherwise 0.
 func (p *Precision) crowd() float64 {
 	const least = 8 // values; of fewer, none are outliers
 	if len(p.values) < least {

@@ -12,7 +12,7 @@ func (a Architecture) Conserves() train.Conserved {
 	return train.Conserved{Between: a.Compress == nil, Sum: a.Compress == nil}
 }
 
-// SendsBy is what moved means, where it is not 0.
+// SendsBy is the meaning of moved; empty if moved is 0.
 func (a Architecture) SendsBy() string {
 	if a.Moved > 0 {
 		return "moved: what is sent is what has moved far enough"

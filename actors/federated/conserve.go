@@ -29,5 +29,5 @@ func (a Architecture) Conserves() train.Conserved {
 	return keeps
 }
 
-// SendsBy is nothing.
+// SendsBy is empty: messages do not depend on the trained values.
 func (Architecture) SendsBy() string { return "" }

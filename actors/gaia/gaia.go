@@ -110,7 +110,7 @@ func (Architecture) Messages(_, _ int) (messages, models float64) { return 2, 2 
 
 var _ train.Predictable = Architecture{}
 
-// SendsBy is always what is significant: at 0% a site still sends only what has changed.
+// SendsBy is the significance threshold, also at 0 %: a site sends only parameters that changed.
 func (Architecture) SendsBy() string { return "significance: sites send what has changed enough" }
 
 // Fit refuses sites that have workers and no server, several servers, or no workers.

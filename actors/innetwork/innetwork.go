@@ -95,7 +95,7 @@ func (a Architecture) Messages(_, _ int) (messages, models float64) { return 4, 
 
 var _ train.Predictable = Architecture{}
 
-// SendsBy is the exponents, which take a byte more or less.
+// SendsBy is the exponents: their encoding takes one or two bytes.
 func (Architecture) SendsBy() string {
 	return "packets carry the exponents of values, in one byte or two"
 }

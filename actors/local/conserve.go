@@ -12,5 +12,5 @@ func (Architecture) Conserves() train.Conserved {
 	return train.Conserved{Between: true, Sum: true, Alone: true}
 }
 
-// SendsBy is nothing.
+// SendsBy is empty: messages do not depend on the trained values.
 func (Architecture) SendsBy() string { return "" }

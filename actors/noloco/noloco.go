@@ -89,7 +89,7 @@ func (a Architecture) Conserves() train.Conserved {
 
 var _ train.Predictable = Architecture{}
 
-// SendsBy is nothing.
+// SendsBy is empty: messages do not depend on the trained values.
 func (Architecture) SendsBy() string { return "" }
 
 // Kind makes a peer. It fails for an Architecture that is not valid.

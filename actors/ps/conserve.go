@@ -34,5 +34,5 @@ func exact(c compress.Chain) bool {
 	})
 }
 
-// SendsBy is nothing.
+// SendsBy is empty: messages do not depend on the trained values.
 func (Architecture) SendsBy() string { return "" }

@@ -9,11 +9,11 @@ type Messenger interface {
 	Messages(neighbours, workers int) (messages, models float64)
 }
 
-// Predictable is an Architecture that can say whether the messages of a run depend on what is
-// trained. Where they do not, a run that computes no gradients carries the same messages, of the
-// same sizes, at the same times.
+// Predictable is an Architecture that states whether the messages of a run depend on the trained
+// values. If they do not, a run without gradients carries the same messages, of the same sizes, at
+// the same times.
 type Predictable interface {
-	// SendsBy says how what is sent depends on the values of gradients or models, such as "moved: a
-	// model is sent when it has moved far enough"; empty if it does not.
+	// SendsBy describes how messages depend on the values of gradients or models, such as "moved: a
+	// model is sent when it has moved far enough"; it is empty if they do not.
 	SendsBy() string
 }

@@ -27,11 +27,12 @@ type Pace struct {
 
 // Drawing is an Architecture in which not all workers compute at a time.
 type Drawing interface {
-	// Computing is how many nodes, or clients, do.
+	// Computing returns the number of nodes, or clients of a round, that compute at the same time.
 	Computing(c Crew) float64
 }
 
-// Computing is how many nodes, or clients, of an architecture compute at a time.
+// Computing returns the number of nodes, or clients of a round, of an architecture that compute at
+// the same time.
 func Computing(a Architecture, c Crew) float64 {
 	if d, draws := a.(Drawing); draws {
 		return d.Computing(c)

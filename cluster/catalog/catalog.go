@@ -47,7 +47,7 @@ type Catalog struct {
 	// none.
 	told *[]string
 	end  unit.Duration
-	// spans turns what the architecture that is read counts in epochs or samples into steps.
+	// spans converts the architecture's intervals in epochs or samples to steps.
 	spans *spans
 	// SamplesElsewhere says that another process reads the data set: its files need not be here.
 	SamplesElsewhere bool
@@ -122,7 +122,7 @@ type Spec struct {
 	Access []Access
 	// Links say what the others are like, and what the schedule does to all of them.
 	Links *Links
-	// Counted are the settings of the architecture that count steps, rounds or the like.
+	// Counted lists the architecture's settings that count steps, rounds or another unit.
 	Counted []Counted `image:"-"` // read from the plan, and no state of its runs
 	spans   *spans    `image:"-"`
 	catalog *Catalog  `image:"-"` // that has read it

@@ -13,40 +13,39 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-// An architecture counts the steps between two exchanges. A plan may give them in epochs or samples
-// of all workers together too, which are as many steps as it takes to process these. How many, is
-// known when the samples are: until then [Spec] has an architecture of about as many steps, and
-// [Spec.Resolve] makes the one that runs.
+// An architecture counts the steps between two exchanges. A plan may also give them in epochs or in
+// samples of all workers together. The number of steps follows from the number of samples: until
+// that is known, [Spec] has an architecture with an assumed number; [Spec.Resolve] makes the one that
+// runs.
 
-// Counted is a setting of an architecture that counts steps, rounds or the like.
+// Counted is a setting of an architecture that counts steps, rounds or another unit.
 type Counted struct {
 	field.Count
-	// At is the setting as the plan has it, and Value its value, in steps where it is a span, which
-	// Spans tells here.
+	// At is the setting in the plan. Value is its value, in steps if the plan gives a span (Spans).
 	At    *syntax.Node
 	Value float64
-	// Given says that the plan, or a preset in it, states the value, which is no default.
+	// Given is true if the plan or a preset states the value, and false for a default.
 	Given bool
 }
 
-// spans turns spans into steps, and collects what counts any.
+// spans converts spans to steps, and collects the settings that count steps or another unit.
 type spans struct {
-	// epoch is the samples of an epoch, and step those that all workers process while each makes a
-	// step; 0 for what is not known yet.
+	// epoch is the number of samples of an epoch. step is the number of samples that all workers
+	// process while each makes one step. 0 means not known yet.
 	epoch, step float64
 	found       bool // a span has been read
 	counted     []Counted
 }
 
-// What stands in for samples that are not known yet.
+// Sizes assumed until the samples are known.
 const (
 	assumedEpoch = 50_000
 	assumedStep  = 128
 )
 
-// steps are the numbers of steps to try for a span, the nearest first. An architecture may refuse
-// some: fragments have to divide them. None is less than half or more than twice the span, once it
-// is known how many samples an epoch and a step have.
+// steps yields the numbers of steps to try for a span, the nearest first. An architecture may refuse
+// a number: fragments must divide it. Once the samples of an epoch and of a step are known, every
+// number is between half and twice the span.
 func (s *spans) steps(span unit.Span) iter.Seq[float64] {
 	const most = 1024 // tries
 	want, known := float64(span.Steps), true
@@ -83,7 +82,8 @@ type spanOf struct {
 	put  func(steps float64)
 }
 
-// settle returns a section, of settings of a type, in which spans can be replaced by steps.
+// settle copies a section of settings of a type, and returns the spans in the copy, which can be
+// replaced by steps.
 func (s *spans) settle(section *syntax.Node, of reflect.Type) (plain *syntax.Node, all []spanOf, err error) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -118,7 +118,7 @@ func (s *spans) settle(section *syntax.Node, of reflect.Type) (plain *syntax.Nod
 	return &copied, all, nil
 }
 
-// note collects what counts steps or the like in a section, and puts spans back as they were written.
+// note collects the counting settings of a section, and restores its spans as written.
 func (s *spans) note(resolved, written *syntax.Node, of reflect.Type) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -150,8 +150,8 @@ func (s *spans) note(resolved, written *syntax.Node, of reflect.Type) {
 	}
 }
 
-// make builds a kind of a section whose spans are replaced by the nearest numbers of steps that it
-// accepts, and returns its settings.
+// make builds a kind from a section, with each span replaced by the nearest number of steps that the
+// kind accepts, and returns the kind's settings.
 func (k Kind[T]) make(
 	c *Catalog,
 	counting *spans,

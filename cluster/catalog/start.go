@@ -312,7 +312,7 @@ func (s *Spec) fit() error {
 	return picky.Fit(d.Views().First(), d.Views().First())
 }
 
-// startHints are settings that a new plan leaves out, each with what it is for.
+// startHints lists settings that a new plan leaves out, each with its purpose.
 const startHints = `
 # sweep: what is varied, each value in separate runs.
 # sweep: {train.optimizer.rate: [0.1, 0.2]}

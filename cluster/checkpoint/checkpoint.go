@@ -47,7 +47,7 @@ const (
 var (
 	// ErrDamaged says that a file is no checkpoint, or is not as it was written.
 	ErrDamaged = errors.New("the checkpoint is damaged")
-	// ErrUnwritten says that a checkpoint could not be written.
+	// ErrUnwritten means that a checkpoint could not be written.
 	ErrUnwritten = errors.New("writing a checkpoint")
 	// ErrForeign says that a checkpoint was signed with another key: by another user, on another
 	// machine or cluster, or of another run.

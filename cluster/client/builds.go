@@ -8,11 +8,10 @@ import (
 	"strings"
 )
 
-// sameBuild says what builds that differ cost.
+// sameBuild explains the cost of builds that differ.
 const sameBuild = "a run goes on from its checkpoints at a process of the same build alone, and begins anew elsewhere"
 
-// DifferentBuilds says in one line which processes are of which build; it is empty if all are of
-// one.
+// DifferentBuilds names the build of each process in one line; it is empty if all run the same build.
 func DifferentBuilds(builds map[string]string) string {
 	of := map[string][]string{}
 	for _, name := range slices.Sorted(maps.Keys(builds)) {
@@ -28,7 +27,7 @@ func DifferentBuilds(builds map[string]string) string {
 	return "builds differ, and " + sameBuild + ": " + strings.Join(all, "; ")
 }
 
-// Builds are those of some nodes.
+// Builds maps the processes of some nodes to their builds.
 func Builds(nodes []Node) map[string]string {
 	builds := map[string]string{}
 	for i := range nodes {
@@ -37,8 +36,8 @@ func Builds(nodes []Node) map[string]string {
 	return builds
 }
 
-// buildsOf are the builds of the processes that take part in a submission under way, if they
-// differ.
+// buildsOf returns the builds of the processes that take part in a running submission, or nil if they
+// are equal.
 func (c *Client) buildsOf(ctx context.Context, s *Submission) map[string]string {
 	if s.Over() {
 		return nil

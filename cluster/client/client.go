@@ -59,8 +59,8 @@ type Node struct {
 	// Expires is when its certificate does; zero if it has none, or the process that was asked does
 	// not know.
 	Expires time.Time `json:"certificate_expires,omitzero"`
-	// Build names its program, and tells it from every other one. A run goes on from a checkpoint
-	// at a process of the same build alone.
+	// Build identifies the process's program. Only a process of the same build resumes a run from a
+	// checkpoint.
 	Build string `json:"build,omitempty"`
 }
 
@@ -102,8 +102,8 @@ type Submission struct {
 	// The rest is then as it was when last heard of.
 	Away time.Time `json:"away_since,omitzero"`
 	Why  string    `json:"away_because,omitempty"`
-	// Builds are the programs of the processes that take part, by process, if they differ: a run
-	// goes on from its checkpoints at a process of the same build alone. Status sets them.
+	// Builds maps the processes that take part to their builds, if these differ: only a process of
+	// the same build resumes a run from its checkpoints. Status sets it.
 	Builds map[string]string `json:"builds,omitempty"`
 }
 

@@ -15,7 +15,7 @@ const (
 	successionPatience = 40 * time.Second
 	// successionLook is the time between two looks meanwhile.
 	successionLook = 250 * time.Millisecond
-	// movePatience is how long a client looks again for a submission that its process no longer has.
+	// movePatience is the time for which a client looks again for a submission that has moved.
 	movePatience = 3 * time.Second
 )
 
@@ -85,10 +85,11 @@ func (c *Client) follow(ctx context.Context, id string, listen func(address, id 
 	}
 }
 
-// locate calls request, which finds a submission and asks its process, until the process has it: a
-// submission can move between the two steps. Any error but an AgainError ends the search at once.
+// locate repeats request, which finds a submission's process and asks it, while the process has the
+// submission no longer: it can move between the two steps. It returns any error but an AgainError at
+// once.
 func locate(ctx context.Context, request func() error) error {
-	var refused time.Time // first
+	var refused time.Time // when a request was first refused
 	for {
 		err := request()
 		if refused.IsZero() {

@@ -57,7 +57,7 @@ type Report struct {
 	Faults     []Cost    `json:"faults"`
 	Invariants []Verdict `json:"invariants"`
 
-	file      string // the name of its plot, without .png
+	file      string // base name of the plot, without .png
 	run, calm []record.Evaluation
 }
 
@@ -98,11 +98,11 @@ func (r *Report) Err() error {
 // stages is how many runs a drill makes.
 const stages = 5
 
-// Drill is what the drills of a plan's points leave. Its JSON is that of the only report of a plan
-// without a sweep, and of a list of reports with one.
+// Drill is the reports of a plan's points. Its JSON is a list of reports for a plan with a sweep, and
+// the report itself for a plan without one.
 type Drill struct {
 	Points []*Report
-	// Swept says that the plan has a sweep, and Unhurt how many of its points have no faults.
+	// Swept is true if the plan has a sweep. Unhurt is the number of its points without faults.
 	Swept  bool
 	Unhurt int
 	// Dir is the folder of the reports.
@@ -117,7 +117,7 @@ func (d *Drill) MarshalJSON() ([]byte, error) {
 	return json.Marshal(d.Points[0])
 }
 
-// Err names what broke, where, and the seed; nil if nothing did.
+// Err names the broken invariant, its point and the seed; nil if all hold.
 func (d *Drill) Err() error {
 	var all []error
 	for _, r := range d.Points {

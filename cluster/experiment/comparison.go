@@ -57,11 +57,11 @@ type countedSetting struct {
 	key  string
 	what string
 	unit func(p *Point) (of string, batches float64) // none where the point does not use it
-	// instead is what counts alike at all points; empty for nothing.
+	// instead names a unit that is equal at all points; empty if there is none.
 	instead string
 }
 
-// countedByArchitectures are what settings of architectures count for, see [field.Count].
+// countedByArchitectures lists the purposes of counting settings of architectures; see [field.Count].
 var countedByArchitectures = []countedSetting{
 	countsFor("interval", "the interval between exchanges", "epochs and samples, such as 0.1 epochs, are"),
 	countsFor("lead", "the bound on how far nodes may be ahead", ""),
@@ -72,15 +72,15 @@ var countedByArchitectures = []countedSetting{
 	countsFor("schedule", "the schedule of the outer optimizer", ""),
 }
 
-// countsFor compares what settings of architectures count that are there for one purpose.
+// countsFor compares the units of the architectures' settings for one purpose.
 func countsFor(purpose, what, instead string) countedSetting {
 	return countedSetting{key: "architecture", what: what, instead: instead, unit: func(p *Point) (string, float64) {
 		return architectureUnit(p, purpose)
 	}}
 }
 
-// architectureUnit is what the settings of a point's architecture count that are there for a
-// purpose, as far as the plan gives them: steps of 1 and bounds of 0 are the same everywhere.
+// architectureUnit returns the unit of the settings of a point's architecture for a purpose. It skips
+// defaults, steps of 1 and bounds of 0, which mean the same everywhere.
 func architectureUnit(p *Point, purpose string) (of string, batches float64) {
 	for _, c := range p.Spec.Counted {
 		least := 0.0
@@ -100,9 +100,9 @@ func architectureUnit(p *Point, purpose string) (of string, batches float64) {
 	return of, batches
 }
 
-// unitOf says what a setting of a point's architecture counts, and how many batches are processed
-// meanwhile: by all workers if it is an interval or they share what is counted, else by one. It is
-// 0 where that depends on the samples, and empty for a unit that is not known.
+// unitOf returns the unit of a setting of a point's architecture, and the number of batches processed
+// in one unit: by all workers for an interval or a shared count, else by one worker. The number is 0
+// if it depends on the samples; the unit is empty if it is unknown.
 func (p *Point) unitOf(c catalog.Counted) (of string, batches float64) {
 	crew := p.crew(0)
 	all, round := train.Computing(p.Spec.Architecture, crew), 1.0

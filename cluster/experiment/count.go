@@ -13,12 +13,12 @@ import (
 	"github.com/gradwire/gradwire/nn"
 )
 
-// A counting run carries the plan's messages and trains nothing: every gradient is zero, and no model
-// is evaluated. Messages, their sizes and their times are those of a run that trains, as long as
-// nothing that is sent depends on values (see train.Predictable) and no target ends the run.
+// A counting run sends the plan's messages and trains nothing: every gradient is zero, and no model is
+// evaluated. Messages, sizes and times equal those of a training run if no message depends on trained
+// values (see train.Predictable) and no target ends the run.
 
-// counted returns the points as counting runs have them: without targets, checkpoints and what is
-// to be tuned. It returns an error about the first point whose messages depend on what is trained.
+// counted converts points for counting runs: it removes targets, checkpoints and candidates to tune.
+// It returns an error about the first point whose messages depend on trained values.
 func counted(points []Point) ([]Point, error) {
 	counts := make([]Point, len(points))
 	for i := range points {
@@ -30,7 +30,7 @@ func counted(points []Point) ([]Point, error) {
 	return counts, nil
 }
 
-// counted is the point as a counting run has it.
+// counted converts the point for a counting run.
 func (p *Point) counted() Point {
 	c, spec, own := *p, *p.Spec, *p.Spec.Plan
 	own.Stop.Target, own.Evaluate.Target, own.Evaluate.Early, own.Checkpoint = nil, nil, false, nil
@@ -39,7 +39,7 @@ func (p *Point) counted() Point {
 	return c
 }
 
-// countable returns an error if the messages of a run of the point depend on what it trains.
+// countable returns an error if the messages of a run of the point depend on trained values.
 func (p *Point) countable() error {
 	if err := predictable(p.Spec); err != nil {
 		return err
@@ -53,8 +53,8 @@ func (p *Point) countable() error {
 	return nil
 }
 
-// predictable returns an error if what the architecture of a point sends depends on what it trains,
-// or if that is not known.
+// predictable returns an error if the architecture's messages depend on trained values, or if it does
+// not state whether they do.
 func predictable(s *catalog.Spec) error {
 	a, says := s.Architecture.(train.Predictable)
 	if !says {
@@ -68,7 +68,7 @@ func predictable(s *catalog.Spec) error {
 	return nil
 }
 
-// untrained is the task with a model whose gradients are zero.
+// untrained returns the task with a model whose gradients are zero.
 func untrained(t *train.Task) *train.Task {
 	counts := *t
 	counts.Model = zeroModel{t.Model}
@@ -89,13 +89,12 @@ func (zeroWorkspace) Gradient(_, grad []float32, _ nn.Batch) (loss float64) {
 	return 0
 }
 
-// unknown is the verdict on a model that was not trained or is not evaluated.
+// unknown is the verdict on an untrained or unevaluated model.
 func unknown([]float32) train.Verdict {
 	return train.Verdict{Accuracy: math.NaN(), Loss: math.NaN()}
 }
 
-// markCounted says in the record of a counting run that nothing was trained, and drops what was
-// measured of its models.
+// markCounted marks the record of a counting run, and drops the measurements of its models.
 func markCounted(r *record.Run, d *record.Data) {
 	r.Counted, r.Digest, r.Evaluations, r.Judged, r.Unmeasured = true, "", 0, nil, 0
 	if r.Outcome == record.Done {

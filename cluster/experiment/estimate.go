@@ -17,7 +17,7 @@ import (
 // and the evaluation of models. It is good to a factor of three or so: what a run does is counted
 // from its plan, and multiplied by what that took in runs of known shapes; see the constants.
 type Estimate struct {
-	// Memory is the bytes that the process has from the system, at most.
+	// Memory is the peak memory of the process, in bytes.
 	Memory float64
 	// Second is the time that a second of virtual time takes, if no node ever waits; 0 if the plan
 	// does not say how fast the nodes are.

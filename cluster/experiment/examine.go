@@ -6,21 +6,21 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 )
 
-// Examined is what can be told of a plan before it runs. Its points are resolved once for all of it.
+// Examined is everything known about a plan before it runs. It resolves the plan's points once.
 type Examined struct {
 	points []Point
 	each   []Estimate // of a run of each point
-	// Estimate is about what the largest of its runs takes.
+	// Estimate approximates the cost of the largest run.
 	Estimate Estimate
-	// Weighed says what settings cost that could be chosen by the network.
+	// Weighed lists the costs of the values that the network decides between.
 	Weighed []Weighed
 	// Notes are those of the plan, and Drawn the faults that its first seed draws, a line each; see
 	// [Plan.Notes] and [Plan.Drawn].
 	Notes, Drawn []string
 }
 
-// Examine checks the plan, as Check does, and says what it takes and means. Data are not read. A nil
-// catalog stands for catalog.Default().
+// Examine checks the plan, as Check does, and estimates its cost. It reads no data. A nil catalog
+// stands for catalog.Default().
 func (p *Plan) Examine(c *catalog.Catalog) (*Examined, error) {
 	points, err := p.Points(c)
 	if err != nil {
@@ -34,8 +34,8 @@ func (p *Plan) Examine(c *catalog.Catalog) (*Examined, error) {
 	return e, err
 }
 
-// Forecast is about what the plan takes on this machine. Data are read. Of the options Data, Jobs
-// and Clock count.
+// Forecast approximates the plan's cost on this machine. It reads the data. It uses the options Data,
+// Jobs and Clock.
 func (e *Examined) Forecast(ctx context.Context, o Options) (*Forecast, error) {
 	return forecast(ctx, e.points, e.each, o, forecastTime)
 }

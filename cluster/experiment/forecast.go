@@ -20,28 +20,28 @@ import (
 	"github.com/gradwire/gradwire/nn"
 )
 
-// Forecast is about what the runs of a plan take together. It is measured: a counting run of a part
-// of each point is played and drawn out, and the steps and evaluations that it counts are multiplied
-// by what one takes on this machine. A point whose messages depend on what it trains is played in
-// full for its part.
+// Forecast approximates the total cost of a plan's runs. It is measured: a counting run plays a prefix
+// of each point, which is extrapolated to the whole, and the numbers of steps and evaluations are
+// multiplied by their measured time on this machine. If a point's messages depend on trained values,
+// the prefix trains.
 type Forecast struct {
-	// Runs is how many are to be made, those that tune included.
+	// Runs is the number of runs, including those for tuning.
 	Runs int `json:"runs"`
-	// Seconds is how long they take on Cores of this machine, or, on a real clock, one after the
-	// other; NaN if that is not known.
+	// Seconds is the wall time on Cores of this machine, or of all runs in sequence on a real clock;
+	// NaN if unknown.
 	Seconds record.Float `json:"seconds"`
 	Cores   int          `json:"cores"`
-	// Bytes are those on all links, without control; NaN if they are not known.
+	// Bytes is the number of bytes sent on all links, without control messages; NaN if unknown.
 	Bytes record.Float `json:"bytes_sent"`
-	// Memory is the bytes that the process has from the system, at most.
+	// Memory is the peak memory of the process, in bytes.
 	Memory record.Float `json:"memory_bytes"`
-	// AtMost says that a target may end runs before.
+	// AtMost is true if a target may end runs early.
 	AtMost bool `json:"at_most"`
 
 	clock Clock
 }
 
-// String is the forecast in a line.
+// String returns the forecast as one line.
 func (f *Forecast) String() string {
 	text := "1 run"
 	if f.Runs != 1 {
@@ -73,7 +73,7 @@ func (f *Forecast) String() string {
 	return text
 }
 
-// roughly writes a time that is about right.
+// roughly formats seconds with two digits.
 func roughly(seconds float64) string {
 	for _, u := range []struct {
 		name  string
@@ -88,18 +88,18 @@ func roughly(seconds float64) string {
 }
 
 const (
-	// forecastTime is what a forecast may take beside reading data, and longest how many times as long
-	// it may take where no point could be played far enough in that.
+	// forecastTime bounds a forecast, without the time to read data. longest is the factor by which the
+	// bound grows if no prefix is long enough to extrapolate.
 	forecastTime = 500 * time.Millisecond
 	longest      = 3
-	// leastTold is how long a plan takes of which a forecast is told before it runs.
+	// leastTold is the shortest forecast that run prints.
 	leastTold = 2.0 // seconds
-	// crowd is how many nodes a point has that is forecast by formula alone: to place them takes longer
-	// than a forecast may.
+	// crowd is the number of nodes above which a point is forecast by formula: placing that many nodes
+	// alone exceeds forecastTime.
 	crowd = 20_000
 )
 
-// forecast is the forecast of points in about a time.
+// forecast forecasts points within about the given time.
 func forecast(
 	ctx context.Context,
 	points []Point,
@@ -119,7 +119,7 @@ func forecast(
 	return f.forecast(ctx, points, each, left, within)
 }
 
-// forecast is about what the runs take that are missing.
+// forecast forecasts the missing runs.
 func (r *Runner) forecast(ctx context.Context) (*Forecast, error) {
 	tunings, err := record.ReadTunings(r.folder.Dir())
 	if err != nil {
@@ -146,7 +146,7 @@ func (r *Runner) forecast(ctx context.Context) (*Forecast, error) {
 	return f.forecast(ctx, r.points, each, left, forecastTime)
 }
 
-// tellForecast tells what the runs take that are missing, if that is worth waiting for.
+// tellForecast reports the forecast of the missing runs, unless it is short.
 func (r *Runner) tellForecast(ctx context.Context) {
 	if r.Progress == nil || len(r.queue) == 0 {
 		return
@@ -162,12 +162,12 @@ type forecaster struct {
 	jobs  int
 	clock Clock
 	units map[string]unitCost
-	began time.Time // later by as long as data were read
-	end   time.Time // of the forecast at the latest
+	began time.Time // start, shifted by the time to read data
+	end   time.Time // deadline
 }
 
-// cost is what runs take: seconds of one thread that simulates, seconds that can be shared by cores,
-// seconds on the run's clock, and bytes on links.
+// cost is the cost of runs: seconds of simulation, which use one core a run; seconds of computation,
+// which spread over cores; seconds on the run's clock; bytes on links.
 type cost struct{ simulated, computed, clock, bytes float64 }
 
 func (c *cost) add(o cost, times float64) {
@@ -177,15 +177,15 @@ func (c *cost) add(o cost, times float64) {
 	c.bytes += times * o.bytes
 }
 
-// part is a point with how many runs of it are to be made.
+// part is a point with its number of runs.
 type part struct {
 	*Point
 	runs float64
 	one  Estimate
 }
 
-// forecast sums up what the points take, given what one run of each does and how many are left. Points that there is
-// no time for take the mean of the others.
+// forecast sums the costs of the points, given an estimate of one run and the number of missing runs
+// of each. Points that do not fit into the time count as the mean of the others.
 func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estimate, left []int,
 	within time.Duration) (*Forecast, error) {
 	f.units = map[string]unitCost{}
@@ -222,7 +222,7 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 		c, samples, err := f.probe(ctx, parts[i], (within-spent)/time.Duration(len(parts)-n))
 		told.Memory = max(told.Memory, record.Float(samples))
 		switch {
-		case errors.Is(err, errUnknown): // as one that there is no time for
+		case errors.Is(err, errUnknown): // counts as the mean of the others
 		case err != nil:
 			return nil, err
 		default:
@@ -246,7 +246,8 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 	return told, context.Cause(ctx)
 }
 
-// probe is what a run of a point takes, found within about a time, and the bytes of its samples.
+// probe measures the cost of a run of a point within about the given time, and returns the bytes of
+// its samples too.
 func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c cost, samples float64, err error) {
 	native := slices.ContainsFunc(p.Spec.Plan.Nodes, func(n plan.NodeSpec) bool { return n.Compute.Native })
 	if len(p.Spec.Roles) > crowd || native {
@@ -268,7 +269,7 @@ func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c
 		unit = f.unit(p.Point, task)
 	}
 	if trains {
-		unit.step = 0 // it is measured with the rest
+		unit.step = 0 // the prefix trains, so its time includes steps
 	} else {
 		task = untrained(task)
 	}
@@ -278,7 +279,7 @@ func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c
 	}
 	runs := 1.0
 	if faults.Hurts(p.Spec.Plan) {
-		runs++ // the undisturbed one
+		runs++ // the fault-free run
 	}
 	return cost{
 		simulated: runs * whole.simulated,
@@ -287,7 +288,7 @@ func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c
 	}, samples, nil
 }
 
-// byFormula is what a run takes by Estimate, if no node ever waits; NaN for what is not known.
+// byFormula is the cost of a run by Estimate, if no node ever waits; NaN for unknown costs.
 func (p part) byFormula() cost {
 	c := cost{simulated: math.NaN(), computed: math.NaN(), clock: math.NaN(), bytes: math.NaN()}
 	end := time.Duration(p.Spec.Plan.Stop.Time).Seconds()
@@ -300,20 +301,19 @@ func (p part) byFormula() cost {
 	return c
 }
 
-// amounts are what a run has done.
+// amounts are the work of a run.
 type amounts struct{ simulated, steps, evaluations, clock, bytes float64 }
 
-// errUnknown says that no part of a run could be played that stands for the whole.
+// errUnknown means that no prefix of a run was long enough to extrapolate.
 var errUnknown = errors.New("no part of the run could be played in time")
 
 const (
-	leastPart = 1.0 / 4096 // of a run that is played first
-	nextPart  = 8          // times the part before is played next
+	leastPart = 1.0 / 4096 // length of the first prefix, as a share of the run
+	nextPart  = 8          // largest ratio of a prefix to the one before
 )
 
-// drawnOut is what a whole run does. Parts of it are played, each longer than the one before, as far
-// as the time allows, or until the end where none stands for the whole: the last two make a line,
-// which is drawn out.
+// drawnOut extrapolates the work of a whole run from ever longer prefixes, on the line through the
+// last two. It stops after within, or at end if no prefix is long enough to extrapolate.
 func (p *Point) drawnOut(ctx context.Context, task *train.Task, within time.Duration, end time.Time) (amounts, error) {
 	began := time.Now()
 	var before, last amounts
@@ -346,8 +346,8 @@ func (p *Point) drawnOut(ctx context.Context, task *train.Task, within time.Dura
 	return line(shareBefore, before, share, last), nil
 }
 
-// settled reports whether a part of a run has gone beyond its beginning: each worker has made some
-// steps, and something was sent where anything is.
+// settled reports whether a prefix is long enough to extrapolate: workers have made two steps in the
+// mean, and a communicating architecture has sent messages.
 func (p *Point) settled(a *amounts) bool {
 	const steps = 2 // of each worker in the mean
 	m, sends := p.Spec.Architecture.(train.Messenger)
@@ -423,11 +423,11 @@ func (p *Point) amounts(ctx context.Context, task *train.Task, end time.Time) (a
 	return a, nil
 }
 
-// unitCost is what a step and an evaluation of a model take, in seconds.
+// unitCost is the time of a step and of an evaluation of a model, in seconds.
 type unitCost struct{ step, evaluation float64 }
 
-// unit measures what a step and an evaluation of a point take of a core; once for points that are
-// alike in them.
+// unit measures the time of a step and of an evaluation on one core, once for points with equal
+// models, batches and data.
 func (f *forecaster) unit(p *Point, t *train.Task) unitCost {
 	key := fmt.Sprint(p.Spec.Plan.Model.Flow(), p.Spec.Batch, p.Spec.Plan.Data.Flow())
 	u, known := f.units[key]
@@ -453,7 +453,7 @@ func (f *forecaster) unit(p *Point, t *train.Task) unitCost {
 	return u
 }
 
-// seconds is the least time that something takes, of a few tries.
+// seconds returns the shortest time of a few tries.
 func seconds(do func()) float64 {
 	const most, tries = 2 * time.Millisecond, 20
 	least, began := math.Inf(1), time.Now()

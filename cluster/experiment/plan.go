@@ -89,8 +89,8 @@ type Point struct {
 	// candidates are what can be chosen for the point; none once that has been done, or if there is
 	// nothing to choose.
 	candidates []candidate
-	blind      bool // its models are not evaluated: every accuracy is NaN
-	counts     bool // it computes no gradients; see counted
+	blind      bool // models are not evaluated: every accuracy is NaN
+	counts     bool // gradients are not computed; see counted
 	// Late is as in sim.Config.
 	Late time.Duration
 }

@@ -117,7 +117,7 @@ type Runner struct {
 	shelf   *shelf.Shelf
 	folder  *record.Folder
 	queue   []run
-	notes   []string // of the plan as it is written, before anything is chosen
+	notes   []string // notes on the plan as written, before tuning
 	keyOnce sync.Once
 
 	mu       sync.Mutex
@@ -412,7 +412,7 @@ func (r *Runner) makeRun(ctx context.Context, next run) error {
 		return wrap(err)
 	}
 	if failure != nil && (ctx.Err() != nil || errors.Is(failure, ErrStopping) ||
-		errors.Is(failure, checkpoint.ErrUnwritten)) { // that is the record's fault, and the run goes on elsewhere
+		errors.Is(failure, checkpoint.ErrUnwritten)) { // the disk failed, not the run: another process can continue it
 		return errors.Join(wrap(failure), s.close())
 	}
 	last := s.result.Last

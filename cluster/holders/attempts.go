@@ -29,7 +29,7 @@ func (s *Service) attempt() *protos.Attempt {
 	return &protos.Attempt{Process: s.config.Process, Incarnation: s.config.Incarnation}
 }
 
-// owns reports whether an attempt is of this process, and goes on.
+// owns reports whether an attempt is this process's, and under way.
 func (s *Service) owns(a *protos.Attempt) bool {
 	return a.Process == s.config.Process && a.Incarnation == s.config.Incarnation && !a.Unrecorded
 }

@@ -228,7 +228,7 @@ func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, 
 	return heard(conn, in)
 }
 
-// pack sends the files of a record, unless some are gone before or meanwhile.
+// pack sends the files of a record. It fails if a file is missing before or afterwards.
 func (s *Service) pack(out io.Writer, id, dir string, fresh func(name string, info fs.FileInfo) bool) error {
 	err := s.config.Intact(id)
 	if err == nil {

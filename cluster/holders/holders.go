@@ -94,8 +94,8 @@ type Config struct {
 	Held func(id string, holders []string)
 	// Note adds a line to the log of a submission that is carried out here.
 	Note func(id, text string)
-	// Intact returns an error if the record of a submission that is carried out here is not whole:
-	// it must not replace a copy.
+	// Intact returns an error if the record of a submission that this process conducts is incomplete:
+	// such a record must not replace a copy.
 	Intact func(id string) error
 	// Has reports whether this process has the record of a submission that has ended here. If the
 	// record is lost, the process forgets the submission: another one has a copy.
@@ -131,8 +131,8 @@ type holding struct {
 	campaign   time.Duration // it does not ask for the lease before; 0 if the owner is there
 	ahead      bool          // or at once: a candidate lacks something that is here
 	released   string        // the owner that has given the lease up; empty if none has
-	bereft     bool          // or rather: it has, because it could not keep the record
-	recordless bool          // so has this process, and it has no copy since
+	bereft     bool          // the owner released the lease because it could not keep the record
+	recordless bool          // this process handed the record over and has no copy
 
 	noteFault string            // why the latest note was not written; empty if it was
 	copyFault string            // why the latest copy was not

@@ -157,9 +157,9 @@ func (s *Service) Leave(ctx context.Context) {
 	}
 }
 
-// HandOver has another holder carry a submission out, because this process cannot keep its record.
-// It reports whether one can. This process stays a holder, and has no copy until the next owner
-// sends it one.
+// HandOver releases a submission's lease to another holder, because this process cannot keep the
+// record, and reports whether a holder can take it. This process stays a holder without a copy until
+// the next owner sends one.
 func (s *Service) HandOver(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,8 +179,8 @@ func (s *Service) HandOver(id string) bool {
 	return true
 }
 
-// handOvers are the submissions that this process has handed over and no other process has taken
-// yet, as far as is known here; s.mu is held.
+// handOvers returns the leases that this process has released by HandOver and no known process has
+// taken yet; s.mu is held.
 func (s *Service) handOvers() (all []*protos.LeaseAsk) {
 	for _, h := range s.all {
 		if p := h.member.Promise(); h.recordless && !h.ended && p.Owner == s.config.Process && !h.member.Claims() {
@@ -205,8 +205,7 @@ func (s *Service) handedOver(all []*holding) bool {
 	})
 }
 
-// releases takes note that another process gives leases up: because it leaves, or cannot keep the
-// records.
+// releases notes the leases that another process releases because it leaves or cannot keep records.
 func (s *Service) releases(from string, m *protos.LeaseAsks) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,8 +35,8 @@ func (s *Service) Work() {
 	}
 }
 
-// look does what is due, and returns the questions for each other process, and what all others are
-// to hear again, since it may be lost.
+// look acts on expired deadlines. It returns the questions for each other process, and the handovers
+// to repeat to all of them, since messages can be lost.
 func (s *Service) look() (asks map[string][]*protos.LeaseAsk, handOvers []*protos.LeaseAsk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,8 +180,8 @@ func (s *Service) giveUp(h *holding, to, ended string) {
 	})
 }
 
-// makeCopy gives the folder of a record the name of a copy. What is left of a record that could not
-// be kept stays where it is: nobody goes on from it; s.mu is held.
+// makeCopy renames the folder of a record to that of a copy. The remains of a record that was handed
+// over keep their name, so that no process resumes from them; s.mu is held.
 func (s *Service) makeCopy(h *holding) {
 	name, from := s.copyName(h.plan.Id), h.folder
 	if h.recordless {

@@ -120,8 +120,8 @@ func (m *Member) Has(name string, v Version) {
 	}
 }
 
-// Elsewhere is the newest version that another member has, as far as an owner knows. Nothing that
-// was decided is beyond it.
+// Elsewhere returns the newest version that another member is known to have. No decided version is
+// newer.
 func (m *Member) Elsewhere() (newest Version) {
 	for _, name := range m.members {
 		if v := m.has[name]; name != m.self && newest.Before(v) {

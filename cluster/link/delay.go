@@ -192,8 +192,8 @@ func (d RandomWalk) Validate() error {
 	return err
 }
 
-// MedianAfter is about the median of a walk after so many messages, as if nothing bounded it but Min:
-// the shifts add up to a normal deviation, which Min reflects.
+// MedianAfter approximates the walk's median after a number of messages if only Min bounds it: the
+// shifts add up to a normal deviation, which Min reflects.
 func (d RandomWalk) MedianAfter(messages int) time.Duration {
 	from := float64(d.FirstMin+d.FirstMax)/2 - float64(d.Min)
 	deviation := float64(d.Step) * math.Sqrt(float64(messages)/3)

@@ -181,7 +181,7 @@ func (f *Folder) runPath(n int, name string) string {
 // runFolder is the folder of a run below its record's.
 func runFolder(n int) string { return filepath.Join(runsName, fmt.Sprintf("%04d", n)) }
 
-// RunFile is the file below its record's folder with which a run is finished.
+// RunFile is the path, below the record's folder, of the file that marks a run as finished.
 func RunFile(n int) string { return filepath.Join(runFolder(n), runName) }
 
 // Dir returns the folder's path.
@@ -300,8 +300,7 @@ func (s *saved) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// makeRun makes the folder of a run, unless the record has been deleted meanwhile: it does not come
-// back in part.
+// makeRun makes the folder of a run. If the record was deleted, it fails rather than restore a part.
 func (f *Folder) makeRun(n int) error {
 	if _, err := os.Stat(filepath.Join(f.dir, runsName)); err != nil {
 		return err

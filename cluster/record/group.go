@@ -75,7 +75,7 @@ type Group struct {
 	Done     int `json:"done"`
 	Degraded int `json:"degraded"`
 	Failed   int `json:"failed"`
-	// Counted is the number of further runs that trained nothing: no other figure is of them.
+	// Counted is the number of counting runs; no other figure includes them.
 	Counted int `json:"counted,omitempty"`
 	// Of is what is judged, and Target the accuracy that the runs end at; nil if there is none. A
 	// point whose runs have a single model, of which all four accuracies are the same, takes the Of

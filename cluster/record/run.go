@@ -135,7 +135,7 @@ const (
 	Degraded Outcome = "degraded"
 	// Failed: the run could not go on.
 	Failed Outcome = "failed"
-	// CountedOnly: the messages were those of the plan, but nothing was trained.
+	// CountedOnly: the run sent the plan's messages and trained nothing.
 	CountedOnly Outcome = "counted"
 )
 
@@ -193,8 +193,8 @@ type Run struct {
 	// worth less.
 	Outcome   Outcome    `json:"outcome"`
 	Incidents []Incident `json:"incidents,omitempty"`
-	// Counted marks a run that carried the plan's messages and trained nothing: it has no accuracy,
-	// no target, no digest and no model. Its outcome is CountedOnly in place of Done.
+	// Counted marks a run that sent the plan's messages and trained nothing: it has no accuracy,
+	// target, digest or model. Its outcome is CountedOnly instead of Done.
 	Counted bool `json:"counted,omitempty"`
 	// Of is what is judged: which model, or which of several, the accuracies and the target are
 	// about.

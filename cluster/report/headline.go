@@ -54,7 +54,7 @@ func Headline(s record.Summary) []string {
 	return lines
 }
 
-// countedOnly says how many runs trained nothing; empty where all did.
+// countedOnly states how many runs trained nothing; it is empty if all trained.
 func countedOnly(s record.Summary) string {
 	n, bytes, messages := 0, 0.0, int64(0)
 	for _, r := range s.Runs {
@@ -82,7 +82,7 @@ func countedOnly(s record.Summary) string {
 	)
 }
 
-// CountedOnly reports whether all runs of a summary trained nothing.
+// CountedOnly reports whether no run of a summary trained.
 func CountedOnly(s record.Summary) bool {
 	return len(s.Runs) > 0 && !slices.ContainsFunc(s.Runs, func(r record.Run) bool { return !r.Counted })
 }
@@ -177,7 +177,7 @@ func comparisons(s record.Summary) (all []*comparison) {
 	same := func(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 	for _, g := range s.Groups {
 		if g.N == 0 {
-			continue // its runs were counted
+			continue // counting runs have no accuracy
 		}
 		i := slices.IndexFunc(all, func(c *comparison) bool {
 			return c.of == g.Of && same(c.target, g.Target) && slices.Equal(c.at, g.Circumstances)

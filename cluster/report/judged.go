@@ -150,7 +150,7 @@ func LongestMean(s record.Summary) float64 {
 	return longest
 }
 
-// MeanLength returns the mean length in seconds of a point's runs.
+// MeanLength returns the mean duration of a point's runs, in seconds on their clock.
 func MeanLength(s record.Summary, p record.Point) float64 {
 	n, sum := 0.0, 0.0
 	for _, r := range s.Runs {

@@ -281,8 +281,8 @@ func (c *Samples) noteLoss(set *datasets.Set) {
 		"scale: standard or min-max keeps the precision")
 }
 
-// noteOutliers notes the inputs whose values, held as differences from origins in as many numbers as
-// numbers says, have become far fewer by scaling: others are too far away from them.
+// noteOutliers notes the inputs with an origin whose distinct values scaling has merged, because
+// outliers stretch the scale. numbers has the counts of distinct values before scaling.
 func (c *Samples) noteOutliers(origin []float64, numbers map[int]int) {
 	scaled := distinct(c.Train, origin)
 	crowded := make([]float64, len(origin))
@@ -299,10 +299,10 @@ func (c *Samples) noteOutliers(origin []float64, numbers map[int]int) {
 	)
 }
 
-// counted bounds the samples that distinct looks at.
+// counted bounds the number of samples that distinct reads.
 const counted = 1 << 16
 
-// distinct counts the numbers that each input with an origin has in a set.
+// distinct counts the distinct values of each input with an origin.
 func distinct(set *datasets.Set, origin []float64) map[int]int {
 	counts := map[int]int{}
 	for input, o := range origin {
@@ -318,7 +318,7 @@ func distinct(set *datasets.Set, origin []float64) map[int]int {
 	return counts
 }
 
-// note adds a note on the inputs whose origin is not 0 to the first file.
+// note adds a note on the inputs with an origin to the first file.
 func (c *Samples) note(set *datasets.Set, origin []float64, text string) {
 	var inputs []string
 	for i, o := range origin {

@@ -16,8 +16,8 @@ const (
 	// of these attempts, and mostDeaths how many may die in all between two runs or checkpoints.
 	fatalDeaths = 2
 	mostDeaths  = 4
-	// attemptPause is how long a process serves clients before it carries out what another one may
-	// have died of.
+	// attemptPause is the time for which a process serves clients before it carries out a submission that
+	// may have killed another process.
 	attemptPause = time.Second
 )
 
@@ -58,8 +58,7 @@ func fatal(dead []*protos.Attempt) error {
 	return nil
 }
 
-// split tells the attempts whose processes have died from those whose processes could not keep the
-// record.
+// split separates the attempts of dead processes from those that handed the record over.
 func split(all []*protos.Attempt) (dead, unrecorded []*protos.Attempt) {
 	for _, a := range all {
 		if a.Unrecorded {
@@ -71,8 +70,8 @@ func split(all []*protos.Attempt) (dead, unrecorded []*protos.Attempt) {
 	return dead, unrecorded
 }
 
-// unkeepable returns an error if a record was handed over a few times, and no run was finished or
-// saved meanwhile.
+// unkeepable returns an error if the record was handed over several times and no run finished or saved
+// a checkpoint in between.
 func unkeepable(unrecorded []*protos.Attempt) error {
 	if len(unrecorded) < mostDeaths {
 		return nil
@@ -118,5 +117,5 @@ func (s *Submission) advanced(pr experiment.Progress) {
 	}
 }
 
-// Fail ends the submission, because carrying it out does harm.
+// Fail ends the submission because it harms its processes.
 func (s *Submission) Fail(err error) { s.end(err) }

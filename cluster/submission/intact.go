@@ -13,19 +13,19 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// A record can be lost under the process that writes it: somebody deletes, renames or replaces its
-// folder, or the disk is full or read-only from now on. The other holders have copies. So the
-// process hands the submission over to them, and nothing that it writes replaces a copy meanwhile.
+// The record's folder can be deleted, renamed or replaced while its process writes it; its disk can
+// become full or read-only. The other holders have copies: the process hands the submission over to
+// them, and sends no incomplete record in place of a copy.
 
-// recordEvery is the time between two looks at the record of a submission that is carried out.
+// recordEvery is the interval between checks of a record under way.
 const recordEvery = time.Second
 
-// errRecord is why a submission ends whose record cannot be kept here.
+// errRecord is the reason why this process cannot keep a submission's record.
 type errRecord struct{ error }
 
 func (e errRecord) Unwrap() error { return e.error }
 
-// Intact returns an error if the record of a submission that is carried out here is not whole; see
+// Intact returns an error if the record of a submission that this process conducts is incomplete; see
 // holders.Config.
 func (q *Queue) Intact(id string) error {
 	if s := q.own(id); s != nil {
@@ -34,8 +34,7 @@ func (q *Queue) Intact(id string) error {
 	return nil
 }
 
-// intact returns an error if the record's plan, or a run that has finished, is not in its folder
-// any more.
+// intact returns an error if the plan or a finished run is missing from the record's folder.
 func (s *Submission) intact() error {
 	info, err := os.Stat(s.folder())
 	switch {
@@ -64,7 +63,7 @@ func (s *Submission) intact() error {
 	return nil
 }
 
-// finished are the numbers of the runs that need not be made again.
+// finished returns the numbers of the runs that did not fail.
 func finished(runs []record.Run) (numbers []int) {
 	for i := range runs {
 		if runs[i].Outcome != record.Failed {
@@ -74,7 +73,7 @@ func finished(runs []record.Run) (numbers []int) {
 	return numbers
 }
 
-// watchRecord ends the submission when its record is lost, until it is told to stop.
+// watchRecord ends the submission when its record is lost. stop ends the watch.
 func (s *Submission) watchRecord() (stop func()) {
 	over := make(chan struct{})
 	look := func() {
@@ -98,8 +97,8 @@ func (s *Submission) watchRecord() (stop func()) {
 	return func() { close(over) }
 }
 
-// recordFault is why the record cannot be kept here, if the submission ends for that; err is what
-// its runs ended with.
+// recordFault returns the reason why the record cannot be kept here, or nil if the submission ends for
+// another reason. err is the error of its runs.
 func (s *Submission) recordFault(err error) error {
 	var fault errRecord
 	if errors.As(err, &fault) {
@@ -120,7 +119,7 @@ func (s *Submission) recordFault(err error) error {
 	return nil
 }
 
-// handOver has another holder go on with its copy of the record, and reports whether one can.
+// handOver lets another holder continue from its copy of the record, and reports whether one can.
 func (s *Submission) handOver(fault error) bool {
 	others := slices.DeleteFunc(slices.Clone(s.holders()), func(name string) bool {
 		return name == s.queue.config.Process

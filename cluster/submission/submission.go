@@ -423,7 +423,7 @@ func (s *Submission) finish(err error) {
 			return
 		}
 		if fault != nil {
-			s.end(fault) // what is told of it waits for no copy
+			s.end(fault) // its status does not wait for a copy
 			err = fault
 		}
 	}

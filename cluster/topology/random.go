@@ -203,9 +203,8 @@ func (t ErdosRenyi) Edges(nodes []string, r *rand.Rand) ([][2]int32, error) {
 		portable.Log(float64(n)))
 }
 
-// surelyIsolated reports whether no random graph is connected in any number of tries: the number of
-// nodes without a neighbour is about Poisson distributed, with a mean above 30. It is 0 with a
-// probability below 1e-13.
+// surelyIsolated reports whether a random graph has isolated nodes almost surely: their number is
+// about Poisson distributed with a mean above 30, so it is 0 with a probability below 1e-13.
 func surelyIsolated(n int, p float64) bool {
 	const most = 30
 	return portable.Log(float64(n))+float64(n-1)*portable.Log(1-p) > portable.Log(most)

@@ -49,16 +49,16 @@ type Tag struct {
 	Range  *Range     // nil for any
 	Either []string   // keys, this one among them; nil for no such choice
 	With   *Condition // nil for none
-	Counts *Count     // nil for what counts nothing of the kind
+	Counts *Count     // unit of a counting setting; nil for others
 }
 
-// Count is what a number counts whose meaning depends on the rest of the plan.
+// Count describes a number whose unit depends on the architecture, the batch and the nodes.
 type Count struct {
-	// For is what settings have in common whose units are compared, such as interval.
+	// For is the purpose, such as interval: units are compared between settings of one purpose.
 	For string
-	// Unit is what a plain number counts, such as steps.
+	// Unit is the unit of a plain number, such as steps.
 	Unit string
-	// Spans says that epochs and samples are accepted too.
+	// Spans is true if the plan may give epochs and samples too.
 	Spans bool
 }
 

@@ -207,8 +207,8 @@ func parseCount(s, of string) (int, error) {
 	return n, nil
 }
 
-// Span is an interval of training: a number of steps, written 100 or 100 steps, or epochs or samples
-// of a run, written 0.1 epochs or 512 samples. Exactly one of its fields is above 0.
+// Span is an interval of training in steps (100 or 100 steps), epochs (0.1 epochs) or samples (512
+// samples). Exactly one of its fields is above 0.
 type Span struct {
 	Steps   int
 	Epochs  float64

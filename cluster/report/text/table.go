@@ -219,7 +219,7 @@ func resultColumns(s record.Summary) []column {
 	}, traffic...)
 }
 
-// lengthForm is the mean length of the runs.
+// lengthForm is the column of the runs' mean duration.
 func lengthForm(s record.Summary) form {
 	lengths := make([]float64, len(s.Groups))
 	longest := 0.0
