@@ -71,9 +71,9 @@ func (s *sample) middle() []float64 {
 	return ordered[n/4 : n-n/4]
 }
 
-// crowd returns the median if float32 loses digits of the values between the quartiles, though not of
+// clustered returns the median if float32 loses digits of the values between the quartiles, though not of
 // the whole range; otherwise 0.
-func (p *Precision) crowd() float64 {
+func (p *Precision) clustered() float64 {
 	const least = 8 // values; of fewer, none are outliers
 	if len(p.values) < least {
 		return 0
@@ -105,7 +105,7 @@ func (p *Precision) Origin() float64 {
 	case constant || p.loss == 0:
 		return 0
 	case float64(p.loss) <= coarse*float64(p.spread):
-		return p.crowd()
+		return p.clustered()
 	}
 	return p.first
 }

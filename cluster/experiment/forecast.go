@@ -92,11 +92,11 @@ const (
 	// bound grows if no prefix is long enough to extrapolate.
 	forecastTime = 500 * time.Millisecond
 	longest      = 3
-	// leastTold is the shortest forecast that run prints.
-	leastTold = 2.0 // seconds
-	// crowd is the number of nodes above which a point is forecast by formula: placing that many nodes
+	// shortestTold is the shortest forecast that run prints.
+	shortestTold = 2.0 // seconds
+	// mostPlayed is the number of nodes above which a point is forecast by formula: placing that many nodes
 	// alone exceeds forecastTime.
-	crowd = 20_000
+	mostPlayed = 20_000
 )
 
 // forecast forecasts points within about the given time.
@@ -151,7 +151,7 @@ func (r *Runner) tellForecast(ctx context.Context) {
 	if r.Progress == nil || len(r.queue) == 0 {
 		return
 	}
-	if f, err := r.forecast(ctx); err == nil && !(float64(f.Seconds) < leastTold) {
+	if f, err := r.forecast(ctx); err == nil && !(float64(f.Seconds) < shortestTold) {
 		r.note(f.String())
 	}
 }
@@ -250,7 +250,7 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 // its samples too.
 func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c cost, samples float64, err error) {
 	native := slices.ContainsFunc(p.Spec.Plan.Nodes, func(n plan.NodeSpec) bool { return n.Compute.Native })
-	if len(p.Spec.Roles) > crowd || native {
+	if len(p.Spec.Roles) > mostPlayed || native {
 		return p.byFormula(), 0, nil
 	}
 	counts := p.counted()
@@ -273,7 +273,7 @@ func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c
 	} else {
 		task = untrained(task)
 	}
-	whole, err := counts.drawnOut(ctx, task, within, f.end)
+	whole, err := counts.extrapolate(ctx, task, within, f.end)
 	if err != nil {
 		return c, samples, err
 	}
@@ -312,9 +312,9 @@ const (
 	nextPart  = 8          // largest ratio of a prefix to the one before
 )
 
-// drawnOut extrapolates the work of a whole run from ever longer prefixes, on the line through the
+// extrapolate extrapolates the work of a whole run from ever longer prefixes, on the line through the
 // last two. It stops after within, or at end if no prefix is long enough to extrapolate.
-func (p *Point) drawnOut(ctx context.Context, task *train.Task, within time.Duration, end time.Time) (amounts, error) {
+func (p *Point) extrapolate(ctx context.Context, task *train.Task, within time.Duration, end time.Time) (amounts, error) {
 	began := time.Now()
 	var before, last amounts
 	share, shareBefore := 0.0, 0.0
