@@ -37,14 +37,7 @@ func staged(t *testing.T, set ...string) *Stage {
 
 func stagedPlan(t testing.TB, text string, set ...string) *Stage {
 	t.Helper()
-	p, err := Parse("plan.yaml", []byte(text), set...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	points, err := p.Points(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	points := pointsOf(t, text, set...)
 	strict := points[0].Spec.Plan.Name == "strict"
 	s, err := points[0].stageFor(shelf.New("", 1, nil), points[0].Spec.Plan.Seed, strict, 2)
 	if err != nil {

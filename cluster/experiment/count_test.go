@@ -37,8 +37,8 @@ var compressed = []string{
 		"roles: {server: added}}",
 }
 
-// pointOf is the only point of a plan.
-func pointOf(t *testing.T, text string, set ...string) *Point {
+// pointsOf returns the points of a plan.
+func pointsOf(t testing.TB, text string, set ...string) []Point {
 	t.Helper()
 	p, err := Parse("plan.yaml", []byte(text), set...)
 	if err != nil {
@@ -48,10 +48,16 @@ func pointOf(t *testing.T, text string, set ...string) *Point {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &points[0]
+	return points
 }
 
-// traffic plays a run of a point, and returns the digest of the times, ways and sizes of its
+// pointOf returns the only point of a plan.
+func pointOf(t *testing.T, text string, set ...string) *Point {
+	t.Helper()
+	return &pointsOf(t, text, set...)[0]
+}
+
+// trafficOf plays a run of a point, and returns the digest of the times, ways and sizes of its
 // messages, and the counters of its links.
 func trafficOf(t *testing.T, p *Point) (digest uint64, links []record.Link) {
 	t.Helper()
