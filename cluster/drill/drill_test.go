@@ -161,8 +161,8 @@ func violations(t *testing.T) map[string]violation {
 	}
 }
 
-// countingViolations are those in the run whose steps count.
-func countingViolations() map[string]violation {
+// ledgerViolations are those found in a ledger run.
+func ledgerViolations() map[string]violation {
 	return map[string]violation{
 		"averages-between": {ranks, func(w *Watch) { w.Count.Models[1].Params[40] = level - 2 }},
 		"means-weighed":    {averaged, func(w *Watch) { w.Count.Models[0].Params[40]++ }},
@@ -186,7 +186,7 @@ func TestEachInvariantBreaksOnAPlantedViolation(t *testing.T) {
 		t.Skip("one goroutine works for long")
 	}
 	planted := violations(t)
-	maps.Copy(planted, countingViolations())
+	maps.Copy(planted, ledgerViolations())
 	for _, i := range Invariants() {
 		p, known := planted[i.Name]
 		if !known {
@@ -283,7 +283,7 @@ func TestAPanicBeneathTheActorsIsTheVerdict(t *testing.T) {
 	}
 }
 
-// A counting run says exactly what happened: each parameter of a parameter server counts the steps
+// A ledger run says exactly what happened: each parameter of a parameter server counts the steps
 // of its worker, but for one that may be under way, and each of a peer's those that it has a share
 // of, of which all peers together have 1.
 func TestACountingRunCounts(t *testing.T) {

@@ -15,7 +15,7 @@ var MeansWeighed = Invariant{"means-weighed",
 	"where updates count by their nodes' samples, the model is what a separate mean in float64 makes of them",
 	meansWeighed}
 
-// meansWeighed computes the model of a counting run again, from the updates that the events name: a
+// meansWeighed computes the model of a ledger run again, from the updates that the events name: a
 // node's parameters gain its steps times its share of the samples of all nodes in that round. An
 // event is at the end of the time that its handler charges, so the model may be of the round before
 // or after the one that the events tell.

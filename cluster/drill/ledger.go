@@ -14,7 +14,7 @@ import (
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
-// level is what every parameter of a counting run begins at: a power of two far above 0, so that
+// level is what every parameter of a ledger run begins at: a power of two far above 0, so that
 // what averaging loses is seen, and a float32 counts exactly on from it.
 const level = 1024
 
@@ -22,7 +22,7 @@ const level = 1024
 // worker, one of n. Where it cannot be told whose samples a batch has, there is one class of
 // parameters for all.
 func count(t *train.Task) {
-	m := &counting{Model: t.Model, classes: len(t.Workers), owner: make([]int32, t.Train.Len())}
+	m := &ledger{Model: t.Model, classes: len(t.Workers), owner: make([]int32, t.Train.Len())}
 	if t.Sparse == nil {
 		m.classes = 1
 	}
@@ -40,26 +40,27 @@ func count(t *train.Task) {
 	t.Model, t.Method = m, optim.SGD{Rate: optim.Constant(1)}
 }
 
-// counting is a model of the same size and work as another, whose gradients count.
-type counting struct {
+// ledger is a model of the same size and work as another. Its gradients count steps, so that parameters
+// record which updates they hold.
+type ledger struct {
 	nn.Model
 	classes int
 	owner   []int32 // the class of each sample
 }
 
-func (c *counting) Init(params []float32, _ *rand.Rand) {
+func (c *ledger) Init(params []float32, _ *rand.Rand) {
 	for i := range params {
 		params[i] = level
 	}
 }
 
-func (c *counting) NewWorkspace(batch int) nn.Workspace {
+func (c *ledger) NewWorkspace(batch int) nn.Workspace {
 	return &counter{c.Model.NewWorkspace(batch), c}
 }
 
 type counter struct {
 	nn.Workspace
-	of *counting
+	of *ledger
 }
 
 func (c *counter) Gradient(_, grad []float32, b nn.Batch) (loss float64) {
@@ -74,10 +75,10 @@ func (c *counter) Gradient(_, grad []float32, b nn.Batch) (loss float64) {
 	return 1
 }
 
-// classes is how many classes of parameters the steps of a counting run count in.
-func classes(t *experiment.Trial) int { return t.Stage.Task.Model.(*counting).classes }
+// classes is how many classes of parameters the steps of a ledger run count in.
+func classes(t *experiment.Trial) int { return t.Stage.Task.Model.(*ledger).classes }
 
-// stepped are the steps of a counting run up to an instant, by their class.
+// stepped are the steps of a ledger run up to an instant, by their class.
 func stepped(t *experiment.Trial, until time.Duration) []float64 {
 	class := make([]int, len(t.Stage.Names))
 	n := classes(t)
@@ -93,7 +94,7 @@ func stepped(t *experiment.Trial, until time.Duration) []float64 {
 	return steps
 }
 
-// rounding is what the sums of a counting run may be off by, relative to the level.
+// rounding is what the sums of a ledger run may be off by, relative to the level.
 const rounding = 1e-3
 
 // conserved is what the architecture of a run says that it keeps.
@@ -161,7 +162,7 @@ func sumsPreserved(w *Watch) (bool, string) {
 	return true, ""
 }
 
-// mass is what the models of a counting run hold of some steps, and how far they differ.
+// mass is what the models of a ledger run hold of some steps, and how far they differ.
 type mass struct{ gained, spread, steps float64 }
 
 // gain is what all models have gained of a class, and how far one is from another.
