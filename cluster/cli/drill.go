@@ -36,9 +36,9 @@ one of them has gone already, when it is sent. A push to several shards counts o
 server had taken in before it crashed is no lost push: goodput says how many samples went with it.
 There is a dash without a parameter server, and with delivery: as-is.
 
-A plan with a sweep is drilled at each of its points that has faults, a block of tables each; --where
-keeps points, as report has it. The folder has drill.json, with a list of the points where there is a sweep, and
-a plot of each. Ctrl-C stops cleanly, and leaves nothing behind.
+With a sweep, drill every point that has faults, and print a block of tables for each; --where
+selects points, as in report. The folder has drill.json, which for a sweep is a list of the points,
+and a plot for each point. Ctrl-C stops cleanly, and leaves nothing behind.
 
 With --seeds and without PLAN, drill plans that are drawn at random, one for each seed: all kinds of
 architectures, over links that lose, repeat and reorder messages, with nodes that crash, leave, join,

@@ -19,7 +19,7 @@ func planCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "plan",
 		Short: "Check, show or begin a plan, or describe plans to an editor",
-		Long:  `Check or show a plan, begin a new one, or describe all plans to an editor. Nothing is run.`,
+		Long:  `Check or show a plan, begin a new one, or describe all plans to an editor. No run is recorded.`,
 		Example: `  gradwire plan check PLAN
   gradwire plan show PLAN --set train.batch=64
   gradwire plan new --out PLAN
@@ -34,15 +34,14 @@ func checkCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE",
 		Short: "Say what is wrong with a plan, if anything",
-		Long: `Read a plan, resolve every name at every point of its sweep, and say what is wrong, with file,
-line and column. Say about what a run takes: an estimate from what its steps and messages take in
-runs of known shapes, good to a factor of three or so. Where the data set is here, say about what all
-runs take together, in virtual time on this machine, and send: a counting run of a part of each point
-is drawn out, and its steps and evaluations take what one of each takes here. Say what an architecture
-chooses by the network where a setting is auto, and warn of a word that costs more than twice as
-much as another would. List the faults that the seed draws for the first repeat. Warn of events
-after stop.time, of times of another clock, of a unit that differs between the points of a sweep,
-and of one learning rate for several architectures.`,
+		Long: `Read a plan, resolve every name at every point of its sweep, and report each error with file, line
+and column. Then estimate the cost: of one run by formula, good to a factor of about three; and, if
+the data set is here, of all runs together (time on this machine, bytes sent, memory) by playing a
+short prefix of each point and extrapolating it. Name the values that the network decides for
+settings that are auto, and warn of a value that costs more than twice as much as another. List the
+faults that the seed draws for the first repeat. Warn of events after stop.time, of times of another
+clock, of delays whose random walk has no bound, of a unit that differs between the points of a
+sweep, and of one learning rate for several architectures.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.check(cmd, c, con, args[0]) },

@@ -75,10 +75,10 @@ A run that could not go on, because training diverged or an actor failed, is rec
 the others are made. One that lost state, had nodes that stalled or made no progress is degraded. The
 record and the table say at which instant, at which node and why.
 
-With --count, runs carry the plan's messages and train nothing: no gradient is computed, no model
-evaluated, and no target ends a run. Links, messages, bytes and times are those of a run that trains
-for as long. The record marks such runs as counted. Where what is sent depends on what is trained
-(gaia, in-network, moved), or what is to be tuned is not a rate, the plan is refused.
+With --count, runs send the plan's messages and train nothing: they compute no gradient, evaluate no
+model and have no target. Links, messages, bytes and times equal those of a training run of the same
+length. The record marks such runs as counted. A plan is refused if its messages depend on trained
+values (gaia, in-network, moved), or if it tunes anything but a rate.
 
 The exit code is 0 if all is done, 1 if a run failed or was interrupted, 2 for bad input, 3 if all ran
 to their end but a run is degraded.`,
@@ -109,7 +109,7 @@ to their end but a run is degraded.`,
 	flags.StringVar(&f.resume, "continue", "", "folder of a record: run what is missing in it")
 	flags.StringVar(&f.Data, "data", "", dataUsage)
 	flags.StringVar((*string)(&f.Clock), "clock", string(driver.Virtual), "virtual or real")
-	flags.BoolVar(&f.Count, "count", false, "carry the plan's messages and train nothing: links, bytes and times")
+	flags.BoolVar(&f.Count, "count", false, "send the plan's messages and train nothing: links, bytes and times")
 	flags.BoolVar(&f.Strict, "strict", false, "check every message on its way; slow, same results")
 	return cmd
 }
