@@ -50,7 +50,7 @@ type Architecture struct {
 	Graph Graph `plan:"graph" words:"topology|exponential" doc:"whom a peer may choose: neighbours of the network's topology, which must be bipartite, or hops of 2^j + 1"`
 	// Moved is the distance ε ≥ 0 that an active peer's model must have moved, since its last
 	// exchange, for another. The distance is Euclidean. With 0 every step has an exchange.
-	Moved float64 `plan:"moved" range:"0.." counts:"moved=steps" doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always; looked at after every step"`
+	Moved float64 `plan:"moved" range:"0.." counts:"moved=steps" doc:"send the model again only after it has moved by more than this (Euclidean norm of the parameters); 0 sends always; checked after every step"`
 	// Lead bounds how many steps a peer may be ahead of the slowest of all; −1 is no
 	// bound. With a bound, those who are there must be connected, so that they hear of each other.
 	Lead int `plan:"lead" range:"0.." none:"-1" counts:"lead=steps" doc:"steps that no peer may be ahead of the slowest; default: no bound"`

@@ -85,7 +85,7 @@ type Architecture struct {
 	// There is no bound on a worker's lead over the slowest, as with asynchronous
 	// architectures: after a round all have made as many steps, and inside it nobody is more
 	// than Every ahead.
-	Moved float64 `plan:"moved" range:"0.." counts:"moved=rounds" with:"reduce=models" doc:"models are averaged only when one has moved by more than this (Euclidean norm) since the last time; looked at after every steps"`
+	Moved float64 `plan:"moved" range:"0.." counts:"moved=rounds" with:"reduce=models" doc:"models are averaged only when one has moved by more than this (Euclidean norm) since the last time; checked at every exchange"`
 	// Compress, unless empty, is what is done to each worker's gradient before it travels, or with
 	// Models to the difference of its model from the last one that all had in common. It goes with
 	// AllToAll: a code of a sum needs the sum, and partial sums of codes are none. Feedback says

@@ -63,7 +63,7 @@ type Architecture struct {
 	// Koloskova, S. Stich and M. Jaggi, "Decentralized Stochastic Optimization and Gossip
 	// Algorithms with Compressed Communication", ICML 2019). The distance is Euclidean. With 0
 	// every model is sent.
-	Moved float64 `plan:"moved" range:"0.." counts:"moved=steps" doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always; looked at after every step"`
+	Moved float64 `plan:"moved" range:"0.." counts:"moved=steps" doc:"send the model again only after it has moved by more than this (Euclidean norm of the parameters); 0 sends always; checked after every step"`
 	// Lead bounds how many steps a peer may be ahead of the slowest of all; −1 means no bound but
 	// the one step between neighbours. With a bound, the present peers must be connected, so that
 	// they hear of each other.

@@ -15,7 +15,7 @@ func (a Architecture) Conserves() train.Conserved {
 // SendsBy is the meaning of moved; empty if moved is 0.
 func (a Architecture) SendsBy() string {
 	if a.Moved > 0 {
-		return "moved: what is sent is what has moved far enough"
+		return "moved: a model is sent when it has moved far enough"
 	}
 	return ""
 }

@@ -68,7 +68,7 @@ type Architecture struct {
 	Rule Rule
 	// Moved lets an exchange happen only if the model is further than this from where it was at the
 	// exchange before, in Euclidean distance; with 0 all happen.
-	Moved float64 `plan:"moved" range:"0.." counts:"moved=rounds" doc:"only what has moved by more than this (Euclidean norm of the parameters) is sent again; 0 sends always; looked at when an exchange is due"`
+	Moved float64 `plan:"moved" range:"0.." counts:"moved=rounds" doc:"send the model again only after it has moved by more than this (Euclidean norm of the parameters); 0 sends always; checked at every exchange"`
 	// Lead bounds how many steps a peer may be ahead of the slowest; −1 is no bound. How peers hear
 	// of each other's steps, says Lead of package peer.
 	Lead int `plan:"lead" range:"0.." none:"-1" counts:"lead=steps" doc:"steps that no peer may be ahead of the slowest; default: no bound"`

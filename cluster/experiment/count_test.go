@@ -129,7 +129,7 @@ func TestPlansWhoseMessagesDependOnWhatIsTrainedAreNotCounted(t *testing.T) {
 		if err == nil {
 			_, err = Run(t.Context(), p, Options{Out: filepath.Join(t.TempDir(), "record"), Count: true})
 		}
-		if err == nil || !strings.Contains(err.Error(), "what is sent depends on what is trained") ||
+		if err == nil || !strings.Contains(err.Error(), "messages depend on trained values") ||
 			!strings.Contains(err.Error(), x.at) {
 			t.Errorf("%s: %v", x.architecture, err)
 		}
