@@ -62,8 +62,12 @@ func predictable(s *catalog.Spec) error {
 			"what it trains, so its messages cannot be counted without training (train.Predictable)")
 	}
 	if by := a.SendsBy(); by != "" {
-		return syntax.Errorf(s.ArchitectureSection, "messages depend on trained values (%s), so they cannot be counted "+
-			"without training; accepted are moved: 0, and architectures other than gaia and in-network", by)
+		return syntax.Errorf(
+			s.ArchitectureSection,
+			"messages depend on trained values (%s), so they cannot be counted "+
+				"without training; accepted are moved: 0, and architectures other than gaia and in-network",
+			by,
+		)
 	}
 	return nil
 }

@@ -314,7 +314,12 @@ const (
 
 // extrapolate extrapolates the work of a whole run from ever longer prefixes, on the line through the
 // last two. It stops after within, or at end if no prefix is long enough to extrapolate.
-func (p *Point) extrapolate(ctx context.Context, task *train.Task, within time.Duration, end time.Time) (amounts, error) {
+func (p *Point) extrapolate(
+	ctx context.Context,
+	task *train.Task,
+	within time.Duration,
+	end time.Time,
+) (amounts, error) {
 	began := time.Now()
 	var before, last amounts
 	share, shareBefore := 0.0, 0.0

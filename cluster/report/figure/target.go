@@ -56,8 +56,8 @@ func timeToTarget(d *Data) *Figure {
 }
 
 const arrivalsCaption = "Dots: runs; crosses: ends of runs that did not arrive; stroke: median, where half of the " +
-	"runs arrived; bar: its 95 % interval, from 6 runs on. Right: median, if there is room, and runs that arrived; * fastest, = among the " +
-	"fastest, ? too few repeats."
+	"runs arrived; bar: its 95 % interval, from 6 runs on. Right: median, if there is room, and runs that arrived; " +
+	"* fastest, = among the fastest, ? too few repeats."
 
 // figure draws a row for each point; nil without a sweep or a target.
 func (a *arrivals) figure(d *Data) *Figure {
