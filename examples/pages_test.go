@@ -14,7 +14,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli"
 )
 
-// seeds are those of every figure on the pages, fixed before they were first run.
+// seeds are the flags of every figure on the pages, fixed before the first run.
 const seeds = "--seed 1001 --repeats 10"
 
 // unseeded are the commands whose pages state nothing that other seeds could refute, by page and
@@ -79,7 +79,7 @@ func TestPagesPrintTheSeedsOfTheirFigures(t *testing.T) {
 	}
 }
 
-// A pageClaim is what a page says of a plan on data that the program brings along.
+// A pageClaim is a page's statement about a plan on embedded data.
 type pageClaim struct {
 	page, plan string
 	lengthy    bool              // more than ten seconds: only with GRADWIRE_LENGTHY
@@ -238,7 +238,7 @@ func recordCell(rows [][]string, name string) string {
 
 var number = regexp.MustCompile(`[0-9]+(\.[0-9]+)?`)
 
-// agree reports whether a page's figures are those of a record, rounded, with the same mark.
+// agree reports whether a page's figures equal a record's, rounded, with the same mark.
 func agree(page, record string) bool {
 	p, r := number.FindAllString(page, -1), number.FindAllString(record, -1)
 	if len(p) == 0 || len(p) != len(r) || strings.HasSuffix(page, "*") != strings.HasSuffix(record, "*") ||

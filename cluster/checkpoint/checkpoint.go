@@ -45,12 +45,12 @@ const (
 )
 
 var (
-	// ErrDamaged says that a file is no checkpoint, or is not as it was written.
+	// ErrDamaged means that a file is no checkpoint, or has changed since it was written.
 	ErrDamaged = errors.New("the checkpoint is damaged")
 	// ErrUnwritten means that a checkpoint could not be written.
 	ErrUnwritten = errors.New("writing a checkpoint")
-	// ErrForeign says that a checkpoint was signed with another key: by another user, on another
-	// machine or cluster, or of another run.
+	// ErrForeign means that a checkpoint was signed with the key of another user, machine, cluster or
+	// run.
 	ErrForeign = errors.New("the checkpoint comes from elsewhere or was changed: it is not signed with the key of " +
 		"this user or cluster")
 )
@@ -59,7 +59,7 @@ var (
 type Folder struct {
 	// Written, if not nil, is called when a state is on the disk.
 	Written func()
-	// Key signs what is written, and what is read must be signed with it.
+	// Key signs every checkpoint written, and verifies every checkpoint read.
 	Key Key
 
 	dir     string
@@ -209,8 +209,7 @@ func (f *Folder) Newest() string {
 	return names[0]
 }
 
-// Read reads a checkpoint. An ErrDamaged says that it is not as it was written, and an ErrForeign
-// that somebody else has written it.
+// Read reads a checkpoint. It returns ErrDamaged or ErrForeign if the file cannot be trusted.
 func (f *Folder) Read(name string) (State, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {

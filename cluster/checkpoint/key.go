@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 )
 
-// Key signs checkpoints. A state becomes memory, pointers and all: whoever can write one that is
-// read can do whatever the program can. So none is read that was not signed with the key of the
-// user or of the cluster.
+// Key signs checkpoints. A state becomes memory, including pointers, so the author of a state controls
+// the program that reads it. The program therefore reads only states signed with the key of its user
+// or cluster.
 type Key []byte
 
 // keySize is how long a key is, in bytes.
@@ -25,7 +25,7 @@ func (k Key) For(run string) Key {
 	return k.sign([]byte("gradwire checkpoints of a run\x00"), []byte(run))
 }
 
-// sign returns the HMAC (RFC 2104) of what consists of some parts.
+// sign returns the HMAC (RFC 2104) of the concatenated parts.
 func (k Key) sign(parts ...[]byte) []byte {
 	h := hmac.New(sha256.New, k)
 	for _, part := range parts {
@@ -34,8 +34,8 @@ func (k Key) sign(parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// UserKey returns the key of the user who runs this program. It is made when there is none yet, and
-// only the user can read it.
+// UserKey returns the key of the user who runs this program, and makes it the first time. Only the
+// user can read its file.
 func UserKey() (Key, error) {
 	dir, err := stateFolder()
 	if err != nil {
@@ -44,8 +44,7 @@ func UserKey() (Key, error) {
 	return ReadKey(filepath.Join(dir, "gradwire", "checkpoint.key"))
 }
 
-// stateFolder is the user's folder for what programs keep from one start to the next (XDG Base
-// Directory Specification).
+// stateFolder returns the user's folder for persistent state (XDG Base Directory Specification).
 func stateFolder() (string, error) {
 	if dir := os.Getenv("XDG_STATE_HOME"); dir != "" {
 		return dir, nil

@@ -57,7 +57,7 @@ type checkFlags struct {
 	data string
 }
 
-// check prints what a plan chooses and costs, and warns.
+// check prints a plan's automatic choices, its cost and warnings.
 func (f *checkFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console, path string) error {
 	p, err := f.load(cmd, con, path)
 	if err != nil {

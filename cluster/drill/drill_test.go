@@ -283,7 +283,7 @@ func TestAPanicBeneathTheActorsIsTheVerdict(t *testing.T) {
 	}
 }
 
-// A ledger run says exactly what happened: each parameter of a parameter server counts the steps
+// A ledger run records exactly which updates were applied: each parameter of a parameter server counts the steps
 // of its worker, but for one that may be under way, and each of a peer's those that it has a share
 // of, of which all peers together have 1.
 func TestACountingRunCounts(t *testing.T) {

@@ -94,7 +94,7 @@ func stepped(t *experiment.Trial, until time.Duration) []float64 {
 	return steps
 }
 
-// rounding is what the sums of a ledger run may be off by, relative to the level.
+// rounding bounds the relative error of sums in a ledger run.
 const rounding = 1e-3
 
 // conserved is what the architecture of a run says that it keeps.
@@ -162,7 +162,7 @@ func sumsPreserved(w *Watch) (bool, string) {
 	return true, ""
 }
 
-// mass is what the models of a ledger run hold of some steps, and how far they differ.
+// mass is the amount of some steps in the models of a ledger run, and their spread.
 type mass struct{ gained, spread, steps float64 }
 
 // gain is what all models have gained of a class, and how far one is from another.

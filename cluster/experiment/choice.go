@@ -42,7 +42,7 @@ type Weighed struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// weigh says what the settings cost that could be chosen by the network, at each point where they
+// weigh returns the costs of the values that the network decides between, at each point where they
 // differ.
 func weigh(points []Point) (_ []Weighed, err error) {
 	all := []Weighed{}

@@ -37,7 +37,7 @@ func regionsWith(t *testing.T, set ...string) *Plan {
 	return p
 }
 
-// weighed is what a plan's settings cost that could be chosen by the network.
+// weighed returns the costs of the values that the network decides between.
 func weighed(p *Plan) ([]Weighed, error) {
 	e, err := p.Examine(nil)
 	if err != nil {

@@ -37,7 +37,7 @@ func (p *Plan) Estimate(c *catalog.Catalog) (Estimate, error) {
 	return largest, err
 }
 
-// estimate checks points, and returns about what a run of each takes, and the largest of all.
+// estimate checks points, and returns the approximate cost of a run of each, and the largest cost.
 func estimate(points []Point) (largest Estimate, each []Estimate, err error) {
 	if err := affordable(points, memory.Limit()); err != nil {
 		return largest, nil, err
@@ -106,7 +106,7 @@ const (
 	copiedBytes    = 1e9   // a second, of models that are sent, received and merged
 )
 
-// liveBytes are those of the heap that some of a run's nodes take.
+// liveBytes returns the heap, in bytes, of some of a run's nodes.
 func liveBytes(s *catalog.Spec, counts func(node int) bool) (live float64) {
 	vector := 4 * float64(s.Model.Params())
 	joint := map[string]bool{}
@@ -140,7 +140,7 @@ func (p *Point) Estimate() Estimate {
 	return p.estimate(graphs[0])
 }
 
-// estimate is about what a run of a point takes that begins with a graph.
+// estimate returns the approximate cost of a run of the point with an initial graph.
 func (p *Point) estimate(graph actors.Graph) Estimate {
 	s := p.Spec
 	neighbours := neighbours(graph, len(s.Roles))

@@ -14,7 +14,7 @@ type Examined struct {
 	Estimate Estimate
 	// Weighed lists the costs of the values that the network decides between.
 	Weighed []Weighed
-	// Notes are those of the plan, and Drawn the faults that its first seed draws, a line each; see
+	// Notes has the plan's notes, and Drawn the faults drawn by its first seed, a line each; see
 	// [Plan.Notes] and [Plan.Drawn].
 	Notes, Drawn []string
 }

@@ -378,8 +378,8 @@ func line(shareBefore float64, before amounts, share float64, last amounts) amou
 	}
 }
 
-// shortened is the point with runs of a share of its length, at least one step or round, and what
-// share that makes.
+// shortened returns the point with runs of a share of its length, at least one step or round, and
+// the actual share.
 func (p *Point) shortened(share float64) (short *Point, played float64) {
 	c, spec, own := *p, *p.Spec, *p.Spec.Plan
 	own.Stop, played = plan.Stop{}, share
@@ -401,8 +401,8 @@ func (p *Point) shortened(share float64) (short *Point, played float64) {
 	return &c, played
 }
 
-// amounts plays a run of the point, and counts what it does. The error wraps
-// context.DeadlineExceeded if it takes until an end.
+// amounts plays a run of the point, and counts its work. The error wraps context.DeadlineExceeded if
+// the run does not end in time.
 func (p *Point) amounts(ctx context.Context, task *train.Task, end time.Time) (a amounts, err error) {
 	began := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, end)

@@ -12,8 +12,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 )
 
-// The bytes that are forecast of plans of a fixed length are those of counting runs, which are those
-// of runs that train.
+// For plans of a fixed length, the forecast bytes are near those of a counting run.
 func TestForecastsOfTheExamplesAreNear(t *testing.T) {
 	known := 0
 	err := filepath.WalkDir("../../examples", func(path string, _ fs.DirEntry, err error) error {
@@ -46,8 +45,7 @@ func forecastOf(t *testing.T, points []Point, o Options, within time.Duration) (
 	return forecast(t.Context(), points, each, o, within)
 }
 
-// nearCount forecasts a point with little time, and compares what it counts with a whole counting
-// run.
+// nearCount forecasts a point within a short time, and compares the forecast with a counting run.
 func nearCount(t *testing.T, points []Point, known *int) {
 	points[0].candidates = nil
 	f, err := forecastOf(t, points, Options{Jobs: 1}, forecastTime)

@@ -9,15 +9,15 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// A plan may kill each process that carries it out: it needs more memory than there is, or makes
-// the runtime of Go give up. Its submission would be handed from process to process for ever. So an
-// attempt is known to a majority of the holders before it begins, and stays in the plan until a run
-// has finished or the attempt is given up in order. The attempts that are left are of processes
-// that have died of the plan, or have died by chance: one whose run had advanced, by an evaluation
-// or a checkpoint, is likely to be of the second sort.
+// A plan can kill every process that runs it: it needs more memory than there is, or makes the Go
+// runtime abort. Its submission would be handed from process to process for ever. So a majority of
+// the holders stores each attempt before it begins, and the attempt stays in the plan until a run has
+// finished or the process gives it up cleanly. The attempts left over belong to processes that the
+// plan has killed, or that died by chance: chance is more likely if the run had made progress, by an
+// evaluation or a checkpoint.
 
-// Attempt adds an attempt of this process to a submission that it carries out. It returns when a
-// majority of the holders has it: the attempt may begin. The error is that of Commit.
+// Attempt adds an attempt of this process to a submission that it conducts. It returns when a majority
+// of the holders has stored it: then the attempt may begin. The error is that of Commit.
 func (s *Service) Attempt(ctx context.Context, id string) error {
 	return s.reach(ctx, id, func(h *holding) {
 		h.plan.Attempts = append(h.plan.Attempts, s.attempt())
@@ -34,8 +34,8 @@ func (s *Service) owns(a *protos.Attempt) bool {
 	return a.Process == s.config.Process && a.Incarnation == s.config.Incarnation && !a.Unrecorded
 }
 
-// Advanced has the other holders know that the run under way has got ahead since the attempt of
-// this process began. It does not wait.
+// Advanced tells the other holders that the run has made progress since this process's attempt began.
+// It does not wait.
 func (s *Service) Advanced(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,8 +48,8 @@ func (s *Service) Advanced(id string) {
 	}
 }
 
-// markAdvanced notes that the attempt of this process has advanced, and reports whether that is
-// news; s.mu is held.
+// markAdvanced marks this process's attempt as advanced, and reports whether it was not before; s.mu
+// is held.
 func (s *Service) markAdvanced(h *holding) bool {
 	i := slices.IndexFunc(h.plan.Attempts, s.owns)
 	if i < 0 || h.plan.Attempts[i].Advanced {
@@ -60,7 +60,7 @@ func (s *Service) markAdvanced(h *holding) bool {
 	return true
 }
 
-// saved has nothing count that died before the run was saved; s.mu is held.
+// saved drops the attempts from before the run was saved; s.mu is held.
 func (s *Service) saved(h *holding) {
 	s.markAdvanced(h)
 	if slices.ContainsFunc(h.plan.Attempts, func(a *protos.Attempt) bool { return !s.owns(a) }) {
@@ -69,8 +69,8 @@ func (s *Service) saved(h *holding) {
 	}
 }
 
-// Deaths are the attempts at a submission, since a run was finished or saved last, whose processes
-// have died meanwhile, or have handed it over because they could not keep the record.
+// Deaths returns the attempts at a submission, since a run last finished or was saved, whose processes
+// have died or have handed it over because they could not keep the record.
 func (s *Service) Deaths(id string) (dead []*protos.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Service) Deaths(id string) (dead []*protos.Attempt) {
 	return dead
 }
 
-// giveBack removes the attempt of this process from a plan, because it leaves in order.
+// giveBack removes this process's attempt from a plan, because the process leaves cleanly.
 func (s *Service) giveBack(plan *protos.HeldPlan) *protos.HeldPlan {
 	if !slices.ContainsFunc(plan.Attempts, s.owns) {
 		return plan

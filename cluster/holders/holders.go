@@ -70,7 +70,7 @@ type Config struct {
 	Out string
 	// Others names the other processes of the cluster.
 	Others func() []string
-	// Build names the program of a process, this one or another; empty if it is not known.
+	// Build returns the build of a process; empty if unknown.
 	Build func(process string) string
 	// Gone reports whether a life of a process has ended, as far as is known here, or, with 0,
 	// whether no life of it is there. One that is only silent is not gone.
@@ -350,8 +350,7 @@ func (s *Service) End(ctx context.Context, id string, end *protos.Submission) er
 	})
 }
 
-// reach waits until a majority has what is now added to a submission: an attempt, a run, or its
-// end.
+// reach adds an attempt, a run or the end to a submission, and waits until a majority has stored it.
 func (s *Service) reach(ctx context.Context, id string, add func(h *holding)) error {
 	s.mu.Lock()
 	h := s.all[id]
@@ -380,7 +379,7 @@ func (s *Service) reach(ctx context.Context, id string, add func(h *holding)) er
 		lost, changed, there := d.lost, d.changed, h.ended || h.member.Decided(s.now())
 		if there && !h.ended && d.ending {
 			s.end(h, s.config.Process)
-			_ = s.keep(h) // it has said so
+			_ = s.keep(h) // it has logged its error
 		}
 		s.mu.Unlock()
 		switch {
@@ -416,6 +415,6 @@ func (s *Service) Remove(id string) {
 	s.newDuty(h)
 	h.duty.ending, h.duty.removed = true, true
 	s.end(h, s.config.Process)
-	_ = s.keep(h) // it has said so
+	_ = s.keep(h) // it has logged its error
 	s.supply(h.duty)
 }

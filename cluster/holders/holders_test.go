@@ -241,7 +241,7 @@ func (p *process) has(id string) bool {
 	return p.done[id] && err == nil
 }
 
-// intact says that the plan of a record is gone, if it is.
+// intact returns an error if the plan of a record is missing.
 func (p *process) intact(id string) error {
 	folder := p.folder(id)
 	if folder == "" {

@@ -130,7 +130,7 @@ func (s *Service) Leave(ctx context.Context) {
 	for _, h := range s.all {
 		holds = holds || !h.ended
 		if h.plan = s.giveBack(h.plan); h.duty != nil && !h.ended && !h.busy {
-			_ = s.keep(h) // it has said so
+			_ = s.keep(h) // it has logged its error
 		}
 		if h.busy || h.ended || h.duty == nil || !h.member.Leads() || !s.hasHeir(h) {
 			continue

@@ -26,7 +26,7 @@ func (s *Service) Saved(id string) {
 // advance takes note that something has been added to a submission; s.mu is held.
 func (s *Service) advance(h *holding) {
 	h.member.Set(lease.Version{Term: h.member.Promise().Term, Number: h.member.Version().Number + 1}, h.plan.Holders)
-	_ = s.keep(h) // it has said so
+	_ = s.keep(h) // it has logged its error
 	h.duty.change()
 }
 

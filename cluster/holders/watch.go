@@ -191,7 +191,7 @@ func (s *Service) makeCopy(h *holding) {
 		s.config.Log("submission %s: %v", h.plan.Id, err)
 	}
 	h.folder = name
-	_ = s.keep(h) // it has said so
+	_ = s.keep(h) // it has logged its error
 }
 
 // message is a question as it travels.
@@ -309,7 +309,7 @@ func (s *Service) heardEnd(h *holding, a *protos.LeaseAnswer) {
 		return
 	case h.duty != nil && a.Owner == s.config.Process:
 		s.end(h, a.Owner)
-		_ = s.keep(h) // it has said so
+		_ = s.keep(h) // it has logged its error
 		return
 	case a.Owner == s.config.Process: // an earlier life of it
 		s.forget(h, a.Owner)

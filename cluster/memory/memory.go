@@ -39,8 +39,8 @@ func Text(n float64) string {
 	return strconv.FormatFloat(n, 'f', 1, 64) + " TB"
 }
 
-// Limit is the smallest bound of this process. Of its address space, which a resource limit bounds,
-// threads and libraries take their share; what the runtime of Go has of it, it keeps.
+// Limit returns the smallest memory bound of this process. A limit of the address space is shared with
+// threads and libraries, and the Go runtime keeps the space that it has mapped.
 func Limit() Bound {
 	mapped, _ := runtimeBytes()
 	return limit(os.ReadFile, mapped)
@@ -78,7 +78,7 @@ func limit(read func(name string) ([]byte, error), mapped float64) Bound {
 	return slices.MinFunc(all, func(a, b Bound) int { return cmp.Compare(a.Bytes, b.Bytes) })
 }
 
-// group is the smallest bound of a control group and those that it lies in.
+// group returns the smallest bound of a control group and its parents.
 func group(read func(name string) ([]byte, error), root, name, file string) Bound {
 	b := Bound{By: "its control group has"}
 	for dir := path.Clean("/" + name); ; dir = path.Dir(dir) {
@@ -118,8 +118,8 @@ func Used() float64 {
 	return mapped - released
 }
 
-// runtimeBytes are those that the runtime of Go has mapped, and those of them that it has given
-// back.
+// runtimeBytes returns the bytes that the Go runtime has mapped, and the part that it has returned to
+// the system.
 func runtimeBytes() (mapped, released float64) {
 	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(s)

@@ -31,7 +31,7 @@ import (
 type conductor struct {
 	*hosted
 	log     func(format string, args ...any)
-	died    func(process string) // is told of a process that has died soon after it had placed its nodes
+	died    func(process string) // called when a process dies soon after it has placed its nodes
 	message *protos.PlaceRun
 	stage   *experiment.Stage // nil while the run is only rehearsed
 	events  *journal.Gatherer
@@ -87,7 +87,7 @@ const (
 	mostDeaths = 2
 )
 
-// died takes note that another process of a run has died soon after it had placed its nodes.
+// died notes that another process of a run died soon after it had placed its nodes.
 func (v *venue) died(name string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -17,16 +17,16 @@ const (
 	// and fullShare the one above which it ends the run that takes most.
 	thriftyShare = 0.85
 	fullShare    = 0.93
-	// memoryEvery is the time between two looks at what is taken. What a run takes at once, such as
-	// its models, was seen before it began: see fits.
+	// memoryEvery is the interval between memory checks. Large allocations at the start of a run, such
+	// as its models, are checked before it begins: see fits.
 	memoryEvery = 100 * time.Millisecond
 )
 
 // errMemory ends a run that takes more memory than its process has.
 var errMemory = errors.New("the run takes more memory than there is")
 
-// fits takes note of the memory that a run's nodes take here, or returns an error if that is more
-// than is left beside all other runs; for a run that is only rehearsed, more than there is.
+// fits reserves memory for a run's nodes here, or returns an error if other runs leave too little. A
+// rehearsed run may take all memory.
 func (p *process) fits(h *hosted, s *experiment.Stage, rehearsed bool) error {
 	return p.fitsWithin(memory.Limit(), h, s.Memory(h.Hosts), rehearsed)
 }

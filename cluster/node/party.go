@@ -221,7 +221,7 @@ func (c *conductor) needed(name string) string {
 // isGone stands before why a process is gone.
 const isGone = "it is gone: "
 
-// crashed takes note that a process has died: it has not left, and is not merely out of reach.
+// crashed notes that a process has died, and has neither left nor become unreachable.
 func (c *conductor) crashed(name string) {
 	c.mu.Lock()
 	q := c.parties[name]

@@ -21,8 +21,8 @@ const (
 	attemptPause = time.Second
 )
 
-// attempt has the other holders know that this process is about to carry the submission out. The
-// error says that too many have died of it.
+// attempt tells the other holders that this process is about to run the submission. It returns an
+// error if too many processes have died of it.
 func (s *Submission) attempt() error {
 	if len(s.holders()) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func unkeepable(unrecorded []*protos.Attempt) error {
 		"again. Their logs say why", processes(unrecorded))
 }
 
-// processes names those that have made attempts.
+// processes names the processes of attempts.
 func processes(all []*protos.Attempt) string {
 	var names []string
 	count := map[string]int{}
@@ -100,8 +100,8 @@ func processes(all []*protos.Attempt) string {
 	return "processes " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// advanced has the other holders know that the run under way gets ahead, with its second evaluation
-// in this attempt: the first may be of the model with which it begins.
+// advanced tells the other holders that the run makes progress, at its second evaluation in this
+// attempt: the first may be of the initial model.
 func (s *Submission) advanced(pr experiment.Progress) {
 	if len(s.holders()) == 0 {
 		return

@@ -52,7 +52,7 @@ func OpenFile(folder Folder, name string) (*os.File, error) {
 	return f, nil
 }
 
-// opening says that a file could not be opened where its kind could not be found out.
+// opening names the operation open in the error of a file whose type is unknown.
 func opening(err error) error {
 	if e := (*fs.PathError)(nil); errors.As(err, &e) {
 		e.Op = strings.Replace(e.Op, "stat", "open", 1)

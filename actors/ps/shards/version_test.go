@@ -11,14 +11,14 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// copyOf is a copy whose content nobody asks for.
+// copyOf is a copy without content.
 type copyOf struct{ applied int }
 
 func (c *copyOf) Apply(*protos.Replicate, []*protos.Tensor) error         { c.applied++; return nil }
 func (c *copyOf) Whole(int, *protos.Replicate) (tensors []*protos.Tensor) { return nil }
 func (c *copyOf) Drop()                                                   {}
 
-// shard is one that nobody asks for anything.
+// shard is a stub.
 type shard struct{}
 
 func (*shard) Receive(actor.Context, *protos.Message) {}
@@ -27,8 +27,8 @@ func (*shard) Log() *Log                              { return nil }
 func (*shard) Tell(*protos.Replicate)                 {}
 func (*shard) Freeze() Copy                           { return nil }
 
-// later is the order of copies as the protocol states it: an owner of a later view has what a chain
-// had that answered, whatever an owner that had not heard of that view has added since.
+// later is the protocol's order of copies: the owner in a later view has everything that a chain has
+// acknowledged, whatever the owner of an earlier view has added since.
 func later(a, b *protos.Holdings_Copy) bool {
 	if a.View != b.View {
 		return a.View > b.View
@@ -72,7 +72,7 @@ func TestCopyOfALaterViewIsTheLaterOneWhateverItsSequence(t *testing.T) {
 	}
 }
 
-// Any reports: what is chosen is behind no other copy.
+// For any holdings, no copy is later than the chosen one.
 func TestNoCopyIsLaterThanTheOneThatIsChosen(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -92,7 +92,7 @@ func TestNoCopyIsLaterThanTheOneThatIsChosen(t *testing.T) {
 	}
 }
 
-// sent is what a server has sent last.
+// sent records the last message of a server.
 type sent struct {
 	actor.Context
 	head *protos.Replicate

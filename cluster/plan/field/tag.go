@@ -19,9 +19,8 @@
 //	none    the value that stands for absence where zero means something: "-1"
 //	names   what kind of thing a *syntax.Node names: "model"
 //	either  keys of which one is given and the others are not: "every|period"
-//	counts  of an integer: what it is for, and what it counts that an epoch has more or fewer of by
-//	        architecture, batch and nodes; then the other units that a plan may give it in:
-//	        "interval=steps|epochs|samples", "lead=rounds"
+//	counts  the purpose and the unit of a number whose meaning depends on the architecture, the batch
+//	        and the nodes, then the other accepted units: "interval=steps|epochs|samples", "lead=rounds"
 //	key     for errors alone: the key that the field's value comes from, of a field without plan
 //	with    what the setting goes with: another key, "every", or one of its words, "kind=latency"
 package field
