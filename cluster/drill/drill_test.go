@@ -283,10 +283,10 @@ func TestAPanicBeneathTheActorsIsTheVerdict(t *testing.T) {
 	}
 }
 
-// A ledger run records exactly which updates were applied: each parameter of a parameter server counts the steps
-// of its worker, but for one that may be under way, and each of a peer's those that it has a share
-// of, of which all peers together have 1.
-func TestACountingRunCounts(t *testing.T) {
+// A ledger run records exactly which updates were applied: a parameter of a parameter server counts
+// its worker's steps, except one that may be under way. A peer's parameter counts its shares of the
+// peers' steps; the shares of all peers add up to 1.
+func TestALedgerRunCountsTheSteps(t *testing.T) {
 	w, _ := watch(t, servedPlan)
 	steps := stepped(w.Count, w.Count.End)
 	for i, v := range w.Count.Models[0].Params {
