@@ -92,7 +92,7 @@ stop: {time: 23s}
 // a node of the run that it conducts, but the first one hosts the server of a third.
 func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	lengthy(t)
-	site := settle(t, "c", "a", "b", "d")
+	site := settleAlone(t, "c", "a", "b", "d")
 	at := site.addresses()
 	within := site.submitTo(at["a"], peers, "peers", "--place=peer1=c", "--place=peer2=d")
 	beyond := site.submitTo(at["b"], lasting("9s"), "beyond", "--place=server=c", "--place=worker=d")
@@ -177,7 +177,7 @@ func several(d string) string {
 // stops for long. In another run one is killed.
 func TestServersLeaveAndJoinWithTheirProcessesWhileARunGoesOn(t *testing.T) {
 	lengthy(t)
-	site := settle(t, "a", "b", "c", "d", "e")
+	site := settleAlone(t, "a", "b", "c", "d", "e")
 	at := site.addresses()
 	place := []string{"--place=s1=c", "--place=s2=d", "--place=s3=e", "--place=worker=b"}
 	id := site.submitTo(at["a"], several("18s"), "several", place...)

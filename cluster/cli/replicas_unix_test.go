@@ -14,7 +14,7 @@ import (
 // what the others have copies of.
 func TestServersWhoseShardsAreCopiedAreKilledAndTrainingGoesOn(t *testing.T) {
 	lengthy(t)
-	site := settle(t, "a", "b", "c", "d", "e")
+	site := settleAlone(t, "a", "b", "c", "d", "e")
 	plan := strings.Replace(several("40s"), "kind: parameter-server", "kind: parameter-server, servers: {replicas: 1}",
 		1)
 	id := site.submitTo(site.addresses()["a"], plan, "copied", "--place=s1=c", "--place=s2=d", "--place=s3=e",

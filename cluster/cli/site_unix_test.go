@@ -74,10 +74,16 @@ type site struct {
 	executable string // of the nodes that are started from now on; empty for this program
 }
 
-// newSite makes a site that has an authority and an operator, and lets other tests run meanwhile.
+// newSite makes a site with an authority and an operator, beside those of other tests.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	t.Parallel()
+	return siteAlone(t)
+}
+
+// siteAlone makes a site while no other test runs.
+func siteAlone(t *testing.T) *site {
+	t.Helper()
 	s := &site{t: t, dir: t.TempDir(), nodes: map[string]*program{}}
 	s.operator = s.path("operator")
 	s.must("identity", "init", s.path("ca"))
@@ -88,7 +94,18 @@ func newSite(t *testing.T) *site {
 // settle makes a site with nodes of these names, each a process.
 func settle(t *testing.T, names ...string) *site {
 	t.Helper()
-	s := newSite(t)
+	return newSite(t).settle(names)
+}
+
+// settleAlone is settle for a test of how many steps nodes make: it runs while no other test takes
+// the cores.
+func settleAlone(t *testing.T, names ...string) *site {
+	t.Helper()
+	return siteAlone(t).settle(names)
+}
+
+func (s *site) settle(names []string) *site {
+	s.t.Helper()
 	for _, name := range names {
 		s.must("identity", "issue", s.path("ca"), "--node", name, "--out", s.path(name))
 		address := s.start(name)
