@@ -16,9 +16,10 @@ var MeansWeighed = Invariant{"means-weighed",
 	meansWeighed}
 
 // meansWeighed computes the model of a ledger run again, from the updates that the events name: a
-// node's parameters gain its steps times its share of the samples of all nodes in that round. An
-// event is at the end of the time that its handler charges, so the model may be of the round before
-// or after the one that the events tell.
+// node's parameters gain its steps times its share of the samples of all nodes in that round. The
+// server sends its model when the coordinator's request arrives, between Judged and End, and an event
+// is at the end of the time that its handler charges. So the model is at most one round older than
+// the events until Judged, and one round newer than those until End.
 func meansWeighed(w *Watch) (bool, string) {
 	t := w.Count
 	steps, n := float64(conserved(t).Weighed), classes(t)
@@ -27,13 +28,13 @@ func meansWeighed(w *Watch) (bool, string) {
 	}
 	server := t.Models[0].Node
 	goes := func(c world.NodeChange) bool { return c.Node == server && c.Do != world.Pause }
-	rounds, last := taken(t, server)
+	rounds, oldest, newest := taken(t, server)
 	if slices.ContainsFunc(t.Stage.Deployment.Schedule, goes) || len(rounds) == 0 {
 		return false, ""
 	}
 	gained, closest, how := make([]float64, n), math.Inf(1), ""
 	for k := range len(rounds) + 1 {
-		if k >= last-1 && k <= last+1 {
+		if k >= oldest-1 && k <= newest+1 {
 			if off, what := apart(t.Models[0].Params, gained, k); off < closest {
 				closest, how = off, what
 			}
@@ -51,9 +52,9 @@ func meansWeighed(w *Watch) (bool, string) {
 	return true, how
 }
 
-// taken are the nodes of the updates that a server has taken in, by round, each by its place among
-// the workers, and how many rounds the events tell when the final models were judged.
-func taken(t *experiment.Trial, server int) (rounds [][]int, last int) {
+// taken returns the nodes whose updates a server has applied, by round, as indices of the workers. The
+// events until Judged tell oldest rounds, and those until End newest.
+func taken(t *experiment.Trial, server int) (rounds [][]int, oldest, newest int) {
 	workers, version := t.Stage.Workers(), uint64(0)
 	for i := range t.Events {
 		e := &t.Events[i]
@@ -63,12 +64,15 @@ func taken(t *experiment.Trial, server int) (rounds [][]int, last int) {
 		if e.Version != version || len(rounds) == 0 {
 			rounds, version = append(rounds, nil), e.Version
 			if e.At <= t.Judged {
-				last = len(rounds)
+				oldest = len(rounds)
+			}
+			if e.At <= t.End {
+				newest = len(rounds)
 			}
 		}
 		rounds[len(rounds)-1] = append(rounds[len(rounds)-1], slices.Index(workers, e.Origin))
 	}
-	return rounds, last
+	return rounds, oldest, newest
 }
 
 // apart is how far a model is from what its parameters should have gained, and what is wrong if
