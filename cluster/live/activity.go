@@ -16,17 +16,20 @@ func (w *World) Activity() Activity {
 	return Activity{Idle: w.rests(), Handled: w.handled.Load(), Sent: w.sent.Load(), Received: w.received.Load()}
 }
 
-// rests reports whether nothing is left to happen here, but for what the clock watches.
+// rests reports whether nothing is left to happen here, but for what the clock watches. It follows the
+// way of a message: from the clock into a mailbox, from there to a job or back to the clock. A message
+// on its way from one to the next is always counted by one of them, however long a thread has to wait
+// for a core in between.
 func (w *World) rests() bool {
-	if !w.clock.Idle() || w.jobs.Load() > 0 || w.handling.Load() > 0 {
+	if !w.clock.Idle() {
 		return false
 	}
 	for _, n := range w.nodes {
-		if !n.away && !n.coordinates() && n.life.Load().mailbox.UserMessageCount() > 0 {
+		if !n.away && !n.coordinates() && n.life.Load().mailbox.busy() {
 			return false
 		}
 	}
-	return true
+	return w.jobs.Load() == 0 && w.clock.Idle()
 }
 
 // Waits tells what the nodes that live here wait for, by their position, and how many messages were

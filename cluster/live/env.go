@@ -228,8 +228,6 @@ func (p *performer) Receive(ctx actor.Context) {
 	}
 	if !p.env.node.coordinates() && !isControl(ctx.Message()) {
 		w.handled.Add(1) // looks at a model move nothing on
-		w.handling.Add(1)
-		defer w.handling.Add(-1)
 	}
 	p.env.life.actor.Receive(ctx)
 }

@@ -134,7 +134,6 @@ type World struct {
 	stopped   sync.WaitGroup // actors that have not stopped
 	late      struct{ messages, steps lateness }
 	handled   atomic.Int64  // messages so far
-	handling  atomic.Int64  // handlers at work that may move something on
 	sent      atomic.Int64  // messages for nodes of other worlds, those that are dropped included
 	received  atomic.Int64  // messages of other worlds
 	jobs      atomic.Int64  // under way
@@ -375,9 +374,9 @@ func (w *World) wait(ctx context.Context) {
 			w.fail(context.Cause(ctx))
 			return
 		case <-look.C:
-			before := handled
+			before, rests := handled, w.rests()
 			handled = w.handled.Load()
-			w.look(w.rests() && handled == before)
+			w.look(rests && handled == before)
 		}
 	}
 }

@@ -25,7 +25,7 @@ type Clock struct {
 
 	mu      sync.Mutex
 	calls   queue.Calendar[entry]
-	pending int // calls that are entered, neither cancelled nor of those that only watch
+	pending int // calls that are entered or at work, neither cancelled nor of those that only watch
 	asleep  bool
 	stopped bool
 }
@@ -101,7 +101,7 @@ func (c *Clock) Timed(t time.Duration, call func(late time.Duration)) {
 	c.At(t, func() { call(c.Now() - could) })
 }
 
-// Idle reports whether nothing is due but what was entered with Watch.
+// Idle reports whether no call is due or at work, but for those that were entered with Watch.
 func (c *Clock) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *Clock) CancelTimer(id uint64) {
 	}
 }
 
-// took takes note of a call that is not pending any longer.
+// took takes note of a call that is not pending any longer. Called under the lock.
 func (c *Clock) took(x entry) {
 	if x.do != nil && !x.watches {
 		c.pending--
@@ -136,13 +136,16 @@ func (c *Clock) Stop() {
 }
 
 func (c *Clock) loop() {
+	var call entry
 	for {
-		call, wait, stopped := c.next()
+		var wait time.Duration
+		var stopped bool
+		call, wait, stopped = c.next(call)
 		switch {
 		case stopped:
 			return
-		case call != nil:
-			c.Do(call)
+		case call.do != nil:
+			c.Do(call.do)
 			runtime.Gosched()
 		case wait > spin:
 			c.sleeper.sleep(wait - spin)
@@ -166,20 +169,21 @@ func (c *Clock) Do(call func()) {
 // longest is how long a thread sleeps that has nothing to do.
 const longest = time.Hour
 
-// next returns what is due, nil if that is cancelled, or how long it is until something will be.
-func (c *Clock) next() (call func(), wait time.Duration, stopped bool) {
+// next counts the last call as done. It returns the call that is due, without a function if it is
+// cancelled, or how long it is until one will be.
+func (c *Clock) next(last entry) (call entry, wait time.Duration, stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.took(last)
 	wait = longest
 	if c.calls.Len() > 0 {
 		wait = c.calls.First() - c.Now()
 	}
 	if c.asleep = wait > spin; wait > 0 || c.stopped {
-		return nil, wait, c.stopped
+		return entry{}, wait, c.stopped
 	}
 	_, _, item := c.calls.Next()
-	x := *item
+	call = *item
 	*item = entry{}
-	c.took(x)
-	return x.do, 0, false
+	return call, 0, false
 }

@@ -113,3 +113,24 @@ func TestPanicInACallIsReportedAndTheClockGoesOn(t *testing.T) {
 	c.At(0, func() { close(called) })
 	<-called
 }
+
+// A call at work may deliver a message: the clock is idle only when it is done.
+func TestClockAtWorkIsNotIdle(t *testing.T) {
+	c := started(t)
+	works, goOn := make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
+	c.At(0, func() {
+		close(works)
+		<-goOn
+	})
+	<-works
+	if c.Idle() {
+		t.Error("the clock is idle while a call is at work")
+	}
+	close(goOn)
+	c.Watch(0, func() { close(done) })
+	<-done
+	if !c.Idle() {
+		t.Error("the clock is not idle when only a call that watches is at work")
+	}
+}
