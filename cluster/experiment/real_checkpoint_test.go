@@ -65,12 +65,15 @@ func cutAgainAndAgain(t *testing.T, interruptions, times int, set ...string) (*S
 	for range interruptions {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var saved atomic.Int64
-		if _, _, err := play(ctx, from, func() {
+		_, _, err := play(ctx, from, func() {
 			if saved.Add(1) == int64(times) {
 				cancel(errCut)
 			}
-		}); !errors.Is(err, errCut) {
-			t.Fatalf("the run was not interrupted: %v", err)
+		})
+		// Where cores are short, a run may end before it has been saved so often: it goes on as if it had
+		// been interrupted after it was saved the last time.
+		if saved.Load() == 0 || err != nil && !errors.Is(err, errCut) {
+			t.Fatalf("saved %d times, of %d: %v", saved.Load(), times, err)
 		}
 		read, err := f.Read(f.Newest())
 		if err != nil {

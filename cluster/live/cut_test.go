@@ -96,7 +96,7 @@ func TestStateHasWhatWasOnItsWayWhenACutOvertakesAnother(t *testing.T) {
 		t.Fatalf("cut %d, void: %v, with %d messages on their way", s.Number, s.Void, len(s.Nodes[0].Frames))
 	}
 	w, a, _, _, end := halfOfARun(t, s)
-	for w.Activity().Handled == 0 {
+	for w.Activity(-1).Handled == 0 {
 		runtime.Gosched()
 	}
 	end()

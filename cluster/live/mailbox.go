@@ -26,8 +26,7 @@ type mailbox struct {
 	queues    queue.Mailbox[letter]
 	timers    timers
 	cut       cut
-	working   bool // a message that is not of the control protocol is being handled, or is about to be
-	jobs      int  // under way
+	jobs      int // under way
 	suspended bool
 	pauses    int  // how many hold the node, which handles nothing but protoactor's own messages then
 	running   bool // a goroutine handles messages, or is about to
@@ -66,12 +65,11 @@ func (m *mailbox) UserMessageCount() int {
 	return m.queues.User.Len()
 }
 
-// busy reports whether a message waits or is being handled, but for those of the control protocol:
-// looks at models move nothing on.
+// busy reports whether a message waits or is being handled.
 func (m *mailbox) busy() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.working || m.queues.System.Len() > 0 || m.queues.User.Len() > 0
+	return m.running || m.queues.Len() > 0
 }
 
 // PostUserMessage takes a message of an actor of this node: what a handler sends there is due at
@@ -157,9 +155,7 @@ func (m *mailbox) turn(messages int) (idle bool) {
 func (m *mailbox) next() (l letter, system, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	control := m.queues.Control.Len()
 	l, system, ok = m.queues.Next(m.suspended || m.pauses > 0 || m.cut.held > 0 || m.cut.asked > m.cut.times)
-	m.working = ok && m.queues.Control.Len() == control
 	if m.running = ok; !ok {
 		m.rest()
 	}

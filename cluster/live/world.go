@@ -374,9 +374,9 @@ func (w *World) wait(ctx context.Context) {
 			w.fail(context.Cause(ctx))
 			return
 		case <-look.C:
-			before, rests := handled, w.rests()
-			handled = w.handled.Load()
-			w.look(rests && handled == before)
+			a := w.Activity(handled)
+			w.look(a.Idle && a.Handled == handled)
+			handled = a.Handled
 		}
 	}
 }

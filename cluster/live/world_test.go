@@ -372,10 +372,11 @@ func TestScheduledChangeTakesEffectAtItsInstant(t *testing.T) {
 	s.changes = []link.Change{{At: 10 * ms, Apply: func() { s.network.Set(0, 1, constant(25*ms)) }}}
 	s.run(t)
 	notBefore(t, "message after the change arrived", arrived[1], sent[1]+25*ms)
-	notBefore(t, "message before the change arrived", arrived[0], sent[0]+ms)
-	if stats := s.network.Edge(0, 1).Stats(); stats.DelaySum != 26*ms {
-		t.Errorf("delays of %v were asked for, want 1ms + 25ms", stats.DelaySum)
+	first := s.network.Edge(0, 1).Stats().DelaySum - 25*ms
+	if late := sent[0] >= 10*ms; first != ms && !(late && first == 25*ms) { // late: a core was free only then
+		t.Errorf("the message at %v was given a delay of %v", sent[0], first)
 	}
+	notBefore(t, "message before the change arrived", arrived[0], sent[0]+first)
 }
 
 func TestArrivalNeverOvertakesOnFIFOEdge(t *testing.T) {

@@ -286,7 +286,8 @@ func (h *hosted) state(m *protos.AskRun) *protos.RunState {
 	if w == nil {
 		return s
 	}
-	a := h.rest(w)
+	a := w.Activity(h.handled.Load())
+	h.handled.Store(a.Handled)
 	s.Idle, s.Handled, s.Sent, s.Received = a.Idle, a.Handled, a.Sent, a.Received
 	if m.Why {
 		tellWaits(s, w)
@@ -311,23 +312,6 @@ func tellWaits(s *protos.RunState, w *live.World) {
 	for node, cause := range waits {
 		s.Waits[int32(node)] = request.Text(cause, request.MaxListed)
 	}
-}
-
-// restPatience is how long to look for an instant at which nobody looks at a model.
-const restPatience = 300 * time.Millisecond
-
-// rest reports what moves in a world. If nothing was handled since it was asked last, it waits a
-// little for an instant at which the world is idle: models may be looked at all the time.
-func (h *hosted) rest(w *live.World) live.Activity {
-	a := w.Activity()
-	before := h.handled.Swap(a.Handled)
-	look := time.NewTicker(5 * time.Millisecond)
-	defer look.Stop()
-	for end := time.Now().Add(restPatience); !a.Idle && a.Handled == before &&
-		time.Now().Before(end); a = w.Activity() {
-		<-look.C
-	}
-	return a
 }
 
 // marked takes note of a mark.

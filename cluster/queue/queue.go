@@ -54,6 +54,9 @@ func (r *Ring[T]) All(holds func(T) bool) iter.Seq[T] {
 // others, and messages of the control protocol before messages of actors.
 type Mailbox[T any] struct{ System, Control, User Ring[T] }
 
+// Len is the number of items of all classes.
+func (m *Mailbox[T]) Len() int { return m.System.Len() + m.Control.Len() + m.User.Len() }
+
 // Next takes the most urgent item. Where a mailbox is held nothing but protoactor's own messages
 // is.
 func (m *Mailbox[T]) Next(held bool) (x T, system, ok bool) {
