@@ -12,8 +12,12 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 )
 
-// For plans of a fixed length, the forecast bytes are near those of a counting run.
+// For plans of a fixed length, the forecast bytes are near those of a counting run. The forecast has
+// time to play each run to its end, so the speed of the machine changes nothing.
 func TestForecastsOfTheExamplesAreNear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine works for long")
+	}
 	known := 0
 	err := filepath.WalkDir("../../examples", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".yaml" {
@@ -45,23 +49,23 @@ func forecastOf(t *testing.T, points []Point, o Options, within time.Duration) (
 	return forecast(t.Context(), points, each, o, within)
 }
 
-// nearCount forecasts a point within a short time, and compares the forecast with a counting run.
+// nearCount forecasts a point from its whole run, and compares the forecast with a counting run.
 func nearCount(t *testing.T, points []Point, known *int) {
+	if points[0].Spec.Plan.Name == "regions" {
+		t.Skip("takes half a minute")
+	}
 	points[0].candidates = nil
-	f, err := forecastOf(t, points, Options{Jobs: 1}, forecastTime)
+	f, err := forecastOf(t, points, Options{Jobs: 1}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if math.IsNaN(float64(f.Bytes)) {
-		t.Skip("this machine is too busy to play a part of it")
 	}
 	if s := float64(f.Seconds); f.Runs != 1 || !(s > 0 && s < 24*3600) || f.Memory <= 0 ||
 		f.AtMost != (points[0].Spec.Plan.Stop.Target != nil) {
 		t.Errorf("%+v", f)
 	}
 	all, err := counted(points)
-	if err != nil || float64(f.Seconds) > 20 {
-		t.Skip("it is not counted, or takes long: ", err)
+	if err != nil {
+		t.Skip("its messages cannot be counted: ", err)
 	}
 	_, links := trafficOf(t, &all[0])
 	want := 0.0
@@ -76,6 +80,9 @@ func nearCount(t *testing.T, points []Point, known *int) {
 
 // Plans of a given number of steps, rounds, epochs and seconds, of which only a part can be played.
 func TestForecastsDrawAPartOfARunOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine works for long")
+	}
 	for _, set := range [][]string{
 		{"stop={steps: 4000}", "architecture={kind: gossip}"},
 		{"stop={epochs: 100}", "architecture={kind: all-reduce}"},
@@ -84,12 +91,12 @@ func TestForecastsDrawAPartOfARunOut(t *testing.T) {
 		{"stop={time: 20s}", "architecture={kind: gaia, roles: {server: added}}"},
 	} {
 		p := pointOf(t, steady, set...)
-		whole, err := forecastOf(t, []Point{*p}, Options{Jobs: 1}, time.Minute)
+		whole, err := forecastOf(t, []Point{*p}, Options{Jobs: 1}, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
 		part, played := p.shortened(0.2)
-		drawn, err := forecastOf(t, []Point{*part}, Options{Jobs: 1}, time.Minute)
+		drawn, err := forecastOf(t, []Point{*part}, Options{Jobs: 1}, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}
