@@ -159,6 +159,7 @@ var table = map[string]string{
 	"cluster/traffic": "cluster/record cluster/link",
 	"cluster/archive": "",
 	"cluster/memory":  "",
+	"cluster/turns":   "",
 	"cluster/lease":   "",
 	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record cluster/refusal " +
 		"cluster/request" + message + xxhash,
