@@ -180,9 +180,9 @@ func (c *testCluster) ended(client *driver.Client, id string) (driver.Submission
 	return s, summary, dir
 }
 
-// turns is a plan whose result does not depend on time: server and worker take turns, and when the
+// alternating is a plan whose result does not depend on time: server and worker take turns, and when the
 // last of the steps ends the run, its gradient is 100 ms from the server.
-const turns = `name: turns
+const alternating = `name: turns
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 8, 5]}
 train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
@@ -270,8 +270,8 @@ func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
 	}
 	client := c.client(identity.Operator)
 	c.gather(client, 3)
-	summary, dir := c.result(client, turns)
-	virtual := run(t, load(t, turns), driver.Options{})
+	summary, dir := c.result(client, alternating)
+	virtual := run(t, load(t, alternating), driver.Options{})
 	got, want := summary.Runs[0], virtual.Runs[0]
 	if got.Clock != "cluster" || got.Steps != want.Steps || got.Evaluations != want.Evaluations ||
 		got.FinalAccuracy != want.FinalAccuracy || got.Messages != want.Messages {
@@ -284,7 +284,7 @@ func TestClusterTrainsTheModelOfVirtualTime(t *testing.T) {
 	if diff := cmp.Diff(read(t, virtual.Dir, "plan.yaml"), read(t, dir, "plan.yaml")); diff != "" {
 		t.Error(diff)
 	}
-	early := strings.Replace(turns, "6 steps}", "6 steps, target: 99%, early: true}", 1)
+	early := strings.Replace(alternating, "6 steps}", "6 steps, target: 99%, early: true}", 1)
 	summary, _ = c.result(client, early)
 	virtual = run(t, load(t, early), driver.Options{})
 	if e := summary.Runs[0].Early; e == nil || e.Partial == 0 || *e != *virtual.Runs[0].Early ||
@@ -547,7 +547,7 @@ func TestRunWaitsForAProcessThatNodesMustLiveOnAndThenFailsAndNamesIt(t *testing
 	leave := c.serve("b")
 	client := c.client(identity.Operator)
 	c.gather(client, 2)
-	id, err := client.Submit(t.Context(), load(t, turns, "repeats=50", "network.default.delay=1ms"),
+	id, err := client.Submit(t.Context(), load(t, alternating, "repeats=50", "network.default.delay=1ms"),
 		driver.SubmitOptions{Place: []string{"worker=b"}})
 	if err != nil {
 		t.Fatal(err)

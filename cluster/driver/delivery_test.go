@@ -9,6 +9,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record/recordtest"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // sound is a plan of whose links nothing is lost.
@@ -53,7 +54,7 @@ func bits(t *testing.T, r *driver.Report) map[string]string {
 // difference to the model.
 func TestEveryArchitectureEndsWhateverLinksDo(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	all := []struct {
 		architecture string
 		same         bool // bits as without losses
 	}{
@@ -86,8 +87,10 @@ func TestEveryArchitectureEndsWhateverLinksDo(t *testing.T) {
 		{"{kind: in-network, slots: 2, values: 100, roles: {switch: added}}", true},
 		{"{kind: in-network, slots: 2, values: 100, roles: {switch: added}, delivery: reliable}", true},
 		{"{kind: local}", true},
-	} {
+	}
+	for i, c := range all {
 		t.Run(c.architecture, func(t *testing.T) {
+			turns.Row(t, i, len(all), 3)
 			t.Parallel()
 			set := func(link string) []string {
 				return []string{"architecture=" + c.architecture,

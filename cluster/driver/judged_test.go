@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
+	"github.com/gradwire/gradwire/cluster/turns"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/synthetic"
 )
@@ -147,12 +148,13 @@ func TestFinalAccuracyIsThatOfTheSavedModels(t *testing.T) {
 		"cnn": "{kind: network, input: [1, 28, 28], layers: [{kind: conv2d, channels: 2, kernel: 5}, max-pool, relu, " +
 			"flatten, {kind: dense, outputs: 10}]}",
 	}
-	for _, kind := range []string{"parameter-server", "all-reduce", "gossip", "d-psgd", "ad-psgd",
-		"gossip-learning, period: 20ms", "noloco, every: 3", "in-network",
-		"local", "federated", "gaia"} {
+	kinds := []string{"parameter-server", "all-reduce", "gossip", "d-psgd", "ad-psgd", "gossip-learning, period: 20ms",
+		"noloco, every: 3", "in-network", "local", "federated", "gaia"}
+	for i, kind := range kinds {
 		for name, model := range models {
-			for _, of := range judged() {
+			for k, of := range judged() {
 				t.Run(kind+" "+name+" "+string(of), func(t *testing.T) {
+					turns.Row(t, i+k, len(kinds), 3)
 					t.Parallel()
 					dir := run(t, load(t, judgedPlan(kind, model, of)), driver.Options{}).Dir
 					summary, err := record.ReadSummary(dir)

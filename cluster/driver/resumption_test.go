@@ -3,9 +3,11 @@ package driver_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/recordtest"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // interrupted is a plan whose models depend on no timing, and whose run takes long enough to be
@@ -81,12 +84,15 @@ func (c *testCluster) saves(n int) {
 // node of it. The models of the run are those of the run in virtual time, bit for bit: of what was
 // on its way between the processes nothing is missing, and nothing came twice.
 func TestAnotherProcessGoesOnWithTheRunUnderWay(t *testing.T) {
-	for architecture, delivery := range map[string]string{
+	deliveries := map[string]string{
 		"{kind: all-reduce}": "local", "{kind: d-psgd}": "sent",
 		"{kind: parameter-server, consistency: bsp, roles: {server: [peer1]}}":           "sent",
 		"{kind: federated, controls: true, local: {steps: 3}, roles: {server: [peer1]}}": "sent",
-	} {
+	}
+	for i, architecture := range slices.Sorted(maps.Keys(deliveries)) {
+		delivery := deliveries[architecture]
 		t.Run(architecture, func(t *testing.T) {
+			turns.Row(t, i, len(deliveries), 3)
 			t.Parallel()
 			set := []string{"architecture=" + architecture, "data.delivery=" + delivery}
 			virtual := run(t, load(t, interrupted, append(set, "evaluate={every: 1ms}", "stop={steps: 300}")...),
@@ -117,11 +123,14 @@ func TestAnotherProcessGoesOnWithTheRunUnderWay(t *testing.T) {
 // TestRecordOfARunThatIsStoppedAgainAndAgainHasEachStepOnce compares the events of runs on several
 // processes with those of the run in virtual time.
 func TestRecordOfARunThatIsStoppedAgainAndAgainHasEachStepOnce(t *testing.T) {
-	for architecture, steps := range map[string]int{ // those of all workers count for a server's model
+	all := map[string]int{ // those of all workers count for a server's model
 		"{kind: all-reduce}": 200, "{kind: d-psgd}": 300,
 		"{kind: parameter-server, consistency: bsp, roles: {server: [peer1]}}": 900,
-	} {
+	}
+	for i, architecture := range slices.Sorted(maps.Keys(all)) {
+		steps := all[architecture]
 		t.Run(architecture, func(t *testing.T) {
+			turns.Row(t, i, len(all), 3)
 			t.Parallel()
 			set := []string{"architecture=" + architecture, fmt.Sprintf("stop={steps: %d}", 2*steps)}
 			virtual := run(t, load(t, interrupted, set...), driver.Options{})

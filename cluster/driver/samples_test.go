@@ -45,7 +45,7 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 	sent := strings.Replace(set, "classes}", "shards, per-worker: 5}", 1)
 	const rate, twice = "train.optimizer.rate=0.4", "stop={steps: 24}"
 	submit := func(set ...string) (string, error) {
-		return client.Submit(t.Context(), load(t, turns, set...),
+		return client.Submit(t.Context(), load(t, alternating, set...),
 			driver.SubmitOptions{Place: []string{"server=a", "worker=b"}})
 	}
 	id, err := submit(sent, rate, twice)
@@ -53,7 +53,7 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	summary, dir := c.end(client, id)
-	plan, err := driver.Parse(filepath.Join(data, "turns.yaml"), []byte(turns), sent, rate, twice,
+	plan, err := driver.Parse(filepath.Join(data, "turns.yaml"), []byte(alternating), sent, rate, twice,
 		"data.file="+filepath.Join(data, "table.csv"))
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, dir = c.end(client, id)
-	virtual = run(t, load(t, turns, strings.Replace(own, "table.csv", filepath.Join(data, "table.csv"), 1), rate, twice,
+	virtual = run(t, load(t, alternating, strings.Replace(own, "table.csv", filepath.Join(data, "table.csv"), 1), rate, twice,
 		weights), driver.Options{})
 	if !slices.Equal(paramsOf(t, dir), paramsOf(t, virtual.Dir)) {
 		t.Error("the parameters differ where the table is the worker's and classes have weights")

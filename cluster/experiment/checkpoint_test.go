@@ -19,6 +19,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // end is what a run leaves.
@@ -236,6 +237,7 @@ func TestRunGoesOnFromAnyCheckpointToTheSameEnd(t *testing.T) {
 				continue
 			}
 			t.Run(name+" "+architecture, func(t *testing.T) {
+				turns.Row(t, i+k, len(architectures), 3)
 				t.Parallel()
 				set := append([]string{"architecture=" + architecture}, conditions[name]...)
 				if strings.HasPrefix(architecture, "{kind: ad-psgd") {

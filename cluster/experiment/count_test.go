@@ -14,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/shelf"
+	"github.com/gradwire/gradwire/cluster/turns"
 	"github.com/gradwire/gradwire/nn"
 )
 
@@ -82,13 +83,14 @@ func TestCountingRunsCarryTheMessagesOfRunsThatTrain(t *testing.T) {
 		}
 		all = append(all, variants[k.Name]...)
 	}
-	for _, architecture := range all {
-		for _, set := range [][]string{
+	for i, architecture := range all {
+		for k, set := range [][]string{
 			{"stop={time: 2s}"},
 			{"stop={epochs: 1}", "network.default={delay: 3ms, rate: 2 Mbit/s, loss: {probability: 5%, kind: drop}}",
 				"schedule=[{at: 100ms, node: w4, do: pause, for: 50ms}]"},
 		} {
 			t.Run(architecture+", "+set[0], func(t *testing.T) {
+				turns.Row(t, i+k, len(all), 3)
 				t.Parallel()
 				p := pointOf(t, steady, append([]string{"architecture=" + architecture}, set...)...)
 				if _, says := p.Spec.Architecture.(train.Predictable); !says {

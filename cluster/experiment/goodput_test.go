@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/cluster/record/goodput"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // alone is a plan whose nodes wait for nobody: what faults cost follows from their lengths.
@@ -76,13 +77,14 @@ faults: {slow: {mtbf: 4s, nodes: w2, factor: 3, for: 1s}}
 // round or none.
 func TestGoodputWithoutAFaultIsTheWhole(t *testing.T) {
 	t.Parallel()
+	stops := []string{"{time: 1s}", "{steps: 50, time: 20s}", "{epochs: 2, time: 20s}", "{target: 60%, time: 20s}"}
 	for _, architectures := range variants {
-		for _, architecture := range architectures {
-			for _, stop := range []string{"{time: 1s}", "{steps: 50, time: 20s}", "{epochs: 2, time: 20s}",
-				"{target: 60%, time: 20s}"} {
+		for i, architecture := range architectures {
+			for k, stop := range stops {
 				set := []string{"architecture=" + architecture, "stop=" + stop,
 					"faults={pause: {mtbf: 8760h, for: 1s}}"}
 				t.Run(architecture+", "+stop, func(t *testing.T) {
+					turns.Row(t, i+k, len(stops), 3)
 					t.Parallel()
 					run, _ := attempt(t, set...)
 					if len(run.Faults) > 0 || run.Goodput == nil || run.Goodput.Share != 1 || run.Goodput.Lost > 0 {

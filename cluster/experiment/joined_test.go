@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/sim"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // joined is a plan in which n4 joins at 300 ms. Its line delays what it asks for by 0.5 s and
@@ -39,8 +40,9 @@ const crash = 41
 
 // A verdict on the untrained model is the one on the initial model, to the last bit of its loss.
 func TestNodeThatJoinsIsEvaluatedFromItsFirstTrainedModelOn(t *testing.T) {
-	for _, architecture := range architectures {
+	for i, architecture := range architectures {
 		t.Run(architecture, func(t *testing.T) {
+			turns.Row(t, i, len(architectures), 3)
 			t.Parallel()
 			s := stagedPlan(t, joined, "architecture="+architecture)
 			if len(s.holders) < 2 || s.joint {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // steady is a plan of four nodes that train, with whatever others the architecture needs.
@@ -134,18 +135,21 @@ func TestNoRunThatMadeNoProgressIsDone(t *testing.T) {
 		t.Helper()
 		expectOn(t, VirtualTime, set...)
 	}
-	for _, k := range catalog.Default().Architectures.All() {
+	all := catalog.Default().Architectures.All()
+	for i, k := range all {
 		if len(variants[k.Name]) == 0 {
 			t.Fatalf("architecture %s is not tried", k.Name)
 		}
 		t.Run(k.Name+" in real time", func(t *testing.T) {
+			turns.Row(t, i, len(all), 3)
 			t.Parallel()
 			expectOn(t, RealTime, "architecture="+variants[k.Name][0], "stop={time: 1.5s}", "evaluate.every=100ms",
 				"network.default.outages=[{from: 100ms, for: 1000h}]")
 		})
-		for _, architecture := range variants[k.Name] {
-			for _, x := range noProgress {
+		for v, architecture := range variants[k.Name] {
+			for c, x := range noProgress {
 				t.Run(architecture+", "+x.name, func(t *testing.T) {
+					turns.Row(t, i+v+c, len(noProgress), 3)
 					t.Parallel()
 					expect(t, append([]string{"architecture=" + architecture}, x.set...)...)
 				})
@@ -166,12 +170,14 @@ func TestNoRunThatMadeNoProgressIsDone(t *testing.T) {
 // An undisturbed run is done however short it is.
 func TestRunsThatMadeProgressAreDone(t *testing.T) {
 	t.Parallel()
+	stops := []string{"{time: 10s}", "{time: 1s}", "{steps: 1}", "{steps: 3}", "{epochs: 3}", "{target: 1%, time: 1s}",
+		"{target: 60%, time: 60s}", "{time: 1h, epochs: 3}"}
 	for name, architectures := range variants {
-		for _, architecture := range architectures {
-			for _, stop := range []string{"{time: 10s}", "{time: 1s}", "{steps: 1}", "{steps: 3}", "{epochs: 3}",
-				"{target: 1%, time: 1s}", "{target: 60%, time: 60s}", "{time: 1h, epochs: 3}"} {
+		for v, architecture := range architectures {
+			for k, stop := range stops {
 				set := []string{"architecture=" + architecture, "stop=" + stop}
 				t.Run(architecture+", "+stop, func(t *testing.T) {
+					turns.Row(t, v+k, len(stops), 3)
 					t.Parallel()
 					if run, _ := attempt(t, set...); run.Outcome != record.Done || len(run.Incidents) > 0 {
 						t.Errorf("%s after %v s and %d steps: %+v", run.Outcome, run.Duration, run.Steps, run.Incidents)

@@ -18,6 +18,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record/recordtest"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // errCut ends a run that is to go on.
@@ -101,11 +102,10 @@ func timeless(architecture string) bool {
 // timing. Their losses are those of models of the run in virtual time, bit for bit: of what was on
 // its way when the nodes were saved, nothing is missing, and nothing came twice.
 func TestInterruptedRunInRealTimeHasTheModelsOfVirtualTime(t *testing.T) {
-	for _, architecture := range architectures {
-		if !timeless(architecture) {
-			continue
-		}
+	all := slices.DeleteFunc(slices.Clone(architectures), func(a string) bool { return !timeless(a) })
+	for i, architecture := range all {
 		t.Run(architecture, func(t *testing.T) {
+			turns.Row(t, i, len(all), 3)
 			t.Parallel()
 			var known record.Data
 			// With long delays all wait for each other, and models that wait are seen.
@@ -138,9 +138,11 @@ func TestInterruptedRunInRealTimeHasTheModelsOfVirtualTime(t *testing.T) {
 // each update of the run in virtual time is in their events, and none is there twice; the record
 // has counted as many.
 func TestRecordOfARunThatWasInterruptedHasEachStepOnce(t *testing.T) {
-	for _, architecture := range []string{"{kind: local}", "{kind: all-reduce}", "{kind: d-psgd}",
-		"{kind: parameter-server, consistency: {kind: bsp}}"} {
+	all := []string{"{kind: local}", "{kind: all-reduce}", "{kind: d-psgd}",
+		"{kind: parameter-server, consistency: {kind: bsp}}"}
+	for i, architecture := range all {
 		t.Run(architecture, func(t *testing.T) {
+			turns.Row(t, i, len(all), 2)
 			t.Parallel()
 			var events unfinished
 			set := []string{"architecture=" + architecture, "network.default={delay: 1ms}",
@@ -207,6 +209,7 @@ func TestInterruptedRunInRealTimeComesToItsEnd(t *testing.T) {
 				continue
 			}
 			t.Run(name+" "+architecture, func(t *testing.T) {
+				turns.Row(t, i+k, len(architectures), 3)
 				t.Parallel()
 				set := append([]string{"architecture=" + architecture}, conditions[name]...)
 				if strings.HasPrefix(architecture, "{kind: ad-psgd") {
