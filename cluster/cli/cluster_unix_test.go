@@ -13,6 +13,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // asynchronous goes on as long as it is let.
@@ -60,6 +61,7 @@ func TestNodeThatIsKilledIsMissedAndTakesItsPartAgainWhenItIsBack(t *testing.T) 
 }
 
 func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
+	turns.Take(t, 1, 2)
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}

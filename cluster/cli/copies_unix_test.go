@@ -12,10 +12,12 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // Process a comes back with an empty disk, though b and c have copies: every command finds them.
 func TestEveryCommandFindsTheCopyOfARecordThatItsProcessHasLost(t *testing.T) {
+	turns.Take(t, 0, 2)
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
@@ -88,6 +90,7 @@ func TestCopyAnswersForARecordThatIsDeletedUnderItsProcess(t *testing.T) {
 
 // Commands are answered by the holders while the conductor is stopped, soon and whole.
 func TestHoldersAnswerWhileTheConductorIsStopped(t *testing.T) {
+	turns.Take(t, 0, 2)
 	if testing.Short() {
 		t.Skip("stops processes")
 	}
@@ -121,6 +124,7 @@ func TestHoldersAnswerWhileTheConductorIsStopped(t *testing.T) {
 
 // The disk of a holder is full: log and status say so, and the fourth process takes its place.
 func TestHolderWithAFullDiskIsNamedAndReplaced(t *testing.T) {
+	turns.Take(t, 1, 2)
 	if testing.Short() {
 		t.Skip("starts processes")
 	}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -17,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // A document's commands are lines of four spaces that begin with one of these.
@@ -286,11 +289,12 @@ var withCommands = map[string]int{
 
 func TestCommandsOfTheDocumentsWork(t *testing.T) {
 	lengthy(t)
-	for document, least := range withCommands {
+	for i, document := range slices.Sorted(maps.Keys(withCommands)) {
 		t.Run(filepath.Dir(document), func(t *testing.T) {
+			turns.Row(t, i, len(withCommands), 3)
 			t.Parallel()
 			commands := commandsOf(t, filepath.Join(source, document))
-			if len(commands) < least {
+			if least := withCommands[document]; len(commands) < least {
 				t.Fatalf("%d commands found, want at least %d", len(commands), least)
 			}
 			r := newReader(t)

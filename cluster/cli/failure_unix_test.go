@@ -15,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // together makes a step every 20 ms, each of which needs all peers.
@@ -94,9 +95,11 @@ func (s *site) endTogether(id, state string) []time.Duration {
 func TestEveryArchitectureGoesOnSoonAfterAProcessIsKilled(t *testing.T) {
 	lengthy(t)
 	t.Parallel()
-	for _, architecture := range []string{"all-reduce", "gossip", "d-psgd", "ad-psgd, graph: exponential",
-		"gossip-learning, period: 20ms", "noloco, every: 5"} {
+	all := []string{"all-reduce", "gossip", "d-psgd", "ad-psgd, graph: exponential", "gossip-learning, period: 20ms",
+		"noloco, every: 5"}
+	for i, architecture := range all {
 		t.Run(architecture, func(t *testing.T) {
+			turns.Row(t, i, len(all), 3)
 			site := settle(t, "a", "b", "c", "d")
 			id := site.beginTogether("architecture={kind: " + architecture + "}")
 			killed := time.Now()
@@ -120,6 +123,7 @@ func TestEveryArchitectureGoesOnSoonAfterAProcessIsKilled(t *testing.T) {
 
 func TestProcessThatIsStoppedIsDoneWithoutAndTakenInAgainWhenItGoesOn(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 2, 3)
 	site := settle(t, "a", "b", "c", "d")
 	id := site.beginTogether("stop.time=20s")
 	stopped := time.Now()
@@ -150,6 +154,7 @@ func TestProcessThatIsStoppedIsDoneWithoutAndTakenInAgainWhenItGoesOn(t *testing
 
 func TestRunWhoseWorkersAreAllKilledEndsAndNamesThem(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 0, 3)
 	site := settle(t, "a", "b")
 	site.write("plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{epochs: 100000}", 1))
 	id := strings.TrimSpace(site.must("submit", site.path("plan.yaml"), "--place", "server=a", "--place", "worker=b",
@@ -165,6 +170,7 @@ func TestRunWhoseWorkersAreAllKilledEndsAndNamesThem(t *testing.T) {
 }
 
 func TestProcessThatIsStartedAgainTellsWhatItsCrashInterrupted(t *testing.T) {
+	turns.Take(t, 1, 2)
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}

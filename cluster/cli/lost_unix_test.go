@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // savedRun is a run of some seconds that is saved often.
@@ -22,7 +24,7 @@ var savedRun = strings.Replace(longRun, "5000", "600", 1)
 // and one whole record is left.
 func TestRunGoesOnFromACopyWhenItsRecordIsLost(t *testing.T) {
 	lengthy(t)
-	for what, lose := range map[string]func(t *testing.T, dir string) error{
+	ways := map[string]func(t *testing.T, dir string) error{
 		"deleted": func(_ *testing.T, dir string) error { return os.RemoveAll(dir) },
 		"renamed": func(_ *testing.T, dir string) error { return os.Rename(dir, dir+"-moved") },
 		"a file": func(_ *testing.T, dir string) error {
@@ -34,8 +36,10 @@ func TestRunGoesOnFromACopyWhenItsRecordIsLost(t *testing.T) {
 			fillDisk(t, filepath.Dir(dir))
 			return nil
 		},
-	} {
+	}
+	for i, what := range slices.Sorted(maps.Keys(ways)) {
 		t.Run(what, func(t *testing.T) {
+			turns.Row(t, i, len(ways), 3)
 			s := newSite(t)
 			for _, name := range []string{"a", "b", "c"} {
 				s.must("identity", "issue", s.path("ca"), "--node", name, "--out", s.path(name))
@@ -50,9 +54,9 @@ func TestRunGoesOnFromACopyWhenItsRecordIsLost(t *testing.T) {
 				return len(checkpoints(t, c.path("records-*/.held-*/"+c.id+"/runs/0000"))) == 2
 			})
 			dir := c.path("records-a/plan-" + c.id)
-			err := lose(t, dir)
+			err := ways[what](t, dir)
 			for tries := 0; err != nil && tries < 20; tries++ { // its process may be about to write a file
-				err = lose(t, dir)
+				err = ways[what](t, dir)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -83,6 +87,7 @@ func (s *site) follow(plan string, runs int, name string) *succession {
 // Only the checkpoints are deleted: the run goes on, and is saved again.
 func TestRunWhoseCheckpointsAreDeletedIsSavedAgain(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 1, 3)
 	s := begin(t, savedRun, 1, "a", "b", "c")
 	saved := func() bool {
 		return len(checkpoints(t, s.path("records-a/plan-"+s.id+"/runs/0000"))) > 0
@@ -105,6 +110,7 @@ func TestRunWhoseCheckpointsAreDeletedIsSavedAgain(t *testing.T) {
 // A record is lost while its submission waits, and another one when some of its runs have finished.
 func TestSubmissionsGoOnFromCopiesWhenTheirRecordsAreLost(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 2, 3)
 	s := beginSeveral(t, 6, "a", "b", "c")
 	next := strings.TrimSpace(s.must("submit", s.path("plan.yaml"), "--join", s.addresses()["a"], "--detach"))
 	s.await("copies", func() bool { return s.now().Done >= 2 && len(s.status(next).Lacking) == 0 })
@@ -144,6 +150,7 @@ func (s *site) otherBuild() string {
 // begins anew, is degraded, and says so. Before that, every command shows that the builds differ.
 func TestRunThatAnotherBuildTakesOverIsDegradedAndSaysSo(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 2, 3)
 	s := newSite(t)
 	other := s.otherBuild()
 	for _, name := range []string{"a", "b", "c"} {

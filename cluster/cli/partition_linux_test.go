@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // island is a site whose nodes have a network each, on one bridge. It takes root.
@@ -109,6 +110,7 @@ func (i *island) settle() {
 
 func TestNodeThatIsCutOffIsDoneWithoutAndTakenInAgainWhenTheNetworkIsBack(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 1, 3)
 	t.Parallel()
 	for name, length := range map[string]time.Duration{
 		"briefly": 5 * time.Second,
@@ -147,6 +149,7 @@ func TestNodeThatIsCutOffIsDoneWithoutAndTakenInAgainWhenTheNetworkIsBack(t *tes
 // Who hears nobody does not take all others for gone.
 func TestConductorThatIsCutOffThrowsNobodyOut(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 2, 3)
 	i := newIsland(t, "a", "b", "c", "d")
 	i.settle()
 	id := i.beginTogether("stop.time=16s")
@@ -166,6 +169,7 @@ func TestConductorThatIsCutOffThrowsNobodyOut(t *testing.T) {
 // The conductor hears both c and d, who do not hear each other.
 func TestRunGoesOnWithoutOneOfTwoThatDoNotHearEachOther(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 2, 3)
 	i := newIsland(t, "a", "b", "c", "d")
 	i.settle()
 	id := i.beginTogether("stop.time=25s")
@@ -195,6 +199,7 @@ func TestRunGoesOnWithoutOneOfTwoThatDoNotHearEachOther(t *testing.T) {
 // What a worker has sent is under way for longer than a standstill takes to be noticed.
 func TestRunWaitsForASilentServerWhoseModelNobodyElseHas(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 2, 3)
 	i := newIsland(t, "a", "b")
 	i.settle()
 	i.write("plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{epochs: 60}", 1)+"record: events\n")

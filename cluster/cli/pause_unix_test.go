@@ -10,6 +10,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // addresses returns the addresses of the cluster's processes, by name, once each process knows all.
@@ -92,6 +93,7 @@ stop: {time: 23s}
 // a node of the run that it conducts, but the first one hosts the server of a third.
 func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 0, 3)
 	site := settleAlone(t, "c", "a", "b", "d")
 	at := site.addresses()
 	within := site.submitTo(at["a"], peers, "peers", "--place=peer1=c", "--place=peer2=d")
@@ -138,6 +140,7 @@ func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 // comes back in the third.
 func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 0, 3)
 	site := settle(t, "a", "b", "c", "d", "e", "f")
 	at := site.addresses()
 	// On a busy machine each submission takes up the time of the runs before it, and commands wait
@@ -177,6 +180,7 @@ func several(d string) string {
 // stops for long. In another run one is killed.
 func TestServersLeaveAndJoinWithTheirProcessesWhileARunGoesOn(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 2, 3)
 	site := settleAlone(t, "a", "b", "c", "d", "e")
 	at := site.addresses()
 	place := []string{"--place=s1=c", "--place=s2=d", "--place=s3=e", "--place=worker=b"}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // supervise starts a node again whenever it has died, until the test is over, and returns how often
@@ -72,6 +73,7 @@ func (s *site) supervise(names ...string) (deaths func() int) {
 // have died, and says so. The others' submissions go on.
 func TestSubmissionOfWhichProcessesDieIsFailedAndNamesThem(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 2, 3)
 	for _, place := range []string{"", "peer=a"} {
 		t.Run("place "+place, func(t *testing.T) {
 			s := settle(t, "a", "b", "c", "d")
@@ -158,6 +160,7 @@ func (s *site) idleSpace() (kilobytes int) {
 // A plan that needs more memory than its processes may have is refused, and they go on.
 func TestPlanForWhichProcessesHaveTooLittleMemoryIsRefused(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 2, 3)
 	s := newSite(t)
 	names := []string{"a", "b", "c"}
 	for _, name := range names {

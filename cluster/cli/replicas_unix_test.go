@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // Processes of servers are killed one after another, each comes back, and training goes on with
 // what the others have copies of.
 func TestServersWhoseShardsAreCopiedAreKilledAndTrainingGoesOn(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 0, 3)
 	site := settleAlone(t, "a", "b", "c", "d", "e")
 	plan := strings.Replace(several("40s"), "kind: parameter-server", "kind: parameter-server, servers: {replicas: 1}",
 		1)

@@ -17,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // shortRuns is a plan of short runs that any process can be missing from.
@@ -159,6 +160,7 @@ func (s *succession) whole() {
 }
 
 func TestSubmissionSurvivesTheProcessThatCarriesItOut(t *testing.T) {
+	turns.Take(t, 0, 2)
 	if testing.Short() {
 		t.Skip("starts and kills processes")
 	}
@@ -198,6 +200,7 @@ func TestSubmissionSurvivesTheProcessThatCarriesItOut(t *testing.T) {
 }
 
 func TestSubmissionIsHandedOverByAProcessThatLeaves(t *testing.T) {
+	turns.Take(t, 1, 2)
 	if testing.Short() {
 		t.Skip("starts and ends processes")
 	}
@@ -227,6 +230,7 @@ func TestSubmissionIsHandedOverByAProcessThatLeaves(t *testing.T) {
 
 func TestSubmissionSurvivesManyProcesses(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 0, 3)
 	s := beginSeveral(t, 80, "a", "b", "c", "d", "e", "f") // some are left when the last is replaced
 	at, before := "a", ""
 	for loss := range 5 {
@@ -258,8 +262,10 @@ func TestSubmissionSurvivesManyProcesses(t *testing.T) {
 
 func TestSubmissionSurvivesAtAnyInstant(t *testing.T) {
 	lengthy(t)
-	for i := range 10 {
+	const times = 10
+	for i := range times {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			turns.Row(t, i, times, 3)
 			s := beginSeveral(t, 6, "a", "b", "c", "d")
 			time.Sleep(time.Duration(rand.Int64N(int64(6 * time.Second)))) //nolint:gosec // any instant will do
 			if now := s.status(s.id); now.Over() {
@@ -274,6 +280,7 @@ func TestSubmissionSurvivesAtAnyInstant(t *testing.T) {
 
 func TestSubmissionWhoseProcessIsKilledFiveTimesEndsWithOneRecord(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 1, 3)
 	s := beginSeveral(t, 24, "a", "b", "c", "d")
 	at := "a"
 	for range 5 {
@@ -310,6 +317,7 @@ checkpoint: {every: 500ms}
 // run, which goes on each time from a checkpoint later than the one before.
 func TestRunGoesOnThoughItsConductorIsKilledFiveTimes(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 2, 3)
 	s := begin(t, longRun, 1, "a", "b", "c", "d")
 	at, kills := "a", 5
 	for range kills {
@@ -354,6 +362,7 @@ func TestRunGoesOnThoughItsConductorIsKilledFiveTimes(t *testing.T) {
 
 func TestNodesThatArePlacedOnAProcessThatDiesWaitForIt(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 0, 3)
 	s := settle(t, "a", "b", "c")
 	s.write("plan.yaml", shortRuns)
 	id := strings.TrimSpace(s.must("submit", s.path("plan.yaml"), "--join", s.addresses()["a"], "--repeats=3",
@@ -377,6 +386,7 @@ func TestNodesThatArePlacedOnAProcessThatDiesWaitForIt(t *testing.T) {
 // Who is paused for longer than it is waited for finds that another one has gone on.
 func TestProcessThatWasSilentForTooLongWritesNoMore(t *testing.T) {
 	lengthy(t)
+	turns.Take(t, 1, 3)
 	s := beginSeveral(t, 50, "a", "b", "c")
 	s.await("finished run", func() bool { return s.status(s.id).Done > 0 })
 	for name, address := range s.addresses() {
