@@ -13,6 +13,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // checkpoints are the files of those that a run has, the newest last.
@@ -66,6 +67,7 @@ func expectSame(t *testing.T, one, other string, files ...string) {
 // A process is killed again and again, at whatever instant, and each goes on where the one before
 // has saved the run.
 func TestRunOfProcessesThatAreKilledEndsLikeThatOfOne(t *testing.T) {
+	turns.Take(t, 1, 3)
 	plan := edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}") +
 		"record: events\ncheckpoint: {every: 1s, keep: 2}\n"
 	enter(t, edit(t, plan, "every: 0.5 epochs", "every: 20 epochs"))
@@ -107,6 +109,7 @@ func TestRunOfProcessesThatAreKilledEndsLikeThatOfOne(t *testing.T) {
 
 // A checkpoint is for the very file of the program that made it, whatever the plan is called.
 func TestRunOfAnotherProgramBeginsAnew(t *testing.T) {
+	turns.Take(t, 0, 3)
 	plan := edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}") + "checkpoint: {every: 1s, keep: 1}\n"
 	enter(t, plan)
 	p := newProgram(t, "run", "plan.yaml", "--out", "out")
@@ -146,6 +149,7 @@ func TestRunOfAnotherProgramBeginsAnew(t *testing.T) {
 }
 
 func TestRunGoesOnFromTheNewestCheckpointThatIsWhole(t *testing.T) {
+	turns.Take(t, 2, 3)
 	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}")+"checkpoint: {every: 1s}\n")
 	p := newProgram(t, "run", "plan.yaml", "--out", "out")
 	p.start(t)
@@ -181,6 +185,7 @@ func TestRunGoesOnFromTheNewestCheckpointThatIsWhole(t *testing.T) {
 // A run in real time is killed, and the next process goes on where it was: no step is missing in
 // the record, and few are there twice.
 func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
+	turns.Take(t, 2, 3)
 	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {steps: 400}")+"record: events\ncheckpoint: {every: 200ms}\n")
 	how := "--out"
 	for kill := range 3 {

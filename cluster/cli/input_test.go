@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // mistake is a bad plan, or a bad command line for a good one.
@@ -174,8 +175,11 @@ func TestBadInputIsToldWithItsPlaceAndEndsWithTwo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range mistakes {
+	for i, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {
+			if testing.Short() {
+				turns.Row(t, i, len(mistakes), 3)
+			}
 			plan := small
 			if m.old != "" {
 				plan = edit(t, small, m.old, m.new)

@@ -14,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // everyArchitecture is the names of a catalog's architectures.
@@ -26,9 +27,11 @@ func everyArchitecture(c *catalog.Catalog) (names []string) {
 
 func TestANewPlanOfEveryArchitectureAndSyntheticSetIsInOrderAndRuns(t *testing.T) {
 	schema := ownSchema(t)
-	for _, architecture := range everyArchitecture(catalog.Default()) {
-		for _, set := range []string{"synthetic-traffic", "synthetic-digits"} {
+	all := everyArchitecture(catalog.Default())
+	for i, architecture := range all {
+		for k, set := range []string{"synthetic-traffic", "synthetic-digits"} {
 			t.Run(architecture+" "+set, func(t *testing.T) {
+				turns.Row(t, i+k, len(all), 3)
 				t.Chdir(t.TempDir())
 				code, out, errs := gradwire(t, "plan", "new", "--architecture", architecture, "--data", set, "--set",
 					"data.samples=1000", "--out", "p.yaml")
@@ -77,6 +80,9 @@ func TestANewPlanOfEveryPublishedSetIsInOrder(t *testing.T) {
 }
 
 func TestShapesThatAreDeclaredAreThoseOfTheSamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine reads for long")
+	}
 	data := os.Getenv("GRADWIRE_DATA")
 	c := catalog.Default()
 	for _, k := range c.Datasets.All() {
