@@ -73,8 +73,12 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, dir = c.end(client, id)
-	virtual = run(t, load(t, alternating, strings.Replace(own, "table.csv", filepath.Join(data, "table.csv"), 1), rate, twice,
-		weights), driver.Options{})
+	virtual = run(
+		t,
+		load(t, alternating, strings.Replace(own, "table.csv", filepath.Join(data, "table.csv"), 1), rate, twice,
+			weights),
+		driver.Options{},
+	)
 	if !slices.Equal(paramsOf(t, dir), paramsOf(t, virtual.Dir)) {
 		t.Error("the parameters differ where the table is the worker's and classes have weights")
 	}

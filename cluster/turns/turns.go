@@ -30,7 +30,8 @@ func Take(t testing.TB, number, n int) {
 		t.Fatalf("%s=%q; want a whole number from 0, or nothing to run every test", variable, text)
 	}
 	if mine := uint64(n-number) % uint64(n); turn%uint64(n) != mine {
-		t.Skipf("runs in turn %d of 0 to %d, and this is turn %d; %s= runs every test", mine, n-1, turn%uint64(n), variable)
+		t.Skipf("runs in turn %d of 0 to %d, and this is turn %d; %s= runs every test",
+			mine, n-1, turn%uint64(n), variable)
 	}
 }
 
