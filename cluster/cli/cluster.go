@@ -358,8 +358,9 @@ func submitCommand(con *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit [PLAN]",
 		Short: "Run a plan on a cluster",
-		Long: `Submit a plan to a cluster, show how far it is, and copy its record when it has ended. The
-submission belongs to the cluster: it goes on if this command ends, for whatever reason, and, where
+		Long: `Submit a plan to a cluster, say how long it takes in real time, how much it sends and how much
+memory it needs (estimated here, from the data set in the default folder), show how far it is, and
+copy its record when it has ended. The submission belongs to the cluster: it goes on if this command ends, for whatever reason, and, where
 three processes hold it, if the one that carries it out dies; status, logs and fetch find it, and
 stop ends it. A node of the plan lives on the process of its name, else on one
 with its role, else on the process with the fewest nodes per core; --place puts it elsewhere.
@@ -429,11 +430,30 @@ func (f *submitFlags) run(cmd *cobra.Command, args []string, con *console) (err 
 			return err
 		}
 		if f.detach {
+			defer con.forecastRealTime(ctx, p)
 			return con.table(map[string]string{"submission": id}, func(w io.Writer) { fmt.Fprintln(w, id) })
 		}
 		fmt.Fprintf(con.notes(), "submission %s\n", id)
+		con.forecastRealTime(ctx, p)
 		return f.follow(ctx, c, id, con)
 	})
+}
+
+// forecastRealTime prints a note on what all runs of a submitted plan take, unless they are short. It
+// estimates with the data here and the names that every program knows. A nil plan, of a submission that
+// goes on, is the cluster's, and gets no note.
+func (con *console) forecastRealTime(ctx context.Context, p *driver.Plan) {
+	if p == nil || con.quiet {
+		return
+	}
+	e, err := p.Examine(nil)
+	if err != nil { // a process of the cluster knows the names of its catalog
+		return
+	}
+	all := con.forecast(ctx, e, driver.Options{Clock: driver.Real, Jobs: 1})
+	if all != nil && !all.Short() {
+		fmt.Fprintln(con.notes(), all)
+	}
 }
 
 // showQueue says what a submission waits for, as far as that can be found out.

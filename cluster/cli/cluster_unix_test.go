@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -217,5 +218,16 @@ func (s *site) useThrowAway() {
 	s.over(told["submission"])
 	if keys, _ := filepath.Glob(s.path("tmp/gradwire-up-*/*/ca.key")); len(keys) > 0 {
 		s.t.Errorf("the authority's key lies in %v", keys)
+	}
+}
+
+// A submission is accepted with an estimate of its runs, in real time.
+func TestSubmitForecastsARunInRealTime(t *testing.T) {
+	s := settle(t, "a")
+	s.write("plan.yaml", shortRuns)
+	code, _, errs := s.run("submit", s.path("plan.yaml"), "--repeats=3", "--detach")
+	expectCode(t, cli.ExitDone, code, errs)
+	if line := regexp.MustCompile(`(?m)^3 runs, about [34][.0-9]* s in real time, .* sent, .* of memory$`); !line.MatchString(errs) {
+		t.Errorf("no estimate in\n%s", errs)
 	}
 }

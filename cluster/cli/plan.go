@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -91,14 +92,24 @@ func (f *checkFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console,
 		"max_core_seconds_per_virtual_second": e.Estimate.Second.Seconds(),
 		"warning":                             warning, "notes": e.Notes, "choices": e.Weighed, "faults": e.Drawn,
 	}
-	if all, err := e.Forecast(cmd.Context(), driver.Options{Data: f.data}); err == nil {
+	if all := con.forecast(cmd.Context(), e, driver.Options{Data: f.data}); all != nil {
 		takes += all.String() + "\n"
 		about["forecast"] = all
-	} else if cmd.Context().Err() == nil {
-		why, _, _ := strings.Cut(err.Error(), "\n")
-		fmt.Fprintln(con.notes(), "note: what all runs take is not known: "+why)
 	}
 	return con.say(about, "%s is in order\n%s%s", path, takes, chosen)
+}
+
+// forecast approximates what all runs of a plan take; nil, with a note, if that is unknown.
+func (con *console) forecast(ctx context.Context, e *driver.Examined, o driver.Options) *driver.Forecast {
+	all, err := e.Forecast(ctx, o)
+	if err != nil && ctx.Err() == nil {
+		why, _, _ := strings.Cut(err.Error(), "\n")
+		fmt.Fprintln(con.notes(), "note: what all runs take is unknown: "+why)
+	}
+	if err != nil {
+		return nil
+	}
+	return all
 }
 
 func showCommand(c *catalog.Catalog, con *console) *cobra.Command {

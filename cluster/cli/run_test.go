@@ -221,7 +221,7 @@ func TestPlanCheckAndRunSayWhatAllRunsTake(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	code, out, errs = gradwire(t, "plan", "check", "plan.yaml")
 	if code != cli.ExitDone || line.MatchString(out) ||
-		!strings.Contains(errs, "note: what all runs take is not known: ") {
+		!strings.Contains(errs, "note: what all runs take is unknown: ") {
 		t.Errorf("without data: code %d, %s\n%s", code, out, errs)
 	}
 }

@@ -49,6 +49,10 @@ type (
 	Options = experiment.Options
 	// Progress says how far a plan is.
 	Progress = experiment.Progress
+	// Examined is everything known about a plan before it runs.
+	Examined = experiment.Examined
+	// Forecast approximates the total cost of a plan's runs.
+	Forecast = experiment.Forecast
 	// Report is what running a plan leaves.
 	Report = experiment.Report
 	// Evaluated says how well the saved model of a run does, class by class.

@@ -37,6 +37,8 @@ type Forecast struct {
 	Memory record.Float `json:"memory_bytes"`
 	// AtMost is true if a target may end runs early.
 	AtMost bool `json:"at_most"`
+	// Unknown says why Seconds or Bytes are unknown; empty if both are known.
+	Unknown string `json:"unknown,omitempty"`
 
 	clock Clock
 }
@@ -70,8 +72,14 @@ func (f *Forecast) String() string {
 	if f.AtMost {
 		text += "; runs that reach their target end before"
 	}
+	if f.Unknown != "" {
+		text += "; " + f.Unknown
+	}
 	return text
 }
+
+// Short reports whether the runs take too little time for a note before they start.
+func (f *Forecast) Short() bool { return float64(f.Seconds) < shortestTold }
 
 // roughly formats seconds with two digits.
 func roughly(seconds float64) string {
@@ -89,9 +97,11 @@ func roughly(seconds float64) string {
 
 const (
 	// forecastTime bounds a forecast, without the time to read data. longest is the factor by which the
-	// bound grows if no prefix is long enough to extrapolate.
+	// bound grows if no prefix is long enough to extrapolate, and patience the factor if that is true of
+	// every point that was tried.
 	forecastTime = 500 * time.Millisecond
 	longest      = 3
+	patience     = 10
 	// shortestTold is the shortest forecast that run prints.
 	shortestTold = 2.0 // seconds
 	// mostPlayed is the number of nodes above which a point is forecast by formula: placing that many nodes
@@ -151,7 +161,7 @@ func (r *Runner) tellForecast(ctx context.Context) {
 	if r.Progress == nil || len(r.queue) == 0 {
 		return
 	}
-	if f, err := r.forecast(ctx); err == nil && !(float64(f.Seconds) < shortestTold) {
+	if f, err := r.forecast(ctx); err == nil && !f.Short() {
 		r.note(f.String())
 	}
 }
@@ -191,7 +201,7 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 	f.units = map[string]unitCost{}
 	told := &Forecast{Cores: min(runtime.NumCPU(), runtime.GOMAXPROCS(0)), clock: f.clock}
 	var parts []part
-	live, total := 0.0, 0.0
+	live := 0.0
 	for i := range points {
 		if left[i] == 0 {
 			continue
@@ -209,25 +219,55 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 		}
 	}
 	f.jobs = min(f.jobs, max(told.Runs, 1))
-	var sum cost
-	probed := 0.0
+	sum, samples, err := f.probeAll(ctx, parts, within)
+	if err != nil {
+		return nil, err
+	}
+	told.Bytes = record.Float(sum.bytes)
+	told.Memory = record.Float(programBytes + float64(f.jobs)*live + samples)
+	told.Seconds = record.Float(sum.clock)
+	if f.clock != RealTime {
+		told.Seconds = record.Float(sum.simulated/float64(min(f.jobs, told.Cores)) + sum.computed/float64(told.Cores))
+	}
+	told.Unknown = f.unknown(told, parts)
+	return told, context.Cause(ctx)
+}
+
+// probeAll sums the costs of parts within about the given time, and returns the bytes of the largest
+// samples too. If no part could be played in that time, it takes longer to play one.
+func (f *forecaster) probeAll(ctx context.Context, parts []part, within time.Duration) (sum cost, samples float64,
+	err error) {
+	total, probed := 0.0, 0.0
+	probe := func(p part, within time.Duration) error {
+		c, bytes, err := f.probe(ctx, p, within)
+		samples = max(samples, bytes)
+		if err == nil {
+			sum.add(c, p.runs)
+			probed += p.runs
+		}
+		return err
+	}
 	f.began = time.Now()
 	f.end = f.began.Add(longest * within)
-	for n, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(parts)) {
+	order := rand.New(rand.NewPCG(1, 1)).Perm(len(parts))
+	for n, i := range order {
 		total += parts[i].runs
 		spent := time.Since(f.began)
 		if n > 0 && spent > within || ctx.Err() != nil {
 			continue
 		}
-		c, samples, err := f.probe(ctx, parts[i], (within-spent)/time.Duration(len(parts)-n))
-		told.Memory = max(told.Memory, record.Float(samples))
-		switch {
-		case errors.Is(err, errUnknown): // counts as the mean of the others
-		case err != nil:
-			return nil, err
-		default:
-			sum.add(c, parts[i].runs)
-			probed += parts[i].runs
+		err := probe(parts[i], (within-spent)/time.Duration(len(parts)-n))
+		if err != nil && !errors.Is(err, errUnknown) { // if unknown, the part counts as the mean of the others
+			return sum, samples, err
+		}
+	}
+	f.end = f.began.Add(patience * within)
+	for _, i := range order {
+		if probed > 0 || ctx.Err() != nil || time.Now().After(f.end) {
+			break
+		}
+		if err := probe(parts[i], within); err != nil && !errors.Is(err, errUnknown) {
+			return sum, samples, err
 		}
 	}
 	if probed == 0 {
@@ -237,20 +277,43 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 		probed = total
 	}
 	sum.add(sum, total/probed-1)
-	told.Bytes = record.Float(sum.bytes)
-	told.Memory += record.Float(programBytes + float64(f.jobs)*live)
-	told.Seconds = record.Float(sum.clock)
-	if f.clock != RealTime {
-		told.Seconds = record.Float(sum.simulated/float64(min(f.jobs, told.Cores)) + sum.computed/float64(told.Cores))
+	return sum, samples, nil
+}
+
+// unknown says why the time or the bytes of a forecast are unknown; empty if both are known.
+func (f *forecaster) unknown(told *Forecast, parts []part) string {
+	what := ""
+	switch s, b := math.IsNaN(float64(told.Seconds)), math.IsNaN(float64(told.Bytes)); {
+	case s && b:
+		what = "time and bytes"
+	case s:
+		what = "time"
+	case b:
+		what = "bytes"
+	default:
+		return ""
 	}
-	return told, context.Cause(ctx)
+	if slices.ContainsFunc(parts, func(p part) bool { return p.native() }) {
+		return what + " unknown, because nodes compute at this machine's speed (compute: native)"
+	}
+	for i := range parts {
+		if n := len(parts[i].Spec.Roles); n > mostPlayed {
+			return fmt.Sprintf("%s unknown, because %d nodes are too many to play a part of a run", what, n)
+		}
+	}
+	return fmt.Sprintf("%s unknown, because the shortest part of a run takes more than %v to play", what,
+		time.Duration(patience)*forecastTime)
+}
+
+// native reports whether a node's steps take the time that the machine needs.
+func (p *Point) native() bool {
+	return slices.ContainsFunc(p.Spec.Plan.Nodes, func(n plan.NodeSpec) bool { return n.Compute.Native })
 }
 
 // probe measures the cost of a run of a point within about the given time, and returns the bytes of
 // its samples too.
 func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c cost, samples float64, err error) {
-	native := slices.ContainsFunc(p.Spec.Plan.Nodes, func(n plan.NodeSpec) bool { return n.Compute.Native })
-	if len(p.Spec.Roles) > mostPlayed || native {
+	if len(p.Spec.Roles) > mostPlayed || p.native() {
 		return p.byFormula(), 0, nil
 	}
 	counts := p.counted()

@@ -136,9 +136,37 @@ func TestForecastOfWhatCannotBePlayedIsByFormulaOrNone(t *testing.T) {
 	native := pointOf(t, steady, "nodes.w.compute=native")
 	f, err = forecastOf(t, []Point{*native}, Options{Clock: RealTime}, forecastTime)
 	if err != nil || !math.IsNaN(float64(f.Bytes)) || float64(f.Seconds) != 10 ||
-		!strings.HasPrefix(f.String(), "1 run, about 10 s in real time, ") {
+		!strings.HasPrefix(f.String(), "1 run, about 10 s in real time, ") ||
+		!strings.HasSuffix(f.String(), "; bytes unknown, because nodes compute at this machine's speed (compute: native)") {
 		t.Errorf("%+v, %v: %v", f, err, f)
 	}
+	crowded = pointOf(t, steady, "nodes.w.count=20001", "data.samples=30000", "architecture={kind: gossip}",
+		"stop={steps: 5}")
+	f, err = forecastOf(t, []Point{*crowded}, Options{}, forecastTime)
+	if err != nil || !strings.HasSuffix(f.String(),
+		"; time and bytes unknown, because 20001 nodes are too many to play a part of a run") {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
+// If no part of a run can be played in the usual time, a forecast takes longer.
+func TestForecastTakesLongerRatherThanNone(t *testing.T) {
+	p := pointOf(t, steady, "stop={steps: 2}", "architecture={kind: gossip}")
+	for range 20 { // a busy machine may stretch any try
+		began := time.Now()
+		if _, err := forecastOf(t, []Point{*p}, Options{Jobs: 1}, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		const short = (longest + patience) / 2 // so that longest times within is too little, and patience times is enough
+		f, err := forecastOf(t, []Point{*p}, Options{Jobs: 1}, time.Since(began)/short)
+		if err != nil || math.IsNaN(float64(f.Bytes)) != (f.Unknown != "") {
+			t.Fatalf("%v, %v", f, err)
+		}
+		if f.Bytes > 0 {
+			return
+		}
+	}
+	t.Error("no try had a forecast")
 }
 
 func TestShortenedRunsHaveTheirShareOfEveryBound(t *testing.T) {
