@@ -25,6 +25,9 @@ func countsInSchedule(key string) bool {
 	return slices.ContainsFunc(scheduleTags(), func(t field.Tag) bool { return t.Key == key && t.Counts != nil })
 }
 
+// Rounded is the share of an interval by which rounding may change it without a note.
+const Rounded = 0.1
+
 const (
 	inSteps   = "steps"
 	inEpochs  = "epochs"
@@ -33,15 +36,15 @@ const (
 
 // clocked returns a schedule with its counts as whole numbers, and the unit that all of them have;
 // empty if it counts nothing.
-func clocked(n *syntax.Node) (plain *syntax.Node, in string, err error) {
+func (c *Catalog) clocked(n *syntax.Node) (plain *syntax.Node, in string, err error) {
 	plain = n.Clone()
 	for i, f := range plain.Fields {
 		var own string
 		switch {
 		case f.Key == "then" && f.Value.Kind == syntax.Map:
-			plain.Fields[i].Value, own, err = clocked(f.Value)
+			plain.Fields[i].Value, own, err = c.clocked(f.Value)
 		case f.Value.Kind == syntax.Scalar && countsInSchedule(f.Key):
-			plain.Fields[i].Value, own, err = count(f.Value)
+			plain.Fields[i].Value, own, err = c.count(f.Value)
 		}
 		if err != nil {
 			return nil, "", err
@@ -63,7 +66,7 @@ func clocked(n *syntax.Node) (plain *syntax.Node, in string, err error) {
 }
 
 // count reads 100, 100 steps, 2 epochs or 4000 samples; epochs in [optim.EpochParts].
-func count(n *syntax.Node) (*syntax.Node, string, error) {
+func (c *Catalog) count(n *syntax.Node) (*syntax.Node, string, error) {
 	span, is, err := spanAt(n)
 	switch {
 	case err != nil:
@@ -71,7 +74,13 @@ func count(n *syntax.Node) (*syntax.Node, string, error) {
 	case !is:
 		return n, inSteps, nil // the schedule's own reader says whether it is a number
 	case span.Epochs > 0:
-		return number(max(1, math.Round(span.Epochs*optim.EpochParts)), n), inEpochs, nil
+		exact := span.Epochs * optim.EpochParts
+		parts := max(1, math.Round(exact))
+		if math.Abs(parts-exact) > Rounded*exact {
+			c.tell(n, "a schedule counts in parts of %g epochs; this becomes %g epochs", 1/float64(optim.EpochParts),
+				parts/optim.EpochParts)
+		}
+		return number(parts, n), inEpochs, nil
 	case span.Samples > 0:
 		return number(float64(span.Samples), n), inSamples, nil
 	}
@@ -111,7 +120,7 @@ func asWritten(resolved, written *syntax.Node) {
 
 // schedule reads a schedule of a rate whose counts are steps, epochs or samples.
 func (c *Catalog) schedule(n *syntax.Node) (optim.Schedule, *syntax.Node, error) {
-	plain, in, err := clocked(n)
+	plain, in, err := c.clocked(n)
 	if err != nil {
 		return nil, nil, err
 	}

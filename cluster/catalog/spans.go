@@ -24,6 +24,9 @@ type Counted struct {
 	// At is the setting in the plan. Value is its value, in steps if the plan gives a span (Spans).
 	At    *syntax.Node
 	Value float64
+	// Wanted is the number of steps of a span before it is rounded to steps that the architecture accepts;
+	// 0 if the plan gives steps, or if the samples are not known yet.
+	Wanted float64
 	// Given is true if the plan or a preset states the value, and false for a default.
 	Given bool
 }
@@ -48,19 +51,7 @@ const (
 // number is between half and twice the span.
 func (s *spans) steps(span unit.Span) iter.Seq[float64] {
 	const most = 1024 // tries
-	want, known := float64(span.Steps), true
-	step := s.step
-	if step == 0 {
-		step, known = assumedStep, span.Steps > 0
-	}
-	switch {
-	case span.Samples > 0:
-		want = float64(span.Samples) / step
-	case span.Epochs > 0 && s.epoch == 0:
-		want, known = span.Epochs*assumedEpoch/step, false
-	case span.Epochs > 0:
-		want = span.Epochs * s.epoch / step
-	}
+	want, known := s.exact(span)
 	first := max(1, math.Round(want))
 	return func(yield func(float64) bool) {
 		if !yield(first) || span.Steps > 0 {
@@ -74,6 +65,23 @@ func (s *spans) steps(span unit.Span) iter.Seq[float64] {
 			}
 		}
 	}
+}
+
+// exact returns a span in steps before rounding, and whether the samples that this takes are known.
+func (s *spans) exact(span unit.Span) (steps float64, known bool) {
+	step, known := s.step, true
+	if step == 0 {
+		step, known = assumedStep, span.Steps > 0
+	}
+	switch {
+	case span.Samples > 0:
+		return float64(span.Samples) / step, known
+	case span.Epochs > 0 && s.epoch == 0:
+		return span.Epochs * assumedEpoch / step, false
+	case span.Epochs > 0:
+		return span.Epochs * s.epoch / step, known
+	}
+	return float64(span.Steps), known
 }
 
 // spanOf is a span in a section, and how to put a number of steps in its place.
@@ -143,6 +151,9 @@ func (s *spans) note(resolved, written *syntax.Node, of reflect.Type) {
 			if span, is, err := spanAt(was); err == nil && is {
 				resolved.Fields[i].Value = was.Clone()
 				c.Spans = span.Steps == 0
+				if steps, known := s.exact(span); known && c.Spans {
+					c.Wanted = steps
+				}
 				s.found = s.found || c.Spans
 			}
 		}

@@ -3,6 +3,7 @@ package catalog
 import (
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,5 +129,50 @@ func TestRandomWalksWithoutABoundAreToldWhereverTheyStand(t *testing.T) {
 				t.Errorf("%s%s: told %q", place, end, told)
 			}
 		}
+	}
+}
+
+// besides is what an architecture needs for a setting that takes epochs and samples.
+var besides = map[string]string{
+	"parameter-server": "roles: {server: added}", "federated": "roles: {server: added}",
+	"in-network": "roles: {switch: added}", "gaia": "roles: {server: added}",
+}
+
+// Every interval in samples or epochs that becomes another number of steps is known as such.
+func TestEveryRoundedIntervalKnowsItsExactSteps(t *testing.T) {
+	spans := map[string]bool{}
+	checkCountsOf(t, &Default().Architectures, spans)
+	tried := 0
+	for path := range spans {
+		kind, key, _ := strings.Cut(path, ".")
+		for _, text := range []string{"10 samples", "0.01 epochs"} {
+			value := text
+			for _, piece := range slices.Backward(strings.Split(key, ".")) {
+				value = "{" + piece + ": " + value + "}"
+			}
+			section := "{kind: " + kind + ", " + strings.TrimPrefix(value, "{")
+			if more := besides[kind]; more != "" {
+				section = strings.TrimSuffix(section, "}") + ", " + more + "}"
+			}
+			s, err := readArchitecture(t, section, "")
+			if err == nil {
+				s, err = s.Resolve(1000, 40)
+			}
+			if err != nil {
+				t.Errorf("%s: %v", section, err)
+				continue
+			}
+			found := false
+			for _, c := range s.Counted {
+				found = found || c.At != nil && c.At.Text == text && c.Wanted == 0.25 && c.Value >= 1
+			}
+			if !found {
+				t.Errorf("%s: no interval of 0.25 steps that became more among %+v", section, s.Counted)
+			}
+			tried++
+		}
+	}
+	if tried < 10 {
+		t.Errorf("%d settings tried", tried)
 	}
 }

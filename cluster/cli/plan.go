@@ -42,7 +42,8 @@ short prefix of each point and extrapolating it. Name the values that the networ
 settings that are auto, and warn of a value that costs more than twice as much as another. List the
 faults that the seed draws for the first repeat. Warn of events after stop.time, of times of another
 clock, of delays whose random walk has no bound, of a unit that differs between the points of a
-sweep, and of one learning rate for several architectures.`,
+sweep, of one learning rate for several architectures, and of intervals in epochs or samples that
+rounding to whole steps changes by more than a tenth.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.check(cmd, c, con, args[0]) },
@@ -72,7 +73,8 @@ func (f *checkFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console,
 	if warning != "" {
 		fmt.Fprintln(con.notes(), "warning: "+warning)
 	}
-	for _, note := range e.Notes {
+	notes := slices.Concat(e.Notes, e.Rounded(driver.Options{Data: f.data}))
+	for _, note := range notes {
 		fmt.Fprintln(con.notes(), "warning: "+note)
 	}
 	takes, chosen := e.Estimate.String()+"\n", ""
@@ -90,7 +92,7 @@ func (f *checkFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console,
 	about := facts{
 		"plan": path, "memory_bytes": e.Estimate.Memory,
 		"max_core_seconds_per_virtual_second": e.Estimate.Second.Seconds(),
-		"warning":                             warning, "notes": e.Notes, "choices": e.Weighed, "faults": e.Drawn,
+		"warning":                             warning, "notes": notes, "choices": e.Weighed, "faults": e.Drawn,
 	}
 	if all := con.forecast(cmd.Context(), e, driver.Options{Data: f.data}); all != nil {
 		takes += all.String() + "\n"

@@ -27,10 +27,16 @@ func (p *Plan) Notes(c *catalog.Catalog) ([]string, error) {
 func notes(points []Point) []string {
 	all := comparison(points)
 	for i := range points {
-		for _, n := range points[i].Spec.Notes {
-			if !slices.Contains(all, n) {
-				all = append(all, n)
-			}
+		all = addNew(all, points[i].Spec.Notes)
+	}
+	return all
+}
+
+// addNew appends the texts that are not in all yet.
+func addNew(all, texts []string) []string {
+	for _, text := range texts {
+		if !slices.Contains(all, text) {
+			all = append(all, text)
 		}
 	}
 	return all

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/shelf"
 )
 
 // Examined is everything known about a plan before it runs. It resolves the plan's points once.
@@ -17,6 +18,8 @@ type Examined struct {
 	// Notes has the plan's notes, and Drawn the faults drawn by its first seed, a line each; see
 	// [Plan.Notes] and [Plan.Drawn].
 	Notes, Drawn []string
+
+	shelf *shelf.Shelf
 }
 
 // Examine checks the plan, as Check does, and estimates its cost. It reads no data. A nil catalog
@@ -37,5 +40,30 @@ func (p *Plan) Examine(c *catalog.Catalog) (*Examined, error) {
 // Forecast approximates the plan's cost on this machine. It reads the data. It uses the options Data,
 // Jobs and Clock.
 func (e *Examined) Forecast(ctx context.Context, o Options) (*Forecast, error) {
-	return forecast(ctx, e.points, e.each, o, forecastTime)
+	e.open(o)
+	return forecast(ctx, e.points, e.each, o, e.shelf, forecastTime)
+}
+
+// Rounded names the intervals in epochs or samples that rounding to whole steps changes by more than a
+// tenth, each with the value that it becomes. It reads the data; without them, it names intervals in
+// samples only. It uses the option Data.
+func (e *Examined) Rounded(o Options) (all []string) {
+	e.open(o)
+	for i := range e.points {
+		p, epoch := &e.points[i], 0.0
+		if samples, err := e.shelf.Samples(&p.Spec.Data, p.Spec.Plan.Seed); err == nil {
+			epoch = float64(p.epochSamples(samples.Train.Len()))
+		}
+		if p, err := p.resolve(epoch); err == nil {
+			all = addNew(all, p.rounded(epoch))
+		}
+	}
+	return all
+}
+
+// open opens the folder of data once, so that the data are read once.
+func (e *Examined) open(o Options) {
+	if e.shelf == nil {
+		e.shelf = shelf.New(o.Data, 1, nil)
+	}
 }

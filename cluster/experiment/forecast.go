@@ -115,6 +115,7 @@ func forecast(
 	points []Point,
 	each []Estimate,
 	o Options,
+	data *shelf.Shelf,
 	within time.Duration,
 ) (*Forecast, error) {
 	left := make([]int, len(points))
@@ -125,7 +126,7 @@ func forecast(
 	if jobs < 1 {
 		jobs = runtime.NumCPU()
 	}
-	f := &forecaster{shelf: shelf.New(o.Data, 1, nil), jobs: side(points, memory.Limit(), jobs), clock: o.Clock}
+	f := &forecaster{shelf: data, jobs: side(points, memory.Limit(), jobs), clock: o.Clock}
 	return f.forecast(ctx, points, each, left, within)
 }
 
@@ -266,7 +267,7 @@ func (f *forecaster) probeAll(ctx context.Context, parts []part, within time.Dur
 		if probed > 0 || ctx.Err() != nil || time.Now().After(f.end) {
 			break
 		}
-		if err := probe(parts[i], within); err != nil && !errors.Is(err, errUnknown) {
+		if err := probe(parts[i], time.Until(f.end)/2); err != nil && !errors.Is(err, errUnknown) {
 			return sum, samples, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/shelf"
 )
 
 // For plans of a fixed length, the forecast bytes are near those of a counting run. The forecast has
@@ -46,7 +47,7 @@ func forecastOf(t *testing.T, points []Point, o Options, within time.Duration) (
 	for i := range points {
 		each[i] = points[i].Estimate()
 	}
-	return forecast(t.Context(), points, each, o, within)
+	return forecast(t.Context(), points, each, o, shelf.New(o.Data, 1, nil), within)
 }
 
 // nearCount forecasts a point from its whole run, and compares the forecast with a counting run.

@@ -89,6 +89,9 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, text := range r.rounded {
+		r.note("note: " + text)
+	}
 	r.tellForecast(ctx)
 	failure := r.RunAll(ctx)
 	report, err := r.Report(time.Since(began))
@@ -118,6 +121,7 @@ type Runner struct {
 	folder  *record.Folder
 	queue   []run
 	notes   []string // notes on the plan as written, before tuning
+	rounded []string // notes on its intervals that rounding changes, which depend on the samples
 	keyOnce sync.Once
 
 	mu       sync.Mutex
@@ -538,7 +542,7 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 		Plan: first.Name, Build: record.ReadBuild(kernel.Name()), Wall: wall.Seconds(),
 		RunsPlanned: r.Total(),
 		Data:        r.shelf.Files(),
-		Notes:       r.notes,
+		Notes:       slices.Concat(r.notes, r.rounded),
 	}
 	o.Target, _ = Target(first)
 	summary, err := r.folder.Write(o)

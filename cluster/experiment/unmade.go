@@ -52,6 +52,7 @@ func (r *Runner) rehearse(ctx context.Context) error {
 		if err != nil {
 			return refusal.Input(pt.About(err))
 		}
+		r.rounded = addNew(r.rounded, s.Point.rounded(float64(s.Point.epochSamples(s.Task.Train.Len()))))
 	}
 	return nil
 }
