@@ -83,8 +83,11 @@ func (v View) Arrange(s record.Summary) (Layout, error) {
 		} else {
 			l.Facets = []Factor{rest[i]}
 		}
+		chosen := rest[i]
 		rest = slices.Concat(rest[:i:i], rest[i+1:])
+		rest = slices.DeleteFunc(rest, func(f Factor) bool { return implies(s, chosen, f) })
 	}
+	rest = independent(s, rest)
 	if l.By == nil && len(rest) > 0 {
 		i := compared(s, rest)
 		l.By = &rest[i]
@@ -92,6 +95,38 @@ func (v View) Arrange(s record.Summary) (Layout, error) {
 	}
 	l.place(s, rest)
 	return l, nil
+}
+
+// independent returns the factors without those that others imply, as one of several keys whose values
+// are paired (zip) implies the others. Of two that imply each other it keeps the first.
+func independent(s record.Summary, all []Factor) (kept []Factor) {
+	for i, f := range all {
+		implied := false
+		for j, other := range all {
+			implied = implied || i != j && implies(s, other, f) && (j < i || !implies(s, f, other))
+		}
+		if !implied {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// implies reports whether all points that share a value of a factor share one of another factor. Records
+// that are compared are always told apart.
+func implies(s record.Summary, one, other Factor) bool {
+	if one.Key == RecordKey || other.Key == RecordKey {
+		return false
+	}
+	levels := map[int]int{}
+	for _, g := range s.Groups {
+		level := other.Level(g.Point)
+		if known, seen := levels[one.Level(g.Point)]; seen && known != level {
+			return false
+		}
+		levels[one.Level(g.Point)] = level
+	}
+	return true
 }
 
 // place gives the factors that nobody asked for dashes or panels.

@@ -58,6 +58,26 @@ func TestEachFactorHasOneMeaning(t *testing.T) {
 	}
 }
 
+// Keys whose values are paired are one factor, unless a reader asks for another of them.
+func TestPairedKeysAreOneFactor(t *testing.T) {
+	s, _ := reporttest.Sweep(3, 0.94, map[string]float64{},
+		reporttest.Axis{Key: "network.topology", Values: []string{"complete", "racks"}},
+		reporttest.Axis{Key: "architecture", Values: []string{"server", "ring", "switch", "three switches"}},
+		reporttest.Axis{Key: "nodes", Values: []string{"server", "workers", "switch", "switches"}})
+	paired := map[string]string{"server": "server", "ring": "workers", "switch": "switch", "three switches": "switches"}
+	s.Groups = slices.DeleteFunc(s.Groups, func(g record.Group) bool {
+		a := g.Point.Value("architecture")
+		racks := g.Point.Value("network.topology") == "racks"
+		return g.Point.Value("nodes") != paired[a] || racks != (a == "three switches")
+	})
+	for by, want := range map[string]string{"": "architecture", "nodes": "nodes"} {
+		l, err := report.View{By: by}.Arrange(s)
+		if err != nil || l.By.Key != want || l.Dash != nil || len(l.Facets) > 0 {
+			t.Errorf("by %q: %+v, %v", by, l, err)
+		}
+	}
+}
+
 func TestAFactorOfManyValuesHasPanelsOrRowsAndNeverSharedLooks(t *testing.T) {
 	var many []string
 	for i := range 30 {
