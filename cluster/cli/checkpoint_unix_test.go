@@ -4,12 +4,18 @@ package cli_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -222,5 +228,42 @@ func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 	least, most := min(steps, pushes, written), max(steps, pushes, written)
 	if least < 400-2 || least > 500 || most-least > 2*3+2 {
 		t.Errorf("%d steps, %d pushes and %d steps among the events, want 400", steps, pushes, written)
+	}
+}
+
+// A checkpoint with one changed bit and a right checksum is refused, wherever the bit is: the run begins
+// anew and has the same result.
+func TestRunDoesNotGoOnFromACheckpointWithAChangedBit(t *testing.T) {
+	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 60}")+"checkpoint: {every: 1s, keep: 1}\n")
+	code, _, errs := gradwire(t, "run", "plan.yaml", "--out", "whole")
+	expectCode(t, cli.ExitDone, code, errs)
+	p := newProgram(t, "run", "plan.yaml", "--out", "out")
+	killSaved(t, p, 1)
+	names := checkpoints(t, "out/runs/0000")
+	if len(names) == 0 {
+		t.Skip("the run ended before it was killed")
+	}
+	saved, err := os.ReadFile(names[len(names)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	head := len("gradwire checkpoint 3\n")
+	for try := range 12 {
+		b := slices.Clone(saved[:len(saved)-8])
+		bit := 8*head + random.IntN(8*(len(b)-head))
+		b[bit/8] ^= 1 << (bit % 8)
+		folder := fmt.Sprintf("changed%d", try)
+		if err := os.CopyFS(folder, os.DirFS("out")); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.Replace(names[len(names)-1], "out", folder, 1)
+		write(t, name, string(binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))))
+		code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", folder)
+		expectCode(t, cli.ExitDone, code, errs)
+		if !strings.Contains(errs, "the checkpoint comes from elsewhere or was changed") {
+			t.Errorf("bit %d: told\n%s", bit, errs)
+		}
+		expectSame(t, "whole", folder, "curve.csv", "runs/0000/run.json", "runs/0000/model.safetensors")
 	}
 }
