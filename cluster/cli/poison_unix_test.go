@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -182,5 +183,33 @@ func TestPlanForWhichProcessesHaveTooLittleMemoryIsRefused(t *testing.T) {
 		if p := s.nodes[name]; p.ProcessState != nil {
 			t.Errorf("process %s has ended", name)
 		}
+	}
+}
+
+// A submission that kills its processes one after the other is ended by stop, whichever process is
+// asked and whatever it is doing.
+func TestStopEndsASubmissionThatKillsItsProcesses(t *testing.T) {
+	lengthy(t)
+	s := settle(t, "a", "b", "c", "d")
+	s.write("plan.yaml", strings.Replace(shortRuns, "kind: sgd, rate: 0.1", "kind: fatal", 1))
+	addresses := strings.Join(slices.Collect(maps.Values(s.addresses())), ",")
+	deaths := s.supervise("a", "b", "c", "d")
+	id := strings.TrimSpace(s.must("submit", s.path("plan.yaml"), "--repeats=3", "--detach"))
+	s.await("death", func() bool { return deaths() > 0 })
+	code, out, errs := s.run("stop", id, "--join", addresses)
+	expectCode(t, cli.ExitDone, code, errs)
+	var now driver.Submission
+	s.await("end", func() bool {
+		now = (&succession{site: s, id: id}).now()
+		return now.ID != "" && now.Over()
+	})
+	t.Logf("%d processes died; stop printed %q; the submission is %s: %s", deaths(), out, now.State, now.Error)
+	if now.State != driver.Stopped && now.State != driver.Failed {
+		t.Errorf("%+v", now)
+	}
+	before := deaths()
+	time.Sleep(3 * time.Second)
+	if n := deaths() - before; n > 0 {
+		t.Errorf("%d processes died after the end", n)
 	}
 }

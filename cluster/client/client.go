@@ -644,16 +644,28 @@ func (c *Client) logOf(ctx context.Context, address, id string, follow bool, tel
 	})
 }
 
-// Stop ends a run. What it has finished is kept.
+// Stop ends a run. What it has finished is kept. If the process of a run that others hold dies before it
+// answers, Stop asks the one that goes on with the run.
 func (c *Client) Stop(ctx context.Context, id string) error {
-	return locate(ctx, func() error {
-		address, s, err := c.keeper(ctx, id)
-		if err != nil {
+	asked, held := false, false
+	for began := time.Now(); ; {
+		err := locate(ctx, func() error {
+			address, s, err := c.keeper(ctx, id)
+			if err != nil {
+				return err
+			}
+			if asked && s.Over() {
+				return nil // an earlier request may have ended it, though its answer was lost
+			}
+			asked, held = true, len(s.Holders) > 0
+			_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: s.ID}}})
+			return err
+		})
+		if err == nil || !held || !unanswered(err) || time.Since(began) > successionPatience ||
+			pause(ctx, successionLook) != nil {
 			return err
 		}
-		_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: s.ID}}})
-		return err
-	})
+	}
 }
 
 // Remove removes a run that has ended from the process that keeps it, with its record, and returns

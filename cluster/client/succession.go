@@ -3,7 +3,10 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
+	"os"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -102,4 +105,16 @@ func locate(ctx context.Context, request func() error) error {
 			return err
 		}
 	}
+}
+
+// unanswered reports whether a process has not answered a request, as one that dies, rather than refused
+// it for good.
+func unanswered(err error) bool {
+	if errors.As(err, new(*refusal.AgainError)) {
+		return true
+	}
+	return slices.ContainsFunc([]error{
+		io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, os.ErrDeadlineExceeded,
+		context.DeadlineExceeded,
+	}, func(lost error) bool { return errors.Is(err, lost) })
 }
