@@ -53,7 +53,7 @@ const (
 type Architecture struct {
 	// Share and Count say how many clients a round wants updates of; one of the two is positive.
 	// Share is of those that are there when the round begins, at least one.
-	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|count" doc:"of the clients that are there, those that a round wants updates of"`
+	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|count" doc:"of the clients that are there, those that a round wants updates of, rounded to the nearest number, at least one"`
 	Count int     `plan:"count,omitzero" range:"1..16777216" either:"share|count" doc:"clients that a round wants updates of, or all that are there"`
 	// Population is how many clients there are, of whom the nodes are hosts; 0 is the nodes alone.
 	Population int `plan:"population,omitzero" range:"1..2147483647" doc:"registered clients, which are drawn for rounds and take turns on the nodes; default: each node is one client"`

@@ -49,7 +49,7 @@ type Architecture struct {
 	// Consistency says when a worker may go on, by the clocks of its site; nil stands for BSP.
 	Consistency consistency.Model `key:"consistency"`
 	// Scale is over the workers of all sites.
-	Scale train.Scale `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers of all sites"`
+	Scale train.Scale `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers of all sites that are there"`
 	// Significance is v.
 	Significance float64 `plan:"significance" unit:"fraction" range:"0%..100%" counts:"significance=rounds of a site" doc:"v: what has accumulated of a parameter goes to other sites when it is at least v/√t of it, in the site's round t; 0%: always"`
 	// Clock bounds how far sites are apart.

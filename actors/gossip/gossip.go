@@ -63,7 +63,7 @@ type Architecture struct {
 	// are here (Pull, PushPull). It cannot go with Period.
 	Wait bool `plan:"wait" with:"every" doc:"whether a step waits until the exchange is over"`
 	// Merge weighs a model that arrives against the peer's own.
-	Merge Merge `plan:"merge" words:"mean|age" doc:"how models that arrive are averaged: half and half, or in proportion to what they have seen"`
+	Merge Merge `plan:"merge" words:"mean|age" doc:"how each model that arrives is averaged with the peer's own, one after the other, so that the last of several counts most with mean: half and half, or in proportion to what they have seen"`
 	// Rule, unless nil, is a program's own, in place of Merge.
 	Rule Rule
 	// Moved lets an exchange happen only if the model is further than this from where it was at the
