@@ -242,6 +242,7 @@ func (c Config) process() *process {
 	}
 	p.mesh = mesh.New(mesh.Config{Name: c.Name, Unaddressed: p.receive, Log: p.log})
 	p.stop, p.halt = context.WithCancelCause(context.Background())
+	p.shared.Stop = p.stop
 	p.gossip = gossip{process: p, conns: make(chan net.Conn)}
 	p.identity.Store(c.Identity)
 	p.holders = p.newHolders()

@@ -1,6 +1,7 @@
 package shelf
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,8 +16,35 @@ import (
 // Shared are the data sets that are in use in a process, for all plans that want the same. It
 // keeps none in memory: what nobody uses is collected.
 type Shared struct {
+	// Stop, if not nil, ends all waiting for data when it is done: a large file is read to its end, for
+	// nobody. Its cause is the error.
+	Stop context.Context
+
 	sources shared[datasets.Source]
 	cuts    shared[Samples]
+}
+
+// stopped reports whether nobody waits for data any longer.
+func (s *Shared) stopped() bool { return s.Stop != nil && s.Stop.Err() != nil }
+
+// await returns what a function makes, unless nobody waits for it any longer.
+func await[T any](stop context.Context, get func() (*T, error)) (made *T, err error) {
+	if stop == nil {
+		return get()
+	}
+	done := make(chan struct{})
+	var value *T
+	var failure error
+	go func() {
+		defer close(done)
+		value, failure = get()
+	}()
+	select {
+	case <-done:
+		return value, failure
+	case <-stop.Done():
+		return nil, context.Cause(stop)
+	}
 }
 
 // shared are values by key, each for as long as somebody has it.

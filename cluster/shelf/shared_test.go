@@ -1,6 +1,8 @@
 package shelf_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -114,5 +116,35 @@ func TestDigitsThatAFarValueCostsAreToldOrKept(t *testing.T) {
 				t.Errorf("%s, scale %s: %v", name, scale, s.Files[0].Notes)
 			}
 		}
+	}
+}
+
+// A process that stops does not wait for a file that is being read.
+func TestNobodyWaitsForDataOfAProcessThatStops(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "t.csv"), []byte("1,2,a\n3,4,b\n5,6,a\n7,8,b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := dataOf(t, dir, "{set: csv, file: t.csv, test: 50%}")
+	read := make(chan struct{})
+	defer close(read)
+	d.Loader.Load = func(string, bool) (*datasets.Source, error) { // a large file
+		<-read
+		return nil, errors.ErrUnsupported
+	}
+	stopping := errors.New("stopping")
+	stop, halt := context.WithCancelCause(t.Context())
+	own := shelf.New(dir, 1, &shelf.Shared{Stop: stop})
+	ended := make(chan error)
+	go func() {
+		_, err := own.Samples(d, 1)
+		ended <- err
+	}()
+	halt(stopping)
+	if err := <-ended; !errors.Is(err, stopping) {
+		t.Errorf("%v, want the reason of the stop", err)
+	}
+	if _, err := own.Source(d); !errors.Is(err, stopping) {
+		t.Errorf("%v, want the reason of the stop", err)
 	}
 }

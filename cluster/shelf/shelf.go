@@ -3,6 +3,7 @@
 package shelf
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -130,8 +131,10 @@ func (s *Shelf) Source(d *catalog.Data) (*datasets.Source, error) {
 		s.sources[key] = get
 	}
 	s.mu.Unlock()
-	source, err := get()
+	source, err := await(s.shared.Stop, get)
 	switch {
+	case s.shared.stopped():
+		return nil, context.Cause(s.shared.Stop)
 	case err != nil:
 		return nil, syntax.Errorf(blamed(d.Section, err), "%w", err)
 	case published && source.Test == nil:
@@ -212,7 +215,7 @@ func (s *Shelf) Samples(d *catalog.Data, seed uint64) (*Samples, error) {
 	}
 	s.touch(key)
 	s.mu.Unlock()
-	c, err := get()
+	c, err := await(s.shared.Stop, get)
 	if err == nil {
 		s.addFiles(c.Files) // another shelf may have read them
 	}
