@@ -2795,7 +2795,7 @@ type Submission struct {
 	Process string `protobuf:"bytes,3,opt,name=process,proto3" json:"process,omitempty"`
 	// Who submitted it.
 	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
-	// waiting, running, done, failed, stopped or interrupted.
+	// waiting, running, done, degraded, failed, stopped, interrupted or lost.
 	State string `protobuf:"bytes,5,opt,name=state,proto3" json:"state,omitempty"`
 	// Runs that have finished, and all.
 	Done  int32 `protobuf:"varint,6,opt,name=done,proto3" json:"done,omitempty"`
@@ -2823,7 +2823,8 @@ type Submission struct {
 	Lost bool `protobuf:"varint,22,opt,name=lost,proto3" json:"lost,omitempty"`
 	// The process that tells this holds the submission, which the process above carries out.
 	Held bool `protobuf:"varint,23,opt,name=held,proto3" json:"held,omitempty"`
-	// Holders without an up-to-date copy, each with the reason: "n3: no space left on device".
+	// Holders without an up-to-date copy, each with the reason: "n3: no space left on device". Without holders, why the
+	// submission does not survive its process.
 	Lacking       []string `protobuf:"bytes,24,rep,name=lacking,proto3" json:"lacking,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

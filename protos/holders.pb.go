@@ -555,7 +555,11 @@ type CopyHead struct {
 	// The receiver is no holder, or no longer, and has no need of its copy. No files follow.
 	Dismissed bool `protobuf:"varint,6,opt,name=dismissed,proto3" json:"dismissed,omitempty"`
 	// The sender has a copy of a record and asks whether the receiver has the record. No files follow.
-	Asks          bool `protobuf:"varint,11,opt,name=asks,proto3" json:"asks,omitempty"`
+	Asks bool `protobuf:"varint,11,opt,name=asks,proto3" json:"asks,omitempty"`
+	// The receiver cannot hold a copy: it takes note of the version and votes, as a witness. No files follow.
+	Witness bool `protobuf:"varint,12,opt,name=witness,proto3" json:"witness,omitempty"`
+	// A receiver that knows nothing of the submission may vote: nobody relies on what it promised before.
+	Anew          bool `protobuf:"varint,13,opt,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -639,6 +643,20 @@ func (x *CopyHead) GetAsks() bool {
 	return false
 }
 
+func (x *CopyHead) GetWitness() bool {
+	if x != nil {
+		return x.Witness
+	}
+	return false
+}
+
+func (x *CopyHead) GetAnew() bool {
+	if x != nil {
+		return x.Anew
+	}
+	return false
+}
+
 // CopyAnswer answers CopyHead.
 type CopyAnswer struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -648,7 +666,9 @@ type CopyAnswer struct {
 	// It knows already, and no files are to be sent.
 	Enough bool `protobuf:"varint,3,opt,name=enough,proto3" json:"enough,omitempty"`
 	// The receiver has the record that it was asked about.
-	Has           bool `protobuf:"varint,11,opt,name=has,proto3" json:"has,omitempty"`
+	Has bool `protobuf:"varint,11,opt,name=has,proto3" json:"has,omitempty"`
+	// The receiver cannot hold a copy: its disk refuses it, or the plan cannot be carried out there.
+	Unable        bool `protobuf:"varint,12,opt,name=unable,proto3" json:"unable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -711,6 +731,13 @@ func (x *CopyAnswer) GetHas() bool {
 	return false
 }
 
+func (x *CopyAnswer) GetUnable() bool {
+	if x != nil {
+		return x.Unable
+	}
+	return false
+}
+
 var File_protos_holders_proto protoreflect.FileDescriptor
 
 const file_protos_holders_proto_rawDesc = "" +
@@ -759,7 +786,7 @@ const file_protos_holders_proto_rawDesc = "" +
 	"\n" +
 	"hands_over\x18\x03 \x01(\bR\thandsOver\"?\n" +
 	"\fLeaseAnswers\x12/\n" +
-	"\aanswers\x18\x01 \x03(\v2\x15.gradwire.LeaseAnswerR\aanswers\"\xca\x01\n" +
+	"\aanswers\x18\x01 \x03(\v2\x15.gradwire.LeaseAnswerR\aanswers\"\xf8\x01\n" +
 	"\bCopyHead\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12$\n" +
 	"\x03ask\x18\x02 \x01(\v2\x12.gradwire.LeaseAskR\x03ask\x12&\n" +
@@ -767,13 +794,16 @@ const file_protos_holders_proto_rawDesc = "" +
 	"\x05whole\x18\x04 \x01(\bR\x05whole\x12\x14\n" +
 	"\x05ended\x18\x05 \x01(\bR\x05ended\x12\x1c\n" +
 	"\tdismissed\x18\x06 \x01(\bR\tdismissed\x12\x12\n" +
-	"\x04asks\x18\v \x01(\bR\x04asks\"{\n" +
+	"\x04asks\x18\v \x01(\bR\x04asks\x12\x18\n" +
+	"\awitness\x18\f \x01(\bR\awitness\x12\x12\n" +
+	"\x04anew\x18\r \x01(\bR\x04anew\"\x93\x01\n" +
 	"\n" +
 	"CopyAnswer\x12-\n" +
 	"\x06answer\x18\x01 \x01(\v2\x15.gradwire.LeaseAnswerR\x06answer\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x12\x16\n" +
 	"\x06enough\x18\x03 \x01(\bR\x06enough\x12\x10\n" +
-	"\x03has\x18\v \x01(\bR\x03hasB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
+	"\x03has\x18\v \x01(\bR\x03has\x12\x16\n" +
+	"\x06unable\x18\f \x01(\bR\x06unableB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
 
 var (
 	file_protos_holders_proto_rawDescOnce sync.Once

@@ -182,7 +182,8 @@ func statusCommand(con *console) *cobra.Command {
 	f := &clusterFlags{}
 	return f.command(&cobra.Command{
 		Use: "status [SUBMISSION]", Short: "Say how far a submission is, or all are",
-		Long:    `Say how far a submission is. Without one, list all as 'gradwire submissions' does.`,
+		Long: `Say how far a submission is. Without one, list all as 'gradwire submissions' does. The exit code
+is 1 if it is lost: the node that carried it out is away, and no other one goes on with it.`,
 		Example: "  gradwire status 1a2b3c4d\n  gradwire status", Args: atMostOne("submission"),
 	}, func(ctx context.Context, c *driver.Client, args []string) error {
 		if len(args) == 0 {
@@ -192,7 +193,10 @@ func statusCommand(con *console) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return con.table(s, func(w io.Writer) { writeStatus(w, &s) })
+		if err := con.table(s, func(w io.Writer) { writeStatus(w, &s) }); err != nil || s.State != driver.Lost {
+			return err
+		}
+		return fmt.Errorf("submission %s is lost: %s", s.ID, s.Error)
 	})
 }
 
@@ -207,6 +211,8 @@ func writeStatus(w io.Writer, s *driver.Submission) {
 	if len(s.Holders) > 0 {
 		fmt.Fprintf(w, "held by\t%s\n", strings.Join(s.Holders, ", "))
 		fmt.Fprintf(w, "copies\t%s\n", copies(s))
+	} else if len(s.Lacking) > 0 {
+		fmt.Fprintf(w, "copies\t1: %s\n", strings.Join(s.Lacking, ", "))
 	}
 	switch {
 	case s.Copy:

@@ -80,7 +80,8 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 	if s := site.status(id); s.Process != "a" || s.State != driver.Running || s.Away.IsZero() {
 		t.Errorf("%+v", s)
 	}
-	if out := site.must("status", id); !strings.Contains(out, "a is since 2") {
+	if out := site.must("status", id); !strings.Contains(out, "a is since 2") ||
+		!strings.Contains(out, "does not survive process a") {
 		t.Error(out)
 	}
 	for _, args := range [][]string{{"logs", id}, {"stop", id}, {"fetch", id, "--out", site.path("x")},
@@ -91,6 +92,10 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 			t.Errorf("%v: code %d: %s", args, code, errs)
 		}
 	}
+	site.await("loss", func() bool {
+		code, out, errs := site.run("status", id)
+		return code == cli.ExitFailed && strings.Contains(out, "lost") && strings.Contains(errs, "no other process goes on")
+	})
 	code, _, errs := site.run("status", "zzz")
 	if code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no submission") {
 		t.Errorf("code %d: %s", code, errs)

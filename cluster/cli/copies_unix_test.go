@@ -122,6 +122,48 @@ func TestHoldersAnswerWhileTheConductorIsStopped(t *testing.T) {
 	s.following.end(t)
 }
 
+// The disk of a holder is full from the start. Submission, status and log say so, and when the
+// conductor is killed, the third process goes on, to the end.
+func TestThirdProcessGoesOnThoughAHolderNeverHadRoom(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills processes")
+	}
+	s := newSite(t)
+	for _, name := range []string{"a", "b", "c"} {
+		s.must("identity", "issue", s.path("ca"), "--node", name, "--out", s.path(name))
+		if name == "b" {
+			mountSmall(t, s.path("records-b"), "100k")
+			fillDisk(t, s.path("records-b"))
+		}
+		address := s.start(name)
+		if s.seed == "" {
+			s.seed, s.join = address, address
+		}
+	}
+	s.await("cluster", func() bool { return strings.Count(s.must("nodes"), "\n") == 4 })
+	s.write("plan.yaml", shortRuns)
+	code, out, errs := s.run("submit", s.path("plan.yaml"), "--detach", "--repeats=5")
+	id := strings.TrimSpace(out)
+	says := "copies 2 of 3, b: no space left on device"
+	if code != cli.ExitDone || !strings.Contains(errs, says) {
+		t.Fatalf("code %d: %s%s", code, out, errs)
+	}
+	if now := s.status(id); len(now.Holders) != 3 || len(now.Lacking) != 1 ||
+		!strings.HasPrefix(now.Lacking[0], "b: no space left on device") {
+		t.Errorf("%+v", now)
+	}
+	s.await("log", s.logged(id, says))
+	s.await("a run", func() bool { return s.status(id).Done > 0 })
+	addresses := s.addresses()
+	s.kill("a")
+	s.join = addresses["c"]
+	s.await("succession", func() bool { now := s.status(id); return now.Process == "c" && now.Away.IsZero() })
+	s.await("end", func() bool { now := s.status(id); return now.Over() && now.Done == 5 })
+	if state := s.status(id).State; state != driver.Done && state != driver.Degraded {
+		t.Errorf("it is %s", s.must("status", id))
+	}
+}
+
 // The disk of a holder is full: log and status say so, and the fourth process takes its place.
 func TestHolderWithAFullDiskIsNamedAndReplaced(t *testing.T) {
 	turns.Take(t, 1, 2)

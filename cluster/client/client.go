@@ -72,7 +72,7 @@ type Submission struct {
 	Process string `json:"process"`
 	// By is the name in the submitter's certificate.
 	By string `json:"by"`
-	// State is Waiting, Running, Done, Degraded, Failed, Stopped or Interrupted.
+	// State is Waiting, Running, Done, Degraded, Failed, Stopped, Interrupted or Lost.
 	State string `json:"state"`
 	// Folder is where the process keeps the record.
 	Folder string `json:"folder,omitempty"`
@@ -80,7 +80,7 @@ type Submission struct {
 	Done  int     `json:"done"`
 	Total int     `json:"total"`
 	Share float64 `json:"share"`
-	// Error says why it has Failed, was Stopped or Interrupted.
+	// Error says why it has Failed, was Stopped or Interrupted, or is Lost.
 	Error     string    `json:"error,omitempty"`
 	Submitted time.Time `json:"submitted"`
 	// Placement is the process of each node of the run under way, or of the last one.
@@ -89,7 +89,7 @@ type Submission struct {
 	// one alone does. Another one carries it out when the one that does dies.
 	Holders []string `json:"holders,omitempty"`
 	// Lacking are holders without an up-to-date copy, each with the reason, as in
-	// "n3: no space left on device".
+	// "n3: no space left on device"; without Holders, why the submission does not survive Process.
 	Lacking []string `json:"lacking,omitempty"`
 	// Copy says that Process has a copy of the record; the process that made it is away, or has it
 	// no longer.

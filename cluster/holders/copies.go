@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -49,16 +50,19 @@ type held struct {
 	refused time.Duration // since when it has refused them all; 0 if it does not
 	told    bool          // the log says so
 	unfit   time.Duration // it is not to become a holder before
+	unable  bool          // its disk or the plan's data refused the latest whole copy
+	witness bool          // it has no copy, and votes
+	retry   time.Duration // a holder that is unable gets no copy before
+	forgot  bool          // it has lost what it had and had promised
 }
 
 // stamp tells whether a file has changed.
 type stamp struct{ size, at int64 }
 
-// lose takes note that the holder has nothing.
-func (c *held) lose() {
-	if !c.sending {
-		c.has, c.files = lease.Version{}, nil
-	}
+// forgotten takes note that a holder has nothing and knows of no promise.
+func (d *duty) forgotten(name string, c *held) {
+	c.has, c.files, c.forgot, c.witness = lease.Version{}, nil, true, false
+	d.of.member.Forget(name)
 }
 
 // supplyOne keeps one process up to date, until another one takes over or it knows that the
@@ -76,7 +80,7 @@ func (s *Service) supplyOne(d *duty, name string, c *held) {
 			if err == nil {
 				again = againAfter
 			}
-			if err == nil || s.outbid(d, head) {
+			if err == nil || s.outbid(d, head) || s.isUnable(c) {
 				continue
 			}
 			changed = nil // it needs time
@@ -98,6 +102,13 @@ func (s *Service) outbid(d *duty, head *protos.CopyHead) bool {
 	return d.of.member.Leads() && d.of.member.Promise().Term > head.Ask.Term
 }
 
+// isUnable reports whether a holder cannot store a copy; due knows when to send the next one.
+func (s *Service) isUnable(c *held) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.unable
+}
+
 // due returns what a process is to be sent now; nil if it has all. Who is no holder hears it once
 // nothing depends on its copy; s.mu is held.
 func (s *Service) due(d *duty, name string, c *held) *protos.CopyHead {
@@ -110,9 +121,16 @@ func (s *Service) due(d *duty, name string, c *held) *protos.CopyHead {
 		return nil
 	case stays && !d.ending && (!h.member.Leads() || c.files != nil && c.has == h.member.Version()):
 		return nil
+	case stays && c.forgot && !h.member.Owns(s.now()):
+		return nil
+	}
+	witness := s.testifies(d, name, c)
+	if stays && c.unable && !witness && s.now() < c.retry {
+		return nil
 	}
 	head := s.head(h, c)
-	head.Ended, head.Dismissed = d.ending && stays, !stays
+	head.Ended, head.Dismissed, head.Witness = d.ending && stays, !stays, witness && stays
+	head.Anew = name == d.next || c.forgot
 	return head
 }
 
@@ -145,13 +163,17 @@ func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos
 	}
 	switch {
 	case err != nil:
-		s.copyFailed(d, name, c, err, answer != nil)
+		s.copyFailed(d, name, c, err, answer)
+		c.unable = head.Whole && answer.GetUnable()
 	case head.Dismissed:
 		c.files, c.has, c.knows = nil, lease.Version{}, true
+	case head.Witness:
+		c.has, c.knows, c.witness, c.forgot = version(head.Ask), head.Ended, true, false
+		h.member.Has(name, c.has)
 	default:
 		told := c.told
 		c.files, c.has, c.failed, c.knows = files, version(head.Ask), 0, head.Ended
-		c.why, c.refused, c.told = "", 0, false
+		c.why, c.refused, c.told, c.unable, c.witness, c.forgot = "", 0, false, false, false, false
 		h.member.Has(name, c.has)
 		if told {
 			s.tellCopies(h, "")
@@ -165,15 +187,23 @@ func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos
 // alone may have met a holder that is busy.
 const tellAfter = 2
 
-// copyFailed takes note that a copy has failed, which the holder has answered or not; s.mu is held.
-func (s *Service) copyFailed(d *duty, name string, c *held, err error, answered bool) {
-	c.files, c.has, c.failed = nil, lease.Version{}, c.failed+1
+// copyFailed takes note that a copy has failed, with the holder's answer, if there is one; s.mu is
+// held.
+func (s *Service) copyFailed(d *duty, name string, c *held, err error, answer *protos.CopyAnswer) {
+	c.files, c.failed = nil, c.failed+1
+	if !c.witness {
+		c.has = lease.Version{}
+	}
 	c.why = request.Text(err.Error(), request.MaxListed)
+	c.retry = s.now() + min(againAfter<<min(c.failed, 8), longestAgain)
 	switch {
-	case !answered:
+	case answer == nil:
 		c.refused = 0
 	case c.refused == 0:
 		c.refused = s.now()
+	}
+	if answer.GetAnswer().GetId() != "" && answer.Answer.Term == 0 && slices.Contains(d.of.plan.Holders, name) {
+		d.forgotten(name, c)
 	}
 	if c.failed >= tellAfter && !c.told && slices.Contains(d.of.plan.Holders, name) {
 		c.told = true
@@ -207,7 +237,7 @@ func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, 
 		return nil, err
 	}
 	answer, err := heard(conn, in)
-	if err != nil || answer.Error != "" || answer.Enough || head.Dismissed {
+	if err != nil || answer.Error != "" || answer.Enough || head.Dismissed || head.Witness {
 		return answer, err
 	}
 	fresh := func(name string, info fs.FileInfo) bool {
@@ -346,19 +376,28 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 		return request.Write(lively{conn}, answer)
 	}
 	files := filepath.Join(s.config.Out, s.copyName(head.Plan.Id)+".partial")
-	if err := s.makeRoom(head, files); err != nil {
-		answer.Error = request.Text(cause(s.settle(h, head, files, err)), request.MaxText)
-		return request.Write(lively{conn}, answer)
-	}
-	err := request.Write(lively{conn}, answer)
+	err := s.makeRoom(head, files)
 	if err == nil {
-		err = archive.Unpack(in, files, archive.Accepted)
+		if err = request.Write(lively{conn}, answer); err == nil {
+			err = s.config.Disk.Unpack(in, files)
+		}
 	}
-	err = s.settle(h, head, files, err)
-	if err != nil {
+	if err = s.settle(h, head, files, err); err != nil {
 		answer.Error = request.Text(cause(err), request.MaxText)
+		answer.Unable = !errors.As(err, new(errOvertaken))
+		// The sender reads the answer when it has sent all, which must not fail before.
+		var rest sync.WaitGroup
+		defer rest.Wait()
+		rest.Go(func() { _, _ = io.Copy(io.Discard, in) })
 	}
 	return request.Write(lively{conn}, answer)
+}
+
+// errOvertaken says that the named process has taken over while a copy came.
+type errOvertaken string
+
+func (e errOvertaken) Error() string {
+	return fmt.Sprintf("process %s has taken over meanwhile", string(e))
 }
 
 // makeRoom makes a new folder for the files of a copy: that of a record, if the copy is made anew
@@ -368,7 +407,7 @@ func (s *Service) makeRoom(head *protos.CopyHead, dir string) error {
 		return err
 	}
 	if !head.Whole || head.Ended {
-		return os.MkdirAll(dir, 0o750)
+		return s.config.Disk.MakeFolder(dir)
 	}
 	ctx, cancel := context.WithTimeout(s.config.Stop, readyPatience)
 	defer cancel()
@@ -383,7 +422,7 @@ func (s *Service) settle(h *holding, head *protos.CopyHead, files string, err er
 	defer os.RemoveAll(files) //nolint:errcheck // the next copy says so
 	h.busy = false
 	if p := h.member.Promise(); err == nil && (p.Owner != head.From || p.Term != head.Ask.Term) {
-		err = fmt.Errorf("process %s has taken over meanwhile", p.Owner)
+		err = errOvertaken(p.Owner)
 	}
 	if err == nil {
 		err = s.install(h, head, files)
@@ -393,7 +432,7 @@ func (s *Service) settle(h *holding, head *protos.CopyHead, files string, err er
 		return nil
 	}
 	s.failed(h, &h.copyFault, err)
-	if h.folder == "" { // it was never taken
+	if h.folder == "" && !h.witness { // it was never taken
 		s.abandon(h, head.Plan.Id)
 	}
 	return err
@@ -415,7 +454,7 @@ func (s *Service) enter(head *protos.CopyHead) (*holding, *protos.CopyAnswer) {
 	refused := func(why string) (*holding, *protos.CopyAnswer) {
 		return nil, &protos.CopyAnswer{Error: why, Answer: s.voteOn(h, head.From, head.Ask)}
 	}
-	known := h != nil && !h.dismissed()
+	known := h != nil && !h.dismissed() && !h.abstains
 	switch {
 	case !s.ready || s.leaving:
 		return nil, &protos.CopyAnswer{Error: "its process has just begun, or leaves"}
@@ -430,7 +469,7 @@ func (s *Service) enter(head *protos.CopyHead) (*holding, *protos.CopyAnswer) {
 		return refused("something later is here")
 	case !known && head.Dismissed:
 		return nil, &protos.CopyAnswer{}
-	case !known && !head.Whole:
+	case !known && !(head.Whole && head.Anew):
 		return refused("it is not here")
 	case known && h.ended:
 		s.forget(h, "")
@@ -439,18 +478,21 @@ func (s *Service) enter(head *protos.CopyHead) (*holding, *protos.CopyAnswer) {
 		h = s.newHolding(head.Plan, "", lease.Promise{}, lease.Version{})
 		s.all[head.Plan.Id] = h
 	}
-	h.ended = false
+	h.ended, h.abstains = false, false
 	answer := &protos.CopyAnswer{Answer: s.voteOn(h, head.From, head.Ask)}
 	switch {
 	case !answer.Answer.Granted:
 		answer.Error = "another process has the lease: " + answer.Answer.Owner
 	case h.duty != nil:
 		answer.Error = "it is still carried out here"
-	case known && h.folder != s.copyName(head.Plan.Id): // of an earlier life
+	case known && h.folder != "" && h.folder != s.copyName(head.Plan.Id): // of an earlier life
 		s.giveUp(h, head.From, "")
 		answer.Error = "it is being changed"
 	case head.Dismissed:
 		s.forget(h, "")
+	case head.Witness:
+		s.testify(h, head)
+		return nil, answer
 	default:
 		h.busy = true
 		return h, answer
@@ -474,27 +516,33 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
-		if err := os.Rename(files, dir); err != nil {
+		if err := s.config.Disk.Rename(files, dir); err != nil {
 			return err
 		}
 	} else {
 		if _, err := os.Stat(dir); err != nil { // without what came before, these files are no copy
 			return fmt.Errorf("the copy is gone: %w", err)
 		}
-		if err := errors.Join(merge(files, dir), dropStates(dir)); err != nil {
+		if err := errors.Join(s.merge(files, dir), dropStates(dir)); err != nil {
 			return err
 		}
 	}
-	h.plan, h.folder, h.recordless = proto.CloneOf(head.Plan), name, h.recordless && !head.Whole
-	h.member.Set(version(head.Ask), h.plan.Holders)
+	s.adopt(h, head)
+	h.folder, h.recordless, h.witness = name, h.recordless && !head.Whole, false
 	if head.Ended {
 		s.end(h, head.From)
 	}
 	return s.keep(h)
 }
 
+// adopt takes the plan and the version over that a copy's head tells; s.mu is held.
+func (s *Service) adopt(h *holding, head *protos.CopyHead) {
+	h.plan = proto.CloneOf(head.Plan)
+	h.member.Set(version(head.Ask), h.plan.Holders)
+}
+
 // merge moves the files of one folder into another: in each folder, what finishes it last.
-func merge(from, to string) error {
+func (s *Service) merge(from, to string) error {
 	var names []string
 	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
@@ -512,10 +560,10 @@ func merge(from, to string) error {
 			return err
 		}
 		target := filepath.Join(to, at)
-		if err := os.MkdirAll(filepath.Dir(target), 0o750); err != nil {
+		if err := s.config.Disk.MakeFolder(filepath.Dir(target)); err != nil {
 			return err
 		}
-		if err := os.Rename(name, target); err != nil {
+		if err := s.config.Disk.Rename(name, target); err != nil {
 			return err
 		}
 	}

@@ -32,6 +32,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -102,6 +103,8 @@ type Config struct {
 	Has func(id string) bool
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
+	// Disk writes into Out; nil stands for the operating system's.
+	Disk Disk
 }
 
 // Service is what one process holds.
@@ -133,6 +136,8 @@ type holding struct {
 	released   string        // the owner that has given the lease up; empty if none has
 	bereft     bool          // the owner released the lease because it could not keep the record
 	recordless bool          // this process handed the record over and has no copy
+	witness    bool          // it has no copy, since it cannot write one, and votes
+	abstains   bool          // an earlier incarnation may have promised what is not on the disk
 
 	noteFault string            // why the latest note was not written; empty if it was
 	copyFault string            // why the latest copy was not
@@ -153,6 +158,9 @@ type duty struct {
 
 // New returns the service of a process that holds nothing.
 func New(c Config) *Service {
+	if c.Disk == nil {
+		c.Disk = osDisk{}
+	}
 	return &Service{config: c, began: time.Now(), all: map[string]*holding{}, left: map[string]uint64{}}
 }
 
@@ -203,39 +211,86 @@ func rank(id string, names []string) []string {
 }
 
 // Hold has two other processes hold a submission, whose record is in plan.Folder, and returns all
-// three, this one first. Without two that can it returns a note that says so.
+// three, this one first. One of the two may be a witness, if no more can store a copy: the note
+// says why. Without one that can, there are no names, and the note says so.
 func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []string, note string) {
-	candidates := rank(plan.Id, s.config.Others())
-	var because []string
+	able, refused := rank(plan.Id, s.config.Others()), refusals{}
 	var h *holding
-	for term := uint64(0); len(candidates) >= Needed-1; term++ {
+	for term := uint64(0); len(able) > 0 && len(able)+len(refused.unable) >= Needed-1; term++ {
 		plan = proto.CloneOf(plan)
-		plan.Holders = append([]string{s.config.Process}, candidates[:Needed-1]...)
+		plan.Holders = append([]string{s.config.Process}, able[:min(len(able), Needed-1)]...)
+		plan.Holders = append(plan.Holders, refused.unable[:Needed-len(plan.Holders)]...)
 		plan.Build = s.config.Build(s.config.Process)
 		h = s.newHolding(plan, plan.Folder, lease.Promise{Term: term, Owner: s.config.Process}, lease.Version{})
-		errs := s.offer(ctx, h)
-		if len(errs) == 0 {
-			return plan.Holders, ""
+		answers := s.offer(ctx, h, &refused)
+		if len(answers) == 0 {
+			return plan.Holders, refused.copies(plan)
 		}
-		for _, name := range plan.Holders {
-			if err := errs[name]; err != nil {
-				because = append(because, fmt.Sprintf("%s: %v", name, err))
-				candidates = slices.DeleteFunc(candidates, func(c string) bool { return c == name })
-			}
+		if refused.add(plan.Holders, answers); answers[s.config.Process].err != nil {
+			break
 		}
+		able = slices.DeleteFunc(able, func(name string) bool { return refused.why[name] != "" })
 	}
 	if h != nil {
 		s.withdraw(h)
 	}
 	why := fmt.Sprintf("that takes three processes, and the cluster has %d", len(s.config.Others())+1)
-	if len(because) > 0 {
-		why = "others cannot hold it: " + strings.Join(because, "; ")
+	if len(refused.all) > 0 {
+		why = "others cannot hold it: " + strings.Join(refused.all, "; ")
 	}
 	return nil, fmt.Sprintf("submission %s does not survive process %s: %s", plan.Id, s.config.Process, why)
 }
 
-// offer gives the others a new submission. It returns the errors of those that do not take it.
-func (s *Service) offer(ctx context.Context, h *holding) map[string]error {
+// answered is why a process does not hold a submission that was offered to it.
+type answered struct {
+	err    error
+	unable bool // it cannot store a copy, and may be a witness
+}
+
+// refusals are the answers of the processes that cannot store a submission.
+type refusals struct {
+	all    []string          // each with its reason
+	why    map[string]string // by process
+	unable []string          // those that can be witnesses
+}
+
+// add takes the answers of some processes in, in the order of their names.
+func (r *refusals) add(names []string, answers map[string]answered) {
+	if r.why == nil {
+		r.why = map[string]string{}
+	}
+	for _, name := range names {
+		a, is := answers[name]
+		if !is {
+			continue
+		}
+		if r.why[name] == "" {
+			r.all = append(r.all, fmt.Sprintf("%s: %v", name, a.err))
+		}
+		r.why[name] = request.Text(a.err.Error(), request.MaxListed)
+		r.unable = slices.DeleteFunc(r.unable, func(n string) bool { return n == name })
+		if a.unable {
+			r.unable = append(r.unable, name)
+		}
+	}
+}
+
+// copies says how many copies there are and why there are not more; it is empty if nothing lacks.
+func (r *refusals) copies(plan *protos.HeldPlan) string {
+	var lacking []string
+	for _, name := range plan.Holders {
+		if why := r.why[name]; why != "" {
+			lacking = append(lacking, name+": "+why)
+		}
+	}
+	if len(lacking) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("submission %s has copies %s", plan.Id, countCopies(lacking, len(plan.Holders)))
+}
+
+// offer gives the others a new submission. It returns the answers of those that do not take it.
+func (s *Service) offer(ctx context.Context, h *holding, refused *refusals) map[string]answered {
 	s.mu.Lock()
 	s.newDuty(h)
 	h.busy = true
@@ -243,35 +298,40 @@ func (s *Service) offer(ctx context.Context, h *holding) map[string]error {
 	h.member.Set(lease.Version{Term: h.member.Promise().Term}, h.plan.Holders)
 	h.member.Due(s.now())
 	d := h.duty
+	for name, c := range d.copies {
+		if c.why = refused.why[name]; c.why != "" {
+			c.unable, c.failed, c.refused = true, 1, s.now()
+		}
+	}
 	s.mu.Unlock()
-	errs := map[string]error{}
+	answers := map[string]answered{}
 	var mu sync.Mutex
 	var offering sync.WaitGroup
 	for name, c := range d.copies {
 		offering.Go(func() {
 			s.mu.Lock()
 			head := s.head(h, c)
+			head.Anew, head.Witness = true, c.unable
 			s.mu.Unlock()
 			if err := s.copyTo(ctx, d, name, head); err != nil {
+				unable := s.isUnable(c)
 				mu.Lock()
 				defer mu.Unlock()
-				errs[name] = err
+				answers[name] = answered{err, unable}
 			}
 		})
 	}
 	offering.Wait()
-	if len(errs) > 0 {
-		return errs
+	if len(answers) > 0 {
+		return answers
 	}
-	if err := s.begin(ctx, h); err != nil {
-		return map[string]error{h.plan.Holders[1]: err}
-	}
-	return nil
+	return s.begin(ctx, h)
 }
 
 // begin waits until the lease holds that was asked for with the offer: it may have taken so long to
-// find out whether the plan can be carried out that it has run out.
-func (s *Service) begin(ctx context.Context, h *holding) error {
+// find out whether the plan can be carried out that it has run out. It returns the answers of the
+// processes that hinder it.
+func (s *Service) begin(ctx context.Context, h *holding) map[string]answered {
 	patience := time.NewTimer(spans.Length)
 	defer patience.Stop()
 	s.mu.Lock()
@@ -295,17 +355,31 @@ func (s *Service) begin(ctx context.Context, h *holding) error {
 		s.mu.Lock()
 		if over {
 			delete(s.all, h.plan.Id)
-			return errors.New("it does not answer any more")
+			return silent(h, s.others(h.plan))
 		}
 	}
 	h.member.Set(lease.Version{Term: h.member.Promise().Term}, h.plan.Holders)
 	if err := s.keep(h); err != nil {
 		delete(s.all, h.plan.Id)
-		return fmt.Errorf("process %s cannot note it: %s", s.config.Process, cause(err))
+		return map[string]answered{s.config.Process: {err: fmt.Errorf("it cannot note it: %s", cause(err))}}
 	}
 	h.busy = false
 	s.supply(h.duty)
 	return nil
+}
+
+// silent are the answers of the processes that do not answer any more; s.mu is held.
+func silent(h *holding, others []string) map[string]answered {
+	answers := map[string]answered{}
+	for _, name := range others {
+		if !h.member.Granted(name) {
+			answers[name] = answered{err: errors.New("it does not answer any more")}
+		}
+	}
+	if len(answers) == 0 { // it has answered too late
+		answers[others[0]] = answered{err: errors.New("it answers too late")}
+	}
+	return answers
 }
 
 // withdraw has those forget a submission that took it when it was offered last.
@@ -314,7 +388,7 @@ func (s *Service) withdraw(h *holding) {
 	defer s.mu.Unlock()
 	h.duty.ending, h.duty.removed = true, true
 	for name, c := range h.duty.copies {
-		if c.files == nil {
+		if c.files == nil && !c.witness {
 			delete(h.duty.copies, name)
 		}
 	}

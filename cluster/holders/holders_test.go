@@ -47,6 +47,7 @@ type process struct {
 	end     context.CancelFunc
 	work    sync.WaitGroup
 	unfit   error
+	disk    *badDisk
 	mu      sync.Mutex
 	carries map[string]string // folder of each submission that is carried out here
 	done    map[string]bool   // those that have ended here
@@ -70,18 +71,19 @@ func newCluster(t *testing.T, seed uint64, names ...string) *cluster {
 // start begins the next life of a process.
 func (c *cluster) start(name string) *process {
 	p := &process{c: c, name: name, life: 1, carries: map[string]string{}, done: map[string]bool{},
-		holders: map[string][]string{}}
+		holders: map[string][]string{}, disk: &badDisk{}}
 	p.stop, p.end = context.WithCancel(context.Background())
 	c.mu.Lock()
 	if before := c.all[name]; before != nil {
 		p.life = before.life + 1
-		p.done, p.replaced = before.done, before.replaced
+		p.done, p.replaced, p.disk = before.done, before.replaced, before.disk
 	}
 	c.mu.Unlock()
 	p.Service = holders.New(holders.Config{
 		Note: p.note, Has: p.has, Intact: p.intact,
 		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Build: p.build,
 		Gone: p.gone, Send: p.send,
+		Disk: p.disk,
 		Open: p.open, Begin: p.work.Go, Ready: p.ready, Adopt: p.adopt, Drop: p.drop, Held: p.held,
 		Log: func(format string, args ...any) { c.t.Logf(name+": "+format, args...) },
 	})
@@ -185,8 +187,8 @@ func (p *process) open(_ context.Context, to string) (net.Conn, error) {
 func (p *process) ready(_ context.Context, plan *protos.HeldPlan, dir string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.unfit != nil {
-		return p.unfit
+	if err := errors.Join(p.unfit, p.disk.refuses("ready")); err != nil {
+		return err
 	}
 	return errors.Join(os.MkdirAll(filepath.Join(dir, "runs"), 0o750),
 		os.WriteFile(filepath.Join(dir, "plan.yaml"), []byte(plan.Submitted.Text), 0o640))
@@ -282,7 +284,7 @@ func (p *process) submit(id string) (names []string, note string) {
 	if err := p.ready(p.stop, plan, filepath.Join(p.out(), plan.Folder)); err != nil {
 		p.c.t.Fatal(err)
 	}
-	if names, note = p.Hold(p.stop, plan); note == "" {
+	if names, note = p.Hold(p.stop, plan); names != nil {
 		p.mu.Lock()
 		p.carries[id] = plan.Folder
 		p.mu.Unlock()
@@ -401,14 +403,15 @@ func TestSubmissionIsHeldByThoseThatCanCarryItOutOrTheNoteSaysWhyNot(t *testing.
 			}
 			names, note := c.at("a").submit(name)
 			switch {
-			case i < 2 && (names != nil || !strings.Contains(note, "c: no such file")):
+			case i < 2 && (len(names) != 3 || names[1] != "b" || !strings.Contains(note, "copies 2 of 3, "+names[2]+
+				": no such file")):
 				t.Errorf("held by %v, %q", names, note)
-			case i == 2 && (len(names) != 3 || slices.Contains(names, "c") || slices.Contains(names, "d")):
+			case i == 2 && (len(names) != 3 || note != "" || slices.Contains(names, "c") || slices.Contains(names, "d")):
 				t.Errorf("held by %v, %q", names, note)
 			}
 		}
 		time.Sleep(5 * time.Second)
-		if left := c.copies("b"); len(left) != 1 || left[0] != "e" {
+		if left := c.copies("b"); len(left) != 3 {
 			t.Errorf("b has copies of %v", left)
 		}
 	})

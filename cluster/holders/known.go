@@ -126,15 +126,17 @@ func (s *Service) tellCopies(h *holding, before string) {
 		return
 	}
 	lacking, all := s.lacking(h), len(h.plan.Holders)
-	text := fmt.Sprintf("%scopies %d of %d", before, all-len(lacking), all)
-	if len(lacking) > 0 {
-		text += ", " + strings.Join(lacking, ", ")
-	}
+	text := before + "copies " + countCopies(lacking, all)
 	if all-len(lacking) < 2 {
 		text += fmt.Sprintf("; what finishes from now on does not survive process %s", s.config.Process)
 	}
 	id := h.plan.Id
 	s.config.Begin(func() { s.config.Note(id, text) })
+}
+
+// countCopies says how many holders of some have a copy, and why the others have none.
+func countCopies(lacking []string, all int) string {
+	return strings.Join(append([]string{fmt.Sprintf("%d of %d", all-len(lacking), all)}, lacking...), ", ")
 }
 
 // cause is an error about a file in the order in which a reader wants it: first what is wrong.

@@ -89,7 +89,8 @@ func (s *Service) choose(h *holding, now time.Duration) {
 			s.config.Begin(func() { s.supplyOne(d, name, c) })
 			return
 		case !c.sending && now >= c.unfit:
-			c.has, c.files, c.knows, c.failed, d.next = lease.Version{}, nil, false, 0, name
+			*c = held{unfit: c.unfit}
+			d.next = name
 			return
 		}
 	}
@@ -167,7 +168,7 @@ func (s *Service) HandOver(id string) bool {
 	if h == nil || h.busy || h.ended || h.duty == nil || !h.member.Leads() || !s.hasHeir(h) {
 		return false
 	}
-	there := h.member.Elsewhere()
+	there := h.member.Elsewhere(s.storing(h))
 	if there == (lease.Version{}) {
 		return false
 	}
@@ -190,10 +191,9 @@ func (s *Service) handOvers() (all []*protos.LeaseAsk) {
 	return all
 }
 
-// hasHeir reports whether another holder is there, and stays; s.mu is held.
+// hasHeir reports whether another holder is there, stays, and has room for a copy; s.mu is held.
 func (s *Service) hasHeir(h *holding) bool {
-	return slices.ContainsFunc(s.others(h.plan),
-		func(name string) bool { return !s.departs(name) && !s.config.Gone(name, 0) })
+	return len(s.storing(h)) > 0
 }
 
 // handedOver reports whether another process has each lease that was released, if one can have it.

@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/lease"
-	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -51,7 +50,7 @@ func (s *Service) keep(h *holding) error {
 		var text []byte
 		if text, err = json.Marshal(n); err == nil {
 			path := s.notePath(h.plan.Id)
-			err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), record.WriteFile(path, append(text, '\n')))
+			err = errors.Join(s.config.Disk.MakeFolder(filepath.Dir(path)), s.config.Disk.WriteFile(path, append(text, '\n')))
 		}
 	}
 	if err != nil {
@@ -133,7 +132,7 @@ func (s *Service) rename(from, to string) error {
 	if err := os.RemoveAll(target); err != nil {
 		return err
 	}
-	err := os.Rename(filepath.Join(s.config.Out, from), target)
+	err := s.config.Disk.Rename(filepath.Join(s.config.Out, from), target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -209,5 +208,6 @@ func (s *Service) load(path string) error {
 	h := s.newHolding(plan, n.Folder, n.Promise, n.Version)
 	h.life, h.by, h.ended = n.Life, n.EndedBy, n.EndedBy != "" || n.Folder == ""
 	s.all[plan.Id] = h
+	h.abstains = !h.ended && s.keep(h) != nil // the note may be out of date, see promised
 	return nil
 }

@@ -76,15 +76,17 @@ func (s *Service) judge(h *holding, now time.Duration) {
 		s.takeOver(h)
 	case m.Claims():
 	case !slices.Contains(h.plan.Holders, s.config.Process):
-		if now-m.Until() > waitPatience { // whoever wanted it to hold this is gone, or has changed its mind
+		if !h.abstains && now-m.Until() > waitPatience { // whoever wanted it to hold this is gone, or has changed its mind
 			s.forget(h, "")
 		}
-	case h.recordless || !m.Expired(now) || !s.free(h) || !s.attended(h):
+	case h.recordless || h.witness || h.abstains || !m.Expired(now) || !s.free(h) || !s.attended(h):
 		h.campaign, h.ahead = 0, false
 	case h.campaign == 0 && !h.ahead:
 		h.campaign = now + s.patience(h)
 	case now >= h.campaign || h.ahead:
-		m.Campaign(now)
+		if h.noteFault == "" || s.keep(h) == nil { // one that cannot write makes way
+			m.Campaign(now)
+		}
 		h.campaign, h.ahead = now+stagger+s.patience(h), false
 	}
 }
@@ -234,7 +236,7 @@ func (s *Service) vote(from string, asks []*protos.LeaseAsk) (answers []*protos.
 // voteOn answers a question about a holding, which is nil if it is not known; s.mu is held.
 func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.LeaseAnswer {
 	answer := &protos.LeaseAnswer{Id: a.Id, Sent: a.Sent}
-	if h == nil || h.dismissed() {
+	if h == nil || h.dismissed() || h.abstains {
 		return answer
 	}
 	if !h.ended {
@@ -243,8 +245,7 @@ func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.Le
 			h.life, h.released, h.bereft = a.Incarnation, "", false
 		}
 		h.ahead = h.ahead || !v.Granted && version(a).Before(h.member.Version())
-		kept := s.keptPromise(h)
-		if answer.Granted = v.Granted && kept; v.Granted && !kept {
+		if answer.Granted = v.Granted; v.Granted && !s.promised(h) {
 			answer.Error = h.noteFault
 		}
 	}
@@ -273,8 +274,8 @@ func (s *Service) hearOf(h *holding, from string, a *protos.LeaseAnswer) {
 	case a.Ended:
 		s.heardEnd(h, a)
 	case a.Term == 0:
-		if h.duty != nil && h.duty.copies[from] != nil {
-			h.duty.copies[from].lose()
+		if h.duty != nil && h.duty.copies[from] != nil && !h.duty.copies[from].sending {
+			h.duty.forgotten(from, h.duty.copies[from])
 			h.duty.change()
 		}
 	default:
@@ -296,7 +297,7 @@ func (s *Service) heardOfDisk(h *holding, from string, a *protos.LeaseAnswer) {
 		h.denied = map[string]string{}
 	}
 	if h.denied[from] == "" {
-		s.config.Log("submission %s: process %s cannot promise the lease: %s", h.plan.Id, from, a.Error)
+		s.config.Log("submission %s: process %s votes from memory, since it cannot write: %s", h.plan.Id, from, a.Error)
 	}
 	h.denied[from] = request.Text(a.Error, request.MaxListed)
 }

@@ -120,11 +120,22 @@ func (m *Member) Has(name string, v Version) {
 	}
 }
 
-// Elsewhere returns the newest version that another member is known to have. No decided version is
-// newer.
-func (m *Member) Elsewhere() (newest Version) {
-	for _, name := range m.members {
-		if v := m.has[name]; name != m.self && newest.Before(v) {
+// Forget takes note that another process has lost what it had and what it had promised.
+func (m *Member) Forget(name string) {
+	delete(m.has, name)
+	delete(m.granted, name)
+}
+
+// Granted reports whether another process has granted the member's present term.
+func (m *Member) Granted(name string) bool {
+	_, granted := m.granted[name]
+	return granted
+}
+
+// Elsewhere returns the newest version that one of some other members is known to have.
+func (m *Member) Elsewhere(others []string) (newest Version) {
+	for _, name := range others {
+		if v := m.has[name]; newest.Before(v) {
 			newest = v
 		}
 	}

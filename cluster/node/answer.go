@@ -97,7 +97,11 @@ func (p *process) answerRuns(c *request.Caller) error {
 	for _, m := range held {
 		p.directory.complete(m)
 	}
-	all.Submissions = append(append(all.Submissions, held...), p.holders.Copies()...)
+	all.Submissions = append(all.Submissions, held...)
+	for _, m := range all.Submissions {
+		declareLost(m, time.Now())
+	}
+	all.Submissions = append(all.Submissions, p.holders.Copies()...)
 	return c.Reply(&protos.Reply{Kind: &protos.Reply_Submissions{Submissions: all}})
 }
 

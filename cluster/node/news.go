@@ -2,12 +2,14 @@ package node
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/submission"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -23,6 +25,10 @@ const (
 	maxAway        = 500
 	// tellAgain is how long a process waits before it tries again to reach another one.
 	tellAgain = time.Second
+	// lostAlone is how long the process of a submission is away until the submission counts as lost,
+	// and lostHeld how long where another holder may take over: as long as clients wait for that.
+	lostAlone = 10 * time.Second
+	lostHeld  = 40 * time.Second
 )
 
 // directory holds what a process has heard from the others about themselves. It outlives their
@@ -103,6 +109,21 @@ func (d *directory) away() (all []*protos.Submission) {
 		return cmp.Or(cmp.Compare(a.Submitted, b.Submitted), cmp.Compare(a.Id, b.Id))
 	})
 	return all[max(len(all)-maxAway, 0):]
+}
+
+// declareLost gives a submission under way the state Lost if its process has been away for long and
+// nobody has taken over.
+func declareLost(m *protos.Submission, now time.Time) {
+	away, patience := time.Unix(0, m.Away), lostAlone
+	if len(m.Holders) > 0 {
+		patience = lostHeld
+	}
+	if m.Away == 0 || request.Over(m.State) || now.Sub(away) < patience {
+		return
+	}
+	m.Error = fmt.Sprintf("process %s is away since %s, and no other process goes on with it; it was %s when last "+
+		"heard of", m.Process, away.Format(time.DateTime), m.State)
+	m.State = request.Lost
 }
 
 // complete adds to what a holder knows of a submission what its process has said last.

@@ -17,6 +17,8 @@ const (
 	Degraded = "degraded"
 	// Interrupted means that the process that carried it out has ended before it.
 	Interrupted = "interrupted"
+	// Lost means that the process that carried it out is away, and that no other one goes on with it.
+	Lost = "lost"
 )
 
 // Over reports whether a submission in a state has ended.

@@ -36,6 +36,9 @@ func (s *Submission) hold(ctx context.Context, m *protos.SubmitPlan) (note strin
 		Id: s.ID, Submitted: &protos.SubmitPlan{File: s.File, Text: m.Text, Set: m.Set, Place: m.Place},
 		Name: s.Plan, By: s.By, At: s.Submitted.UnixNano(), Total: int32(s.Total), Target: s.Target, Folder: s.Folder,
 	})
+	if len(s.Holders) == 0 {
+		s.Alone = request.Text(note, request.MaxListed)
+	}
 	return note
 }
 
@@ -255,9 +258,12 @@ func (q *Queue) Note(id, text string) {
 	}
 }
 
-// lacking are the holders that have no up-to-date copy.
+// lacking are the holders that have no up-to-date copy, or why nobody else holds the submission.
 func (s *Submission) lacking() []string {
-	if len(s.Holders) == 0 {
+	switch {
+	case len(s.Holders) == 0 && s.Alone != "" && !s.ended():
+		return []string{s.Alone}
+	case len(s.Holders) == 0:
 		return nil
 	}
 	return s.queue.config.Holders.Lacking(s.ID)

@@ -51,6 +51,8 @@ type entry struct {
 	// Holders are the processes that hold it, the one that it was submitted to first; none if that
 	// one alone does.
 	Holders []string `json:"holders,omitempty"`
+	// Alone says why no others hold it; empty if they do.
+	Alone string `json:"alone,omitempty"`
 }
 
 // check returns an error for an entry that no process has written.

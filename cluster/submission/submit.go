@@ -52,6 +52,9 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan,
 		s.disown()
 		return nil, "", errors.Join(err, giveBack())
 	}
+	if note != "" {
+		s.Log("%s", note)
+	}
 	s.change(s.publish)
 	return s, note, nil
 }
