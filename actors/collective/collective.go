@@ -106,7 +106,7 @@ type Architecture struct {
 	Overlap   int     `plan:"overlap,omitzero" range:"0..1048575" counts:"overlap=steps" with:"reduce=models" doc:"steps that a worker makes while an exchange is under way; default: none"`
 	Mix       float64 `plan:"mix,omitzero" unit:"fraction" range:"0%..100%" with:"reduce=models" doc:"share of its own parameters that a worker keeps when it takes in those that all share"`
 	// Sparse, if not 0, makes rounds of a random part instead, which is this share of the model.
-	Sparse float64 `plan:"sparse,omitzero" unit:"fraction" range:"0%..100%" with:"reduce=models" doc:"share of the parameters, others at random each time, that are averaged instead of all (SPARTA, Beton et al. 2025)"`
+	Sparse float64 `plan:"sparse,omitzero" unit:"fraction" range:">0%..100%" with:"reduce=models" doc:"share of the parameters, others at random each time, that are averaged instead of all (SPARTA, Beton et al. 2025)"`
 }
 
 var (

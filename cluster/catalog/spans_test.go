@@ -19,6 +19,8 @@ var timeless = regexp.MustCompile(`\.(virtual-nodes|shard|slack|replicas|backup|
 	`candidates|floor|cache|capacity|reactivity|group|outer\.rate|outer\.momentum|gaia\.rate|first|last|factor|decay|` +
 	`weight-decay|momentum|beta1|beta2|epsilon|tau|rank|block|bits|levels|clip)$`)
 
+// checkCounts also refuses shares of which 0 % would stand for all, as leaving them out does. A mix
+// of 0 % means what it says: nothing is kept.
 func checkCounts(t *testing.T, of reflect.Type, path string, spans map[string]bool) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -32,6 +34,10 @@ func checkCounts(t *testing.T, of reflect.Type, path string, spans map[string]bo
 		number := f.Kind() >= reflect.Int && f.Kind() <= reflect.Float64 && !strings.HasSuffix(f.String(), "Duration")
 		if number && !tag.Node && tag.Counts == nil && !timeless.MatchString(where) && tag.Key != "rate" {
 			t.Errorf("%s says neither what it counts nor that it counts nothing", where)
+		}
+		share := tag.Unit == "fraction" && tag.OmitZero && tag.Key != "mix"
+		if share && (tag.Range == nil || !tag.Range.Above) {
+			t.Errorf("%s: 0%% is read as if it were left out; its range must be more than 0%%", where)
 		}
 		if tag.Counts != nil && tag.Counts.Spans {
 			spans[where] = true
