@@ -193,7 +193,17 @@ func scheduleUnit(p *Point) (string, float64) {
 	case optim.Constant, optim.Clocked:
 		return "", 0
 	}
-	pace := p.pace(0)
+	return p.paceUnit()
+}
+
+// paceUnit is what one step of the optimizer of a point is. Where clients walk through samples of
+// their own, of which the number is not known yet, it is told in these.
+func (p *Point) paceUnit() (of string, batches float64) {
+	pace, crew := p.pace(0), p.crew(0)
+	crew.Pass = 1
+	if passes := train.PaceOf(p.Spec.Architecture, crew).Batches; passes > pace.Batches {
+		return fmt.Sprintf("%s (%.4g times a client's samples each)", pace.Of, passes), 0
+	}
 	return pace.Of, pace.Batches
 }
 
@@ -211,11 +221,12 @@ func stepUnit(p *Point, steps int) (string, float64) {
 }
 
 // roundUnit is what a number of rounds counts.
-func roundUnit(p *Point, rounds int) (string, float64) {
+func roundUnit(p *Point, rounds int) (of string, batches float64) {
 	if rounds == 0 {
 		return "", 0
 	}
-	return "rounds", p.pace(0).Batches
+	of, batches = p.paceUnit()
+	return strings.Replace(of, p.pace(0).Of, "rounds", 1), batches
 }
 
 // differs says what the setting counts at which point, if that is not the same at all.

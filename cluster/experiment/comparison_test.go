@@ -62,6 +62,38 @@ func TestAUnitThatDiffersInOneComparisonIsTold(t *testing.T) {
 	}
 }
 
+// A round of federated averaging is as much work as its clients, their updates and their passes make it.
+func TestRoundsOfOtherWorkAreTold(t *testing.T) {
+	sweep := func(values string) string {
+		values = strings.ReplaceAll(values, "F", "kind: federated, roles: {server: added}")
+		return "sweep={architecture: [" + values + "]}"
+	}
+	for _, stop := range []string{"stop={rounds: 20}", "evaluate.every=2 rounds"} {
+		for _, x := range []struct {
+			values string
+			want   []string
+		}{
+			{"{F, count: 2}, {F, buffer: 1, count: 2}, {F, local: {epochs: 5}}",
+				[]string{"rounds (2 times a client's", "rounds (1 times a client's", "rounds (20 times a client's"}},
+			{"{F, count: 2}, {F, local: {steps: 3}}",
+				[]string{"rounds (2 times a client's", "rounds (120 samples each)"}},
+			{"{F, local: {steps: 3}}, {F, local: {steps: 4}}", []string{"rounds (120 samples", "rounds (160 samples"}},
+			{"{F, count: 2}, {F, count: 2, proximal: 0.1}", nil},
+		} {
+			told := notesOf(t, sweep(x.values), "data.validation=10%", "tune={train.batch: [10]}",
+				"stop={epochs: 1}", stop)
+			if x.want == nil && strings.Contains(told, "counts rounds") {
+				t.Errorf("%s, %s: told %q of equal rounds", x.values, stop, told)
+			}
+			for _, want := range x.want {
+				if !strings.Contains(told, want) {
+					t.Errorf("%s, %s: told %q, want %q", x.values, stop, told, want)
+				}
+			}
+		}
+	}
+}
+
 const oneRateText = "one learning rate for all architectures favours some of them"
 
 func TestOneLearningRateForSeveralArchitecturesIsTold(t *testing.T) {
