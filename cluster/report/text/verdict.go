@@ -225,21 +225,33 @@ func heap(times []float64) string {
 
 // outcomeNotes name the runs whose figures are worth less: which, at which node, when and why.
 func outcomeNotes(s record.Summary) (lines []string) {
-	spoilt := report.Spoilt(s)
-	if len(spoilt) == 0 {
-		return nil
-	}
-	lines = append(lines, fmt.Sprintf("Of %s %s:", report.Count(len(s.Runs), "run"), strings.Join(spoilt, ", ")))
-	more := -report.MaxListed
+	var spoilt, told []record.Run
 	for _, r := range s.Runs {
-		if r.Outcome != record.Degraded && r.Outcome != record.Failed {
-			continue
-		}
-		if more++; more <= 0 {
-			lines = append(lines, outcomeLine(r))
+		switch {
+		case r.Outcome == record.Degraded || r.Outcome == record.Failed:
+			spoilt = append(spoilt, r)
+		case len(r.Incidents) > 0:
+			told = append(told, r)
 		}
 	}
-	if more > 0 {
+	if len(spoilt) > 0 {
+		lines = append(lines, fmt.Sprintf("Of %s %s:", report.Count(len(s.Runs), "run"),
+			strings.Join(report.Spoilt(s), ", ")))
+		lines = append(lines, outcomeLines(spoilt)...)
+	}
+	if len(told) > 0 {
+		lines = append(lines, "Incidents that made no result unreliable:")
+		lines = append(lines, outcomeLines(told)...)
+	}
+	return lines
+}
+
+// outcomeLines say what has become of the first of some runs.
+func outcomeLines(runs []record.Run) (lines []string) {
+	for _, r := range runs[:min(len(runs), report.MaxListed)] {
+		lines = append(lines, outcomeLine(r))
+	}
+	if more := len(runs) - report.MaxListed; more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more.", more))
 	}
 	return lines

@@ -157,6 +157,16 @@ func TestTableCallsAFailedRunFailedAlone(t *testing.T) {
 	}
 }
 
+func TestTableTellsIncidentsOfRunsThatAreDone(t *testing.T) {
+	s := joined(0.9, arrivals("a", 10, 1, 1, record.Mean))
+	s.Runs[0].Outcome = record.Done
+	s.Runs[0].Incidents = []record.Incident{{At: 2, Node: "n1", What: "process b was paused for 3s"}}
+	if text := tableOf(t, s); !strings.Contains(text, "Incidents that made no result unreliable:\n") ||
+		!strings.Contains(text, "done: n1 at 2 s: process b was paused for 3s.") {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestTableSaysHowManyMeasurementsAreMissing(t *testing.T) {
 	s := small()
 	s.Runs[0].Unmeasured, s.Runs[2].Unmeasured = 5, 7
