@@ -259,13 +259,13 @@ func (c *coordinator) tick(ctx actor.Context) {
 	c.rearm()
 }
 
-// patience is how late the coordinator may be before that is an incident.
-const patience = time.Second
+// Patience is how late the coordinator may be before that is an incident.
+const Patience = time.Second
 
 // late takes note if what was due at an instant happens much later, as when the coordinator was
 // paused.
 func (c *coordinator) late(due time.Duration, what string) {
-	if now := c.env.Now(); now-due > patience {
+	if now := c.env.Now(); now-due > Patience {
 		c.incident(Incident{Node: c.env.Node(), What: fmt.Sprintf(what, due, now), Late: true})
 	}
 }
@@ -382,6 +382,7 @@ func (c *coordinator) end(ctx actor.Context) {
 		return
 	}
 	c.ending = true
+	c.control.Ending()
 	c.evaluate(ctx)
 	c.last = c.asked
 	if c.missing == 0 { // nobody is left to be asked

@@ -93,12 +93,14 @@ type LifeCycle struct {
 	unheard    []*NodeChange // by node: the crash that the coordinator has not heard of
 	leaving    []bool        // by node: its actor, a Leaver, hands over what it holds
 	returns    []bool        // by node: it joins as soon as it has
+	ending     bool          // the coordinator hears of crashes at once
 }
 
 // NewLifeCycle returns the life cycle of a deployment's nodes, on which no actor lives yet.
 func NewLifeCycle(realm Realm, d *Deployment) *LifeCycle {
 	n := len(d.Nodes)
-	return &LifeCycle{realm, d, make([]actor.Actor, n+1), make([]*NodeChange, n), make([]bool, n+1), make([]bool, n+1)}
+	return &LifeCycle{realm: realm, deployment: d, actors: make([]actor.Actor, n+1), unheard: make([]*NodeChange, n),
+		leaving: make([]bool, n+1), returns: make([]bool, n+1)}
 }
 
 // Populate places the actors of the nodes that are there when the run begins, or goes on. The
@@ -143,7 +145,7 @@ func (l *LifeCycle) Happen(c *NodeChange) (crashed bool) {
 	case c.Ends() && there:
 		l.realm.Remove(c.Node, c.Do == Leave)
 		l.returns[c.Node] = false
-		if c.Do == Crash {
+		if c.Do == Crash && !l.ending {
 			l.unheard[c.Node] = c
 			return true
 		}
@@ -200,6 +202,17 @@ func (l *LifeCycle) join(node int) {
 
 // Undetected takes note of a crash before the run went on, of which the coordinator has not heard.
 func (l *LifeCycle) Undetected(crash *NodeChange) { l.unheard[crash.Node] = crash }
+
+// End lets the coordinator hear of each crash at once from now on, because the end of the run waits
+// for the answers of nodes.
+func (l *LifeCycle) End() {
+	l.ending = true
+	for _, crash := range l.unheard {
+		if crash != nil {
+			l.Detect(crash)
+		}
+	}
+}
 
 // Detect lets the coordinator hear of a crash, unless it has.
 func (l *LifeCycle) Detect(crash *NodeChange) {

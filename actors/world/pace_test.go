@@ -28,6 +28,9 @@ func TestNodeStandsStillThatWaitsTenTimesLongerThanItEverDid(t *testing.T) {
 		{p: Pace{Last: 5 * s}, at: 8 * s, longest: s, lost: true, want: false},
 		{p: Pace{}, at: 2 * s, lost: true, want: true},
 		{p: Pace{}, at: 2 * s, want: false},
+		{p: Pace{}, at: 2 * s, longest: 100 * ms, want: true},
+		{p: Pace{Last: 190 * ms, Longest: 100 * ms}, at: 2 * s, want: true},
+		{p: Pace{Last: 210 * ms, Longest: 100 * ms}, at: 2 * s, want: false},
 	} {
 		if got := x.p.StoodStill(x.at, x.longest, s, x.lost); got != x.want {
 			t.Errorf("%+v at %v, longest of any %v, lost %v: %v", x.p, x.at, x.longest, x.lost, got)

@@ -2,21 +2,24 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// A run makes progress when a judged model takes in an update. Its evaluations show accuracy of
-// something that was trained only then, whatever steps the workers made meanwhile.
+// A run makes progress when an update changes a judged model. Its evaluations show accuracy of
+// something that was trained only then, whatever steps the workers made and whatever updates were
+// counted meanwhile: a learning rate of 0 leaves every model as it is.
 
 const (
 	// unproductiveShare is the share of a run, from its end back, in which some update must have
 	// changed a judged model.
-	unproductiveShare = 0.9
+	unproductiveShare = world.MostOfRun
 	// briefSteps is how many steps of each worker end a run that need not have led to an update.
 	briefSteps = 2
 )
@@ -29,10 +32,7 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	if s.result.Last > 0 {
 		end = s.result.End
 	}
-	last, ever := data.LastUpdate, data.Learned
-	if !ever { // an architecture need not record updates
-		last, ever = s.result.Changed, s.result.Changed > 0
-	}
+	last, ever, vain := s.lastChange(data, out)
 	last = min(last, end)
 	silence := end - last
 	switch {
@@ -46,8 +46,26 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 		what = fmt.Sprintf("no update changed a judged model after %.3g s, for %.3g s", last.Seconds(),
 			silence.Seconds())
 	}
-	what += ": " + strings.Join(s.hindrances(end, out), "; ")
+	why := s.hindrances(end, out)
+	if vain {
+		why = append(why, "updates were counted, and evaluations found the same parameters again")
+	}
+	what += ": " + strings.Join(why, "; ")
 	return []record.Incident{{At: last.Seconds(), Node: s.keeper(out), What: what, Harm: record.ToAll}}
+}
+
+// lastChange returns the instant of the latest update that changed a judged model, and whether there
+// was one. In vain were later updates after which no evaluation found other parameters. Not every
+// architecture records updates, and a run that only counts changes no parameters.
+func (s *Stage) lastChange(data *record.Data, out Outcome) (last time.Duration, ever, vain bool) {
+	changed := s.result.Changed
+	switch {
+	case data.Learned && (s.Point.counts || changed >= data.LastUpdate):
+		return data.LastUpdate, true, false
+	case !data.Learned && out.Unfinished: // evaluations found an update of which the work was not over
+		return 0, false, false
+	}
+	return changed, changed > 0, data.Learned
 }
 
 // brief reports whether a run has ended because of its first few steps.
@@ -114,6 +132,22 @@ func (s *Stage) hindrances(at time.Duration, out Outcome) (why []string) {
 		why = append(why, "no node waits for another")
 	}
 	return why
+}
+
+// unattended returns an incident if the coordinator was paused for so long that it evaluated late, and
+// noticed too late that the run had come to its end, unless it knows so: it counts what it hears.
+func (s *Stage) unattended(out Outcome) []record.Incident {
+	if slices.ContainsFunc(s.result.Incidents, func(i coordinator.Incident) bool { return i.Late }) {
+		return nil
+	}
+	for _, c := range s.Deployment.Schedule {
+		if c.Node == len(s.Deployment.Nodes) && c.Do == world.Pause && c.For > coordinator.Patience && c.At < out.Halted {
+			return []record.Incident{{At: c.At.Seconds(), Node: actors.Coordinator, Harm: record.ToTimes,
+				What: fmt.Sprintf("the coordinator was paused for %v: evaluations, and the end of the run, came late",
+					min(c.For, out.Halted-c.At))}}
+		}
+	}
+	return nil
 }
 
 // mostPaused bounds how many paused nodes are named.

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,6 +72,10 @@ var noProgress = []struct {
 	{"all leave", []string{"schedule=[{at: 100ms, node: w, do: leave}]"}},
 	{"all crash", []string{"schedule=[{at: 100ms, node: w, do: crash}]"}},
 	{"steps of an hour", []string{"nodes=[{name: w, count: 4, compute: {step: 1h}}]"}},
+	{"all slow", []string{"schedule=[{at: 100ms, node: w, do: slow, factor: 1000000, for: 1000h}]"}},
+	{"rate 0", []string{"train.optimizer={kind: sgd, rate: 0}"}},
+	{"rate that falls to nothing", []string{
+		"train.optimizer={kind: sgd, rate: {kind: step, first: 0.1, factor: 1e-30, every: 3}}"}},
 }
 
 const lostToAll = "network.default.loss={probability: 100%, kind: drop}"
@@ -90,6 +95,14 @@ var emptyRounds = [][]string{
 	{"architecture={kind: federated, deadline: 200ms, mean: {kind: krum, attackers: 1}, roles: {server: added}}",
 		"nodes=[{name: w, count: 4, compute: {step: 5ms}}, {name: v, count: 4, compute: {step: 1h}}]",
 		"stop={rounds: 20}", byRounds},
+}
+
+// noChange are settings of runs that count updates which change nothing.
+var noChange = [][]string{
+	{"architecture={kind: federated, outer: {kind: sgd, rate: 0}, roles: {server: added}}", "stop={time: 10s}"},
+	{"architecture={kind: federated, outer: {kind: sgd, rate: 0}, roles: {server: added}}", "stop={rounds: 20}",
+		byRounds},
+	{"architecture={kind: local}", "stop={epochs: 2}", "train.optimizer={kind: sgd, rate: 0}"},
 }
 
 const byRounds = "evaluate.every=1 rounds"
@@ -156,13 +169,106 @@ func TestNoRunThatMadeNoProgressIsDone(t *testing.T) {
 			}
 		}
 	}
-	for _, set := range emptyRounds {
+	for _, set := range slices.Concat(emptyRounds, noChange) {
 		t.Run(set[0]+", "+set[1], func(t *testing.T) {
 			t.Parallel()
 			if run, _ := attempt(t, set...); run.Outcome != record.Degraded {
 				t.Errorf("%s: %+v", run.Outcome, run.Incidents)
 			}
 			expect(t, set...)
+		})
+	}
+}
+
+// An update whose work ends beyond the run has not happened in it.
+func TestAnUpdateBeyondTheEndIsNoProgress(t *testing.T) {
+	t.Parallel()
+	hubs := "nodes=[{name: s, role: %s, compute: {speed: 1 FLOP/s}}, {name: w, count: 4, role: %s, " +
+		"compute: {step: 5ms}}]"
+	for architecture, roles := range map[string][2]string{
+		"{kind: parameter-server}": {"server", "worker"}, "{kind: gaia}": {"server", "worker"},
+		"{kind: federated}": {"server", "client"},
+		"{kind: federated, preset: fedbuff, buffer: 2, count: 3}": {"server", "client"},
+		"{kind: in-network, slots: 2, values: 100}":               {"switch", "worker"},
+	} {
+		for clock, stop := range map[Clock]string{VirtualTime: "{time: 60s}", RealTime: "{time: 1.5s}"} {
+			t.Run(fmt.Sprintf("%s, %s", architecture, clock), func(t *testing.T) {
+				t.Parallel()
+				for _, every := range []string{"evaluate.every=100ms", "evaluate.every=1h"} {
+					run, _ := attemptOn(t, clock, "architecture="+architecture, fmt.Sprintf(hubs, roles[0], roles[1]),
+						"stop="+stop, every)
+					if run.Outcome != record.Degraded || len(run.Incidents) == 0 {
+						t.Errorf("%s: %s after %v s: %+v", every, run.Outcome, run.Duration, run.Incidents)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The end of a run waits for no node that is dead, paused or at work for longer.
+func TestARunEndsWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string][]string{
+		"a crash of which nobody has heard": {"detect=1h", "schedule=[{at: 100ms, node: w2, do: crash}]"},
+		"a paused coordinator":              {"schedule=[{at: 100ms, node: coordinator, do: pause, for: 1h}]"},
+		"paused nodes":                      {"schedule=[{at: 100ms, node: w, do: pause, for: 1h}]"},
+		"slow nodes":                        {"schedule=[{at: 100ms, node: w, do: slow, factor: 1000000, for: 1000h}]"},
+	} {
+		for kind, architectures := range variants {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				t.Parallel()
+				run, _ := attempt(t, append([]string{"architecture=" + architectures[0]}, set...)...)
+				if run.Duration != 10 {
+					t.Errorf("%s after %v s: %+v", run.Outcome, run.Duration, run.Incidents)
+				}
+				for _, i := range run.Incidents {
+					if i.At > run.Duration {
+						t.Errorf("%+v in a run of %v s", i, run.Duration)
+					}
+				}
+			})
+		}
+		t.Run(name+", in real time", func(t *testing.T) {
+			t.Parallel()
+			run, _ := attemptOn(t, RealTime, append(set, "stop={time: 1.2s}")...)
+			if run.Duration < 1.2 || run.Duration > 10 {
+				t.Errorf("%s after %v s: %+v", run.Outcome, run.Duration, run.Incidents)
+			}
+		})
+	}
+	t.Run("after a number of steps", func(t *testing.T) {
+		t.Parallel()
+		run, _ := attempt(t, "stop={steps: 100}", "detect=1h", "schedule=[{at: 100ms, node: w2, do: crash}]")
+		if run.Duration > 1 {
+			t.Errorf("%s after %v s: %+v", run.Outcome, run.Duration, run.Incidents)
+		}
+	})
+	t.Run("after rounds that a paused coordinator has not heard of", func(t *testing.T) {
+		t.Parallel()
+		run, _ := attempt(t, "architecture={kind: federated, roles: {server: added}}", "stop={rounds: 9, time: 10s}",
+			byRounds, "schedule=[{at: 1ms, node: coordinator, do: pause, for: 1h}]")
+		if run.Duration != 10 || run.Outcome != record.Degraded {
+			t.Errorf("%s after %v s: %+v", run.Outcome, run.Duration, run.Incidents)
+		}
+	})
+}
+
+// A node that waits for most of the run for a message in flight is named.
+func TestAWaitForAMessageInFlightIsTold(t *testing.T) {
+	t.Parallel()
+	for _, slow := range []string{"network={default: {delay: 1ms, rate: 1 bit/s}}", "network={default: {delay: 1h}}",
+		"network={default: {delay: 1ms, rate: 10 bit/s}}"} {
+		t.Run(slow, func(t *testing.T) {
+			t.Parallel()
+			run, _ := attempt(t, "architecture={kind: ad-psgd, graph: exponential}", slow)
+			named := map[string]bool{}
+			for _, i := range run.Incidents {
+				named[i.Node] = true
+			}
+			if run.Outcome != record.Degraded || !named["w1"] || !named["w3"] {
+				t.Errorf("%s: %+v", run.Outcome, run.Incidents)
+			}
 		})
 	}
 }

@@ -61,15 +61,14 @@ func judge(r *record.Run, s *Stage, out Outcome, data *record.Data, failure erro
 	}
 	stalled, all := s.stalled(out)
 	begun := s.result.Last == 0 || s.result.End > 0 // else the initial model reached the target
-	// If no message was lost, a waiting node's message is still in flight, unless every node is
-	// waiting.
-	told := !out.Watched && begun && (s.Network.Dropped() > 0 || out.Stalled > 0 || all)
+	told := !out.Watched && begun
 	if told {
 		r.Incidents = append(r.Incidents, stalled...)
 	}
 	if failure == nil && begun && (!told || !all) {
 		r.Incidents = append(r.Incidents, s.unproductive(r, data, out)...)
 	}
+	r.Incidents = append(r.Incidents, s.unattended(out)...)
 	if failure == nil && out.Stalled > 0 && len(r.Incidents) == 0 && !slices.ContainsFunc(out.Incidents, harms) {
 		r.Incidents = append(r.Incidents, record.Incident{At: out.Stalled.Seconds(), Node: actors.Coordinator,
 			What: "nobody did anything from here to the end", Harm: record.ToAll})
@@ -175,18 +174,22 @@ func tensors(m nn.Model) []safetensors.Tensor {
 }
 
 // stalled returns an incident for each waiting node that had stalled by the end of its part. all
-// reports that every training node present had stalled.
+// reports that every training node present had stalled. If some had not, no message was lost and
+// nodes were at work to the end, the message that a node waits for can be in flight: it had stalled
+// only if it waited for most of its part of the run.
 func (s *Stage) stalled(out Outcome) (incidents []record.Incident, all bool) {
 	paces, longest := s.Collector.Paces()
 	longest = cmp.Or(longest, out.Halted/(2*world.StillFactor)) // nobody has made two steps
 	all = true
+	var most []record.Incident
 	for i, p := range paces {
 		role := s.Point.Spec.Roles[i]
 		if !role.Trains || !s.Deployment.Present(i, out.Halted) {
 			continue
 		}
 		cause, waits := out.Waits[i]
-		p.Last = max(p.Last, s.Deployment.Since(i, out.Halted))
+		joined := s.Deployment.Since(i, out.Halted)
+		p.Last = max(p.Last, joined)
 		if !waits || !p.StoodStill(out.Halted, longest, out.LeastPause, true) {
 			all = false
 			continue
@@ -197,6 +200,12 @@ func (s *Stage) stalled(out Outcome) (incidents []record.Incident, all bool) {
 				cause),
 			Harm: record.ToAll,
 		})
+		if p.Idled(joined, out.Halted) {
+			most = append(most, incidents[len(incidents)-1])
+		}
 	}
-	return incidents, all && len(incidents) > 0
+	if all = all && len(incidents) > 0; all || s.Network.Dropped() > 0 || out.Stalled > 0 {
+		return incidents, all
+	}
+	return most, false
 }

@@ -277,9 +277,8 @@ func nodeChanges(p *plan.Plan) (changes []world.NodeChange) {
 			continue
 		}
 		c := world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do], For: time.Duration(e.For)}
-		end, member := time.Duration(p.Stop.Time), e.Node < len(p.Nodes) // a paused coordinator ends the run late
-		if member && end > 0 && c.At < end {
-			c.For = min(c.For, end-c.At) // the run ends with the models of paused nodes
+		if end := time.Duration(p.Stop.Time); end > 0 && c.At < end {
+			c.For = min(c.For, end-c.At) // the run ends on time, with the models of paused nodes
 		}
 		changes = append(changes, c)
 	}
@@ -360,7 +359,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	scheduled := p.Scheduled(task.Seed)
 	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed, faults.Cuts(scheduled))
 	s.Deployment = &world.Deployment{
-		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
+		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0, Until: time.Duration(p.Spec.Plan.Stop.Time),
 		Schedule: nodeChanges(scheduled), Detect: time.Duration(p.Spec.Plan.Detect), Lossy: p.Spec.Links.Drop(),
 		Reliable: p.reliable(),
 	}

@@ -83,6 +83,8 @@ type Outcome struct {
 	// Stalled is the instant of the last event in a run that stood still before its time was over;
 	// 0 if the run did not stand still.
 	Stalled time.Duration
+	// Unfinished says that the work of an update was not over at the end.
+	Unfinished bool
 	// Lateness is how late messages and steps were in real time; nil in virtual time.
 	Lateness *record.Lateness
 	// Incidents are what the venue has noticed, in the order of time. Degraded says that state was
@@ -137,7 +139,7 @@ func (v Virtual) Play(ctx context.Context, s *Stage) (Outcome, error) {
 // outcome is what a virtual world reports.
 func outcome(r *sim.Result) Outcome {
 	return Outcome{End: r.Now, Halted: r.Halted, Waits: r.Waits, Digest: &r.Digest, DeadLetters: r.DeadLetters,
-		InFlight: r.InFlight, Stalled: r.Stalled}
+		InFlight: r.InFlight, Stalled: r.Stalled, Unfinished: r.Unfinished}
 }
 
 // Real is a venue in real time: the same actors and delays, in one process.
@@ -168,7 +170,7 @@ func (v Real) Play(ctx context.Context, s *Stage) (Outcome, error) {
 	return Outcome{
 		Incidents: s.past, Degraded: s.past != nil,
 		End: r.Now, Halted: r.Halted, Waits: r.Waits, LeastPause: leastRealPause, DeadLetters: r.DeadLetters,
-		Stalled: r.Stalled, InFlight: r.InFlight, Forgotten: r.Forgotten,
+		Stalled: r.Stalled, Unfinished: r.Unfinished, InFlight: r.InFlight, Forgotten: r.Forgotten,
 		Lateness: &record.Lateness{Late: r.Late, P99: record.Float(max(r.Messages.P99, r.Steps.P99).Seconds())},
 	}, err
 }

@@ -141,7 +141,8 @@ func (e *env) compute(do func() any, then func(result any)) {
 }
 
 // Charge lets the rest of the handler, and with it what it sends and the actor's
-// next message, wait until the work would be done or the node's part is over.
+// next message, wait until the work would be done or the node's part is over. At the end of the run
+// it waits no longer: what the handler records then has not happened by the end.
 func (e *env) Charge(work float64) {
 	p := &e.node.Profile
 	until := e.life.instant.charge(p.Slowed(e.life.now(), p.Time(work)))
@@ -154,11 +155,12 @@ func (e *env) Charge(work float64) {
 		defer t.Stop()
 		select {
 		case <-t.C:
+		case <-e.node.world.concluded:
 		case <-e.life.gone:
 		case <-e.node.end:
 		}
 	}
-	for clock.Now() < until && !e.life.over() {
+	for clock.Now() < until && !e.life.cut() {
 		runtime.Gosched() // a sleep below 1 ms would take longer than that
 	}
 }
@@ -166,6 +168,12 @@ func (e *env) Charge(work float64) {
 func (e *env) Record(event actors.Event) {
 	w := e.node.world
 	if e.life.over() {
+		return
+	}
+	if e.life.instant.yet(w.clock.Now()) {
+		if event.Kind == actors.UpdateApplied {
+			w.unfinished.Store(true)
+		}
 		return
 	}
 	if o := w.config.Deployment.Observer; o != nil {

@@ -67,6 +67,16 @@ func (l *life) over() bool {
 	}
 }
 
+// cut reports whether the actor waits for the end of no charge any longer.
+func (l *life) cut() bool {
+	select {
+	case <-l.node.world.concluded:
+		return true
+	default:
+		return l.over()
+	}
+}
+
 // place makes the actor.
 func (l *life) place() error {
 	w := l.node.world

@@ -34,6 +34,9 @@ func (w *World) schedule() {
 			w.clock.At(c.At+d.Detect, func() { w.change(func() { w.cycle.Detect(c) }) })
 		}
 	}
+	if d.Until > 0 {
+		w.clock.Watch(d.Until, w.conclude)
+	}
 	for n := w.mortal(); n != nil; n = w.mortal() {
 		n.prepare()
 	}

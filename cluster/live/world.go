@@ -100,6 +100,8 @@ type Result struct {
 	// Stalled is the instant at which it was noticed that nothing happened, in a run
 	// that only its bound ended; 0 if something did happen to the end.
 	Stalled time.Duration
+	// Unfinished says that the work of an update was not over at the end.
+	Unfinished bool
 	// InFlight counts messages, control aside, that left a node and neither arrived nor were
 	// dropped.
 	InFlight int64
@@ -110,36 +112,39 @@ type Result struct {
 
 // World is a run in real time.
 type World struct {
-	config    Config
-	nodes     []*node
-	partial   bool // some nodes live in other processes
-	names     []string
-	tensors   protos.TensorPool
-	progress  *protos.Messages[*protos.Progress]
-	views     *world.Views
-	announced atomic.Pointer[protos.View] // the latest
-	cycle     *world.LifeCycle            // who is there changes under World.network
-	clock     *rt.Clock
-	pool      *rt.Pool
-	placed    chan struct{} // closed when all actors are there
-	halted    chan struct{} // closed when only the coordinator goes on
-	halting   sync.Once
-	end       chan struct{} // closed when the run is over
-	ended     sync.Once
-	failure   error
-	instant   time.Duration  // at which the run ended
-	haltedAt  time.Duration  // when the members here were stopped
-	stalled   time.Duration  // since when nothing has happened; 0 if something does
-	forgotten []int          // see Result
-	stopped   sync.WaitGroup // actors that have not stopped
-	late      struct{ messages, steps lateness }
-	handled   atomic.Int64  // messages so far
-	sent      atomic.Int64  // messages for nodes of other worlds, those that are dropped included
-	received  atomic.Int64  // messages of other worlds
-	jobs      atomic.Int64  // under way
-	lost      atomic.Uint64 // dead letters
-	arrivals  sync.RWMutex  // held for reading while a frame or news of another process arrive
-	cuts      cuts
+	config     Config
+	nodes      []*node
+	partial    bool // some nodes live in other processes
+	names      []string
+	tensors    protos.TensorPool
+	progress   *protos.Messages[*protos.Progress]
+	views      *world.Views
+	announced  atomic.Pointer[protos.View] // the latest
+	cycle      *world.LifeCycle            // who is there changes under World.network
+	clock      *rt.Clock
+	pool       *rt.Pool
+	placed     chan struct{} // closed when all actors are there
+	halted     chan struct{} // closed when only the coordinator goes on
+	halting    sync.Once
+	concluded  chan struct{} // closed when charges are no longer waited for
+	concluding sync.Once
+	unfinished atomic.Bool   // an update was cut short by the end
+	end        chan struct{} // closed when the run is over
+	ended      sync.Once
+	failure    error
+	instant    time.Duration  // at which the run ended
+	haltedAt   time.Duration  // when the members here were stopped
+	stalled    time.Duration  // since when nothing has happened; 0 if something does
+	forgotten  []int          // see Result
+	stopped    sync.WaitGroup // actors that have not stopped
+	late       struct{ messages, steps lateness }
+	handled    atomic.Int64  // messages so far
+	sent       atomic.Int64  // messages for nodes of other worlds, those that are dropped included
+	received   atomic.Int64  // messages of other worlds
+	jobs       atomic.Int64  // under way
+	lost       atomic.Uint64 // dead letters
+	arrivals   sync.RWMutex  // held for reading while a frame or news of another process arrive
+	cuts       cuts
 
 	changes   chan func() // of nodes, for attend; nil until the actors are placed
 	attending sync.WaitGroup
@@ -218,9 +223,10 @@ func New(config Config) (*World, error) {
 	}
 	w := &World{
 		config: config, partial: partial, placed: make(chan struct{}), halted: make(chan struct{}),
-		end:      make(chan struct{}),
-		progress: protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
-		underway: map[way]int{}, shares: map[int32]shared{},
+		concluded: make(chan struct{}),
+		end:       make(chan struct{}),
+		progress:  protos.NewMessages(func() *protos.Progress { return &protos.Progress{} }),
+		underway:  map[way]int{}, shares: map[int32]shared{},
 	}
 	w.tensors.Poison = d.Strict
 	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, d)
@@ -348,6 +354,7 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 		Halted: w.haltedAt}
 	result.Late = max(result.Messages.P99, result.Steps.P99) > w.config.Bound
 	w.close()
+	result.Unfinished = w.unfinished.Load()
 	result.Waits = w.cycle.Waits() // the actors have stopped: nobody changes what they say
 	w.Locked(func() { result.InFlight, result.Forgotten = w.inFlight, w.forgotten })
 	return result, w.failure
@@ -366,6 +373,7 @@ func (w *World) wait(ctx context.Context) {
 	look := time.NewTicker(restEvery)
 	defer look.Stop()
 	handled := int64(-1)
+	var moved time.Duration // the last look that found that something had been handled
 	for {
 		select {
 		case <-w.end:
@@ -375,23 +383,28 @@ func (w *World) wait(ctx context.Context) {
 			return
 		case <-look.C:
 			a := w.Activity(handled)
-			w.look(a.Idle && a.Handled == handled)
+			if a.Handled != handled {
+				moved = w.clock.Now()
+			}
+			w.look(a.Idle && a.Handled == handled, moved)
 			handled = a.Handled
 		}
 	}
 }
 
-// look notices a standstill: it is told whether everything here rests.
-func (w *World) look(rests bool) {
+// look notices a standstill: it is told whether everything here rests, and since when nothing was
+// handled. At the end of the run everything does.
+func (w *World) look(rests bool, since time.Duration) {
 	switch {
 	case w.partial: // what is under way elsewhere, this world does not know
+	case w.lead().life.Load().cut():
 	case !rests:
 		w.stalled = 0
 	case !w.config.Deployment.Bounded:
 		causes, losses := w.Waits()
 		w.fail(w.config.Deployment.Standstill(w.clock.Now(), causes, losses))
 	case w.stalled == 0:
-		w.stalled = w.clock.Now()
+		w.stalled = since
 	}
 }
 
@@ -419,6 +432,7 @@ func (w *World) control(e actors.Env) world.Control {
 		Halt:     w.halt,
 		Finish:   func() { w.finish(nil) },
 		Announce: func(v *protos.View) { w.announce(e.(*env), v) },
+		Ending:   w.conclude,
 	}
 }
 
@@ -438,6 +452,15 @@ func (w *World) halt() {
 		if w.partial && !w.lead().away {
 			w.config.Carrier.Halt()
 		}
+	})
+}
+
+// conclude lets the coordinator hear at once of the crashes here, and cuts charges short: the last
+// looks at the models must not wait for them.
+func (w *World) conclude() {
+	w.concluding.Do(func() {
+		close(w.concluded)
+		w.clock.Watch(w.clock.Now(), func() { w.change(w.cycle.End) })
 	})
 }
 

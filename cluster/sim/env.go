@@ -113,8 +113,13 @@ func (e *env) Lossy() bool { return e.world.config.Deployment.Lossy && e.world.s
 
 func (e *env) Record(event actors.Event) {
 	w := e.world
-	if o := w.config.Deployment.Observer; o != nil {
-		o.Observe(e.Now(), int(e.node), event)
+	switch o := w.config.Deployment.Observer; {
+	case o == nil:
+	case w.charge == 0:
+		o.Observe(w.now, int(e.node), event)
+	default:
+		r, _ := w.charged.Enter(e.Now())
+		*r = world.Recorded{At: e.Now(), Node: int(e.node), Event: event}
 	}
 	if event.Kind != actors.StepDone || w.coordinate == nil {
 		return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,36 @@ func (s *stage) run(t testing.TB) sim.Result {
 func chunk(index uint32) *protos.Message { return protos.NewMessage(&protos.Chunk{Index: index}) }
 
 func pid(env actors.Env, node int) *actor.PID { return env.View().Members[node].PID }
+
+// noted are the instants of the events that an observer is told of.
+type noted []time.Duration
+
+func (n *noted) Observe(at time.Duration, _ int, e actors.Event) {
+	if e.Kind == actors.UpdateApplied {
+		*n = append(*n, at)
+	}
+}
+
+func TestEventsHappenInTheOrderOfTimeAndNotBeyondTheEnd(t *testing.T) {
+	var n noted
+	update := actors.Event{Kind: actors.UpdateApplied}
+	charging := func(work ...float64) handler {
+		return func(ctx actor.Context, env actors.Env) {
+			if _, ok := ctx.Message().(*actor.Started); ok {
+				for _, w := range work {
+					env.Charge(w)
+					env.Record(update)
+				}
+			}
+		}
+	}
+	s := stage{end: time.Second, observer: &n, handlers: []handler{charging(0, 9e8, 0.1e9, 1), charging(5e8, 420e9)}}
+	s.run(t)
+	const ms = time.Millisecond
+	if want := (noted{0, 500 * ms, 900 * ms, time.Second}); !slices.Equal(n, want) {
+		t.Errorf("events at %v, want %v", n, want)
+	}
+}
 
 func TestMessageTakesTheDelayOfItsLink(t *testing.T) {
 	var at time.Duration

@@ -70,6 +70,8 @@ type Result struct {
 	// Stalled is the instant from which on nothing happened at any member, until the
 	// coordinator ended the run; 0 if the members were at work to the end.
 	Stalled time.Duration
+	// Unfinished says that the work of an update was not over when the members were stopped.
+	Unfinished bool
 }
 
 // what says what a slot of the calendar holds.
@@ -137,9 +139,10 @@ type World struct {
 	shares     []slot // deliveries of which it is not known when they arrive, by ticket
 	sharing    int    // how many there are
 	sessions   *door.Sessions
-	number     uint64       // of the entry of the calendar at work
-	common     *image.Given `image:"-"`
-	own        int          // what the actor system knew before actors were placed
+	number     uint64                         // of the entry of the calendar at work
+	charged    queue.Calendar[world.Recorded] // events at the end of charges, which are yet to happen
+	common     *image.Given                   `image:"-"`
+	own        int                            // what the actor system knew before actors were placed
 	begun      bool
 	saves      time.Duration // when the next checkpoint is due
 }
@@ -221,6 +224,17 @@ func (w *World) control(e actors.Env) world.Control {
 		Halt:     w.halt,
 		Finish:   func() { w.finished = true },
 		Announce: func(v *protos.View) { e.(*env).view = w.announced(v) },
+		Ending:   w.cycle.End,
+	}
+}
+
+// observe tells the observer of the events of charges that are over by an instant. Those of charges
+// beyond the end of the run do not happen in it.
+func (w *World) observe(until time.Duration) {
+	for w.charged.Len() > 0 && w.charged.First() <= until {
+		_, _, r := w.charged.Next()
+		w.config.Deployment.Observer.Observe(r.At, r.Node, r.Event)
+		*r = world.Recorded{}
 	}
 }
 
@@ -287,6 +301,10 @@ func (w *World) Run(ctx context.Context) (Result, error) {
 	if !w.halted {
 		w.stats.Halted = w.now
 	}
+	w.observe(w.stats.Halted)
+	for r := range w.charged.All() {
+		w.stats.Unfinished = w.stats.Unfinished || r.Kind == actors.UpdateApplied
+	}
 	w.stats.Waits = w.cycle.Waits()
 	return w.stats, w.failure
 }
@@ -325,6 +343,7 @@ func (w *World) next() {
 		return
 	}
 	if at > w.now {
+		w.observe(at)
 		w.now, w.turns = at, 0
 	}
 	w.stats.Events++
