@@ -20,7 +20,7 @@ var timeless = regexp.MustCompile(`\.(virtual-nodes|shard|slack|replicas|backup|
 	`weight-decay|momentum|beta1|beta2|epsilon|tau|rank|block|bits|levels|clip)$`)
 
 // checkCounts also refuses shares of which 0 % would stand for all, as leaving them out does. A mix
-// of 0 % means what it says: nothing is kept.
+// or a floor of 0 % means what it says: nothing is kept, and nothing is the least.
 func checkCounts(t *testing.T, of reflect.Type, path string, spans map[string]bool) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -35,7 +35,7 @@ func checkCounts(t *testing.T, of reflect.Type, path string, spans map[string]bo
 		if number && !tag.Node && tag.Counts == nil && !timeless.MatchString(where) && tag.Key != "rate" {
 			t.Errorf("%s says neither what it counts nor that it counts nothing", where)
 		}
-		share := tag.Unit == "fraction" && tag.OmitZero && tag.Key != "mix"
+		share := tag.Unit == "fraction" && tag.OmitZero && tag.Key != "mix" && tag.Key != "floor"
 		if share && (tag.Range == nil || !tag.Range.Above) {
 			t.Errorf("%s: 0%% is read as if it were left out; its range must be more than 0%%", where)
 		}

@@ -62,7 +62,8 @@ func TestAUnitThatDiffersInOneComparisonIsTold(t *testing.T) {
 	}
 }
 
-// A round of federated averaging is as much work as its clients, their updates and their passes make it.
+// A round of federated averaging is as much work as its clients, their updates and their passes
+// make it.
 func TestRoundsOfOtherWorkAreTold(t *testing.T) {
 	sweep := func(values string) string {
 		values = strings.ReplaceAll(values, "F", "kind: federated, roles: {server: added}")

@@ -54,8 +54,8 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	return []record.Incident{{At: last.Seconds(), Node: s.keeper(out), What: what, Harm: record.ToAll}}
 }
 
-// lastChange returns the instant of the latest update that changed a judged model, and whether there
-// was one. In vain were later updates after which no evaluation found other parameters. Not every
+// lastChange returns the instant of the latest update that changed a judged model, and whether
+// there was one. In vain were later updates after which no evaluation found other parameters. Not every
 // architecture records updates, and a run that only counts changes no parameters.
 func (s *Stage) lastChange(data *record.Data, out Outcome) (last time.Duration, ever, vain bool) {
 	changed := s.result.Changed
@@ -134,14 +134,15 @@ func (s *Stage) hindrances(at time.Duration, out Outcome) (why []string) {
 	return why
 }
 
-// unattended returns an incident if the coordinator was paused for so long that it evaluated late, and
-// noticed too late that the run had come to its end, unless it knows so: it counts what it hears.
+// unattended returns an incident if the coordinator was paused for so long that it evaluated late,
+// and noticed too late that the run had come to its end, unless it knows so: it counts what it hears.
 func (s *Stage) unattended(out Outcome) []record.Incident {
 	if slices.ContainsFunc(s.result.Incidents, func(i coordinator.Incident) bool { return i.Late }) {
 		return nil
 	}
 	for _, c := range s.Deployment.Schedule {
-		if c.Node == len(s.Deployment.Nodes) && c.Do == world.Pause && c.For > coordinator.Patience && c.At < out.Halted {
+		long := c.Do == world.Pause && c.For > coordinator.Patience && c.At < out.Halted
+		if long && c.Node == len(s.Deployment.Nodes) {
 			return []record.Incident{{At: c.At.Seconds(), Node: actors.Coordinator, Harm: record.ToTimes,
 				What: fmt.Sprintf("the coordinator was paused for %v: evaluations, and the end of the run, came late",
 					min(c.For, out.Halted-c.At))}}

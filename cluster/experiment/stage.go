@@ -359,7 +359,8 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	scheduled := p.Scheduled(task.Seed)
 	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed, faults.Cuts(scheduled))
 	s.Deployment = &world.Deployment{
-		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0, Until: time.Duration(p.Spec.Plan.Stop.Time),
+		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
+		Until:    time.Duration(p.Spec.Plan.Stop.Time),
 		Schedule: nodeChanges(scheduled), Detect: time.Duration(p.Spec.Plan.Detect), Lossy: p.Spec.Links.Drop(),
 		Reliable: p.reliable(),
 	}
