@@ -2,8 +2,10 @@ package shelf_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -146,5 +148,39 @@ func TestNobodyWaitsForDataOfAProcessThatStops(t *testing.T) {
 	}
 	if _, err := own.Source(d); !errors.Is(err, stopping) {
 		t.Errorf("%v, want the reason of the stop", err)
+	}
+}
+
+// A note about inputs is on the file of the inputs, whichever file was read first.
+func TestDigitsThatAreLostAreNotedOnTheFileOfTheInputs(t *testing.T) {
+	dir := t.TempDir()
+	put := func(name, kind, shape string, values ...uint64) {
+		header := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", kind, shape)
+		b := append([]byte("\x93NUMPY\x01\x00"), byte(len(header)), byte(len(header)>>8))
+		b = append(b, header...)
+		for _, v := range values {
+			b = binary.LittleEndian.AppendUint64(b, v)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const unix = 1_732_678_850_123 // in milliseconds
+	for kind, of := range map[string]func(uint64) uint64{
+		"<i8": func(v uint64) uint64 { return v }, "<u8": func(v uint64) uint64 { return v },
+		"<f8": func(v uint64) uint64 { return math.Float64bits(float64(v)) },
+	} {
+		put("x.npy", kind, "(4, 1)", of(unix), of(unix+1), of(unix+2), of(unix+3))
+		put("y.npy", "<i8", "(4,)", 0, 1, 0, 1)
+		d := dataOf(t, dir, "{set: npy, x: x.npy, y: y.npy, test: 25%, scale: none}")
+		s, err := shelf.New(dir, 1, &shelf.Shared{}).Samples(d, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range s.Files {
+			if noted := f.Notes != nil; noted != (f.Name == "x.npy") {
+				t.Errorf("%s: %s has the notes %q", kind, f.Name, f.Notes)
+			}
+		}
 	}
 }

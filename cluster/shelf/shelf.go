@@ -321,7 +321,8 @@ func distinct(set *datasets.Set, origin []float64) map[int]int {
 	return counts
 }
 
-// note adds a note on the inputs with an origin to the first file.
+// note adds a note on the inputs with an origin to the file of the inputs, after which the set is
+// named, or to the first of several.
 func (c *Samples) note(set *datasets.Set, origin []float64, text string) {
 	var inputs []string
 	for i, o := range origin {
@@ -343,7 +344,8 @@ func (c *Samples) note(set *datasets.Set, origin []float64, text string) {
 		inputs, more = inputs[:most], fmt.Sprintf(" and %d more", n)
 	}
 	c.Files = slices.Clone(c.Files)
-	file := &c.Files[0]
+	at := slices.IndexFunc(c.Files, func(f datasets.File) bool { return f.Path == set.Name })
+	file := &c.Files[max(at, 0)]
 	file.Notes = append(slices.Clone(file.Notes), fmt.Sprintf("%s%s: %s", strings.Join(inputs, "; "), more, text))
 }
 

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -184,7 +185,8 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 			return nil, fmt.Errorf("%s: a single line, of which it cannot be told whether it is a header; say so "+
 				"with header: present or absent", name)
 		case t.labels.Len() == 0 && t.found.Samples > 0:
-			return nil, fmt.Errorf("%s: no samples are left: a value is missing in each of %d", name, t.found.Samples)
+			return nil, fmt.Errorf("%s: no samples are left: a value is missing in each of %d%s", name, t.found.Samples,
+				t.trailing())
 		case t.labels.Len() == 0:
 			return nil, fmt.Errorf("%s: no samples; accepted are lines of fields with a label", name)
 		case t.kept == 0:
@@ -209,7 +211,7 @@ func (t *table) line(n int, line []byte) error {
 		line = t.decode(line)
 	}
 	if t.unclosed != nil {
-		t.unclosed = append(append(t.unclosed, '\n'), line...)
+		t.unclosed = append(append(t.unclosed, ' '), line...) // a name or a word has no line break
 		if len(t.unclosed) > input.MaxLine {
 			return fmt.Errorf("the closing quote of a field is missing in the %d bytes from line %d on", input.MaxLine,
 				t.number)
@@ -231,6 +233,9 @@ func (t *table) line(n int, line []byte) error {
 func (t *table) record(line []byte) error {
 	if blank := bytes.TrimLeft(line, " "); len(blank) == 0 {
 		return nil
+	}
+	if stated, err := t.stated(line); stated || err != nil {
+		return err
 	}
 	if err := t.split(line); err != nil {
 		return err
@@ -254,6 +259,19 @@ func (t *table) record(line []byte) error {
 	return t.entry()
 }
 
+// stated reports whether a line is a first one such as sep=; by which Excel tells the separator.
+func (t *table) stated(line []byte) (bool, error) {
+	line = bytes.Trim(line, ` "`)
+	if t.number > 1 || len(line) != len("sep=,") || !bytes.EqualFold(line[:4], []byte("sep=")) {
+		return false, nil
+	}
+	if line[4] != t.separator {
+		return true, fmt.Errorf("the line says that the separator is %q, and the plan %q; accepted are separator: comma, "+
+			"semicolon, tab and bar", line[4], t.separator)
+	}
+	return true, nil
+}
+
 func cloned(fields [][]byte) (copies [][]byte) {
 	for _, f := range fields {
 		copies = append(copies, bytes.Clone(f))
@@ -275,6 +293,9 @@ func (t *table) entry() error {
 // begin takes the first line that is not empty.
 func (t *table) begin() error {
 	if len(t.fields) == 1 && t.other == nil {
+		if sparse.Match(t.fields[0]) {
+			return fmt.Errorf("%s is a line in LIBSVM's format; set: libsvm reads it", input.Quote(t.fields[0]))
+		}
 		return fmt.Errorf("a single field, %s; a label and at least one input are needed, with %q between them, or "+
 			"another separator that the plan names",
 			input.Quote(t.fields[0]), t.separator)
@@ -291,6 +312,9 @@ func (t *table) begin() error {
 	t.first = cloned(t.fields)
 	return nil
 }
+
+// sparse matches a line in LIBSVM's format.
+var sparse = regexp.MustCompile(`^\S+( +(\d+|qid):[^\s:]+)+$`)
 
 // byName reports whether a column is named, which takes a header.
 func (o Options) byName() bool {
@@ -339,9 +363,10 @@ func (t *table) second() error {
 	return errors.New("it cannot be told whether the line before is a header; say so with header: present or absent")
 }
 
+// isNumber reports whether a field is a number, if perhaps one that is not written as accepted.
 func isNumber(field []byte) bool {
 	_, err := parse(field)
-	return err == nil
+	return err == nil || input.NumberHint(field) != ""
 }
 
 // named takes a line as the header.
@@ -523,7 +548,11 @@ func (t *table) sample() error {
 		c := &t.columns[i]
 		v, err := t.value(i, t.fields[i])
 		if err != nil {
-			return fmt.Errorf("column %d (%s): %w%s", i+1, c.name, err, t.options.hint(t.fields[i]))
+			hint := t.trailing()
+			if hint == "" {
+				hint = t.options.hint(t.fields[i])
+			}
+			return fmt.Errorf("column %d (%s): %w%s", i+1, c.name, err, hint)
 		}
 		switch c.role {
 		case number, word:
@@ -542,6 +571,25 @@ func (t *table) sample() error {
 			t.labels.Len(), t.inputs(), need, input.Slack, input.Factor, t.text.Offset())
 	}
 	return nil
+}
+
+// trailing is a hint about a line with an error: that lines seem to end with a separator, which makes
+// a last column without a name and without values.
+func (t *table) trailing() string {
+	last := len(t.columns) - 1
+	first := t.labels.Len() <= 1
+	if t.headed {
+		first = t.names[last] == ""
+	}
+	if !first || len(t.fields) <= last || len(t.fields[last]) > 0 {
+		return ""
+	}
+	hint := fmt.Sprintf("; the last column has no name and is empty, as where each line ends with %q: remove that",
+		t.separator)
+	if t.headed {
+		hint += fmt.Sprintf(", or say ignore: [%d] and name the label's column under label", last+1)
+	}
+	return hint
 }
 
 // inputs returns the number of inputs of a sample, as far as the words are known.
@@ -675,8 +723,8 @@ func parse(field []byte) (n numeral, err error) {
 		n.narrow = float32(n.high)
 	}
 	if err != nil || math.IsNaN(n.high) || math.IsInf(float64(n.narrow), 0) || bytes.ContainsAny(field, "_xXpP") {
-		return n, fmt.Errorf("%s is not a number from %.3g to %.3g", input.Quote(field), -math.MaxFloat32,
-			math.MaxFloat32)
+		return n, fmt.Errorf("%s is not a number from %.3g to %.3g%s", input.Quote(field), -math.MaxFloat32,
+			math.MaxFloat32, input.NumberHint(field))
 	}
 	n.high, n.low = datasets.Exact(text, n.high)
 	return n, nil

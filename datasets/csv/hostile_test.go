@@ -38,7 +38,7 @@ var hostiles = []hostile.File{
 	{"quote-inside", "A quote stands within a field without quotes.", `:4: field 3: "x\"y" has a quote in it`},
 	{"quote-text-behind", "Text follows a closing quote.",
 		`:4: field 1: "0,2,x" follows the closing quote; a separator or the end of the line is expected`},
-	{"utf-16", "The text is in UTF-16.", ": the text begins with the byte order mark of UTF-16; accepted is UTF-8"},
+	{"utf-16", "The text is in UTF-16.", ": this is text in UTF-16; accepted is a table of text (CSV)"},
 	{
 		"latin-1",
 		"A label is in Latin-1.",

@@ -58,7 +58,9 @@ func (t *table) field(line []byte) (field, rest []byte, more bool, err error) {
 	n := 0
 	for i := 0; i < len(start); i++ {
 		if start[i] != '"' {
-			start[n] = start[i]
+			if start[n] = start[i]; start[n] == '\r' {
+				start[n] = ' ' // a name or a word has no line break
+			}
 			n++
 			continue
 		}

@@ -20,6 +20,7 @@ type format struct {
 
 const (
 	unpack    = "unpack it and name the file inside"
+	utf16Way  = "save it in UTF-8, or convert it with iconv -f UTF-16 -t UTF-8"
 	throughPy = `convert it, for instance with Python: pandas.%s("FILE").to_csv("FILE.csv", index=False)`
 )
 
@@ -28,6 +29,10 @@ func pandas(reader string) string { return fmt.Sprintf(throughPy, reader) }
 
 // formats are told by their magic bytes. Of two that both fit, the first counts.
 var formats = []format{
+	{"text in UTF-32", 0, "\xff\xfe\x00\x00", "convert it with iconv -f UTF-32 -t UTF-8"},
+	{"text in UTF-32", 0, "\x00\x00\xfe\xff", "convert it with iconv -f UTF-32 -t UTF-8"},
+	{"text in UTF-16", 0, "\xff\xfe", utf16Way},
+	{"text in UTF-16", 0, "\xfe\xff", utf16Way},
 	{"an NPY file of NumPy", 0, "\x93NUMPY", "set: npy reads it"},
 	{"a ZIP archive", 0, "PK\x03\x04", unpack}, // see zipped
 	{"an empty ZIP archive", 0, "PK\x05\x06", "name a file with samples"},
@@ -177,13 +182,23 @@ type foreign string
 func (f foreign) Error() string { return string(f) }
 func (foreign) Unwrap() error   { return ErrForeign }
 
-// Foreign returns an error, without the name of the file, if the content that head begins is of a
-// known format other than the accepted one, and what to do about it.
+// Foreign returns an error, without the name of the file, if the content that head begins is text or
+// of a known format other than the accepted one, which is none of text, and what to do about it.
 func Foreign(head []byte, accepted string) error {
-	if f, known := recognize(head); known {
-		return foreign(fmt.Sprintf("this is %s; accepted is %s: %s", f.name, accepted, f.way))
+	f, known := recognize(head)
+	switch {
+	case known:
+	case len(bytes.TrimSpace(head)) > 0 && !bytes.ContainsRune(head, 0) && !binary(head):
+		f = format{name: "text", way: "set: csv reads tables, set: libsvm reads LIBSVM's format"}
+	default:
+		return nil
 	}
-	return nil
+	return f.instead(accepted)
+}
+
+// instead is the error about a file of this format in the place of an accepted one.
+func (f format) instead(accepted string) error {
+	return foreign(fmt.Sprintf("this is %s; accepted is %s: %s", f.name, accepted, f.way))
 }
 
 // Foreign is the function of that name for the content that follows, unless that begins with own,
@@ -218,12 +233,11 @@ func (d *Reader) text(accepted string) error {
 
 // textual is Reader.text of content that begins with head.
 func textual(head []byte, accepted string) error {
-	switch err := Foreign(head, accepted); {
-	case err != nil:
-		return err
-	case bytes.HasPrefix(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff}):
-		return foreign("the text begins with the byte order mark of UTF-16; accepted is UTF-8: save it as such, or " +
-			"convert it with iconv -f UTF-16 -t UTF-8")
+	switch f, known := recognize(head); {
+	case known:
+		return f.instead(accepted)
+	case binary(head) && 2*bytes.Count(head, []byte{0}) > len(head):
+		return foreign("this is no text (or text in UTF-32); accepted is " + accepted)
 	case binary(head):
 		return foreign("this is no text (or text in UTF-16); accepted is " + accepted)
 	}

@@ -15,6 +15,7 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -177,7 +178,7 @@ func (d *Reader) Read(p []byte) (int, error) {
 func (d *Reader) ReadByte() (byte, error) {
 	b, err := d.buffer.ReadByte()
 	if err != nil {
-		return 0, err
+		return 0, d.count(0, err)
 	}
 	return b, d.count(1, nil)
 }
@@ -190,6 +191,8 @@ func (d *Reader) count(n int, err error) error {
 	case d.packed != nil && d.offset > Slack && d.offset > MaxExpansion*d.packed.n:
 		return fmt.Errorf("%d compressed bytes have become %d; accepted are %d, or %d for each", d.packed.n, d.offset,
 			Slack, MaxExpansion)
+	case d.packed != nil && errors.Is(err, io.ErrUnexpectedEOF):
+		return errCut
 	}
 	return err
 }
@@ -228,8 +231,15 @@ func (d *Reader) Holds(n int64) error {
 	return nil
 }
 
+// errCut is the error about a compressed file of which the end is missing.
+var errCut = fmt.Errorf("the file ends too early, within what gzip has compressed; was it copied to its end? %w",
+	io.ErrUnexpectedEOF)
+
 // Ends says in words what an io.EOF means where more bytes are needed.
 func Ends(err error) error {
+	if errors.Is(err, errCut) {
+		return err
+	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the file ends too early: %w", io.ErrUnexpectedEOF)
 	}
@@ -255,7 +265,7 @@ func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (c
 	return content, file, err
 }
 
-// Lines calls visit with each line of text, without its end (LF or CRLF), without the byte order
+// Lines calls visit with each line of text, without its end (LF, CRLF or CR), without the byte order
 // mark of UTF-8 before the first, and valid only for the call. Errors, including visit's, begin with
 // the reader's name and the number of the line. A line longer than longest bytes, which is at most
 // MaxLine, is an error; so is content that is no text, or has another format than the accepted one.
@@ -263,8 +273,10 @@ func (d *Reader) Lines(accepted string, longest int, visit func(number int, line
 	if err := d.text(accepted); err != nil {
 		return fmt.Errorf("%s: %w", d.name, err)
 	}
+	end := d.lineEnd()
 	for number := 1; ; number++ {
-		line, err := d.line(longest)
+		line, err := d.line(end, longest)
+		err = d.count(0, err)
 		fault := d.count(len(line), nil)
 		switch {
 		case len(line) > longest:
@@ -273,10 +285,15 @@ func (d *Reader) Lines(accepted string, longest int, visit func(number int, line
 			fault = Ends(err)
 		}
 		if fault == nil && (err == nil || len(line) > 0) {
-			if line = bytes.TrimSuffix(line, []byte("\n")); number == 1 {
+			if line = bytes.TrimSuffix(line, []byte{end}); number == 1 {
 				line = bytes.TrimPrefix(line, []byte(mark))
 			}
-			fault = visit(number, bytes.TrimSuffix(line, []byte("\r")))
+			line = bytes.TrimSuffix(line, []byte("\r"))
+			returns := bytes.IndexByte(line, '\r') >= 0
+			if fault = visit(number, line); fault != nil && returns {
+				fault = fmt.Errorf("%w; there are carriage returns (CR) within the line: end all lines alike, with LF, "+
+					"CRLF or CR", fault)
+			}
 		}
 		if fault != nil {
 			return fmt.Errorf("%s:%d: %w", d.name, number, fault)
@@ -290,16 +307,25 @@ func (d *Reader) Lines(accepted string, longest int, visit func(number int, line
 // mark is the byte order mark of UTF-8, which some programs put before text.
 const mark = "\ufeff"
 
+// lineEnd is the last byte of each line: CR in a text whose first 64 KiB have such, and no LF.
+func (d *Reader) lineEnd() byte {
+	head, _ := d.buffer.Peek(d.buffer.Size()) // an error shows up again when read
+	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0 {
+		return '\r'
+	}
+	return '\n'
+}
+
 // line returns a line with its end, of which it may leave a part behind if it is too long.
-func (d *Reader) line(longest int) ([]byte, error) {
-	line, err := d.buffer.ReadSlice('\n')
+func (d *Reader) line(end byte, longest int) ([]byte, error) {
+	line, err := d.buffer.ReadSlice(end)
 	if !errors.Is(err, bufio.ErrBufferFull) {
 		return line, err
 	}
 	d.long = d.long[:0]
 	for errors.Is(err, bufio.ErrBufferFull) && len(d.long)+len(line) <= longest {
 		d.long = append(d.long, line...)
-		line, err = d.buffer.ReadSlice('\n')
+		line, err = d.buffer.ReadSlice(end)
 	}
 	d.long = append(d.long, line...)
 	return d.long, err
@@ -312,4 +338,16 @@ func Quote[T ~string | ~[]byte](text T) string {
 		return strconv.Quote(string(text[:longest])) + "…"
 	}
 	return strconv.Quote(string(text))
+}
+
+// NumberHint says what a text that is no number may be meant to be; empty where it is nothing known.
+func NumberHint[T ~string | ~[]byte](text T) string {
+	digits := strings.Trim(string(text), "+-0123456789.")
+	switch strings.TrimSuffix(digits, "%") {
+	case ",":
+		return "; numbers have a decimal point and no thousands separator: if the comma is a decimal one, " +
+			`convert the file, for instance with Python: pandas.read_csv("FILE", sep=";", decimal=",")` +
+			`.to_csv("FILE.csv", index=False)`
+	}
+	return ""
 }

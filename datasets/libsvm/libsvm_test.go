@@ -66,7 +66,7 @@ func TestBadTextIsToldWithItsLineAndWhatIsAccepted(t *testing.T) {
 		"1 1:1\nx 1:1":                        `f:2: label "x" is not a number`,
 		"nan 1:1":                             `f:1: label "nan" is not a number`,
 		"1 1":                                 `f:1: "1" is not of the form index:value`,
-		"1 qid:3 1:1":                         `f:1: index "qid"; accepted is a whole number from 1 to 1048576`,
+		"1 qid:3 1:1":                         `f:1: "qid:3" is the number of a query`,
 		"1 0:1":                               `f:1: index "0"; accepted is a whole number from 1`,
 		"1 -4:1":                              `f:1: index "-4"; accepted`,
 		"1 1048577:1":                         `f:1: index "1048577"; accepted`,
@@ -128,7 +128,7 @@ func TestTrainAndTestFilesHaveOneWidthAndTheSameClasses(t *testing.T) {
 	dir := t.TempDir()
 	narrow, wide, other := write(t, dir, "narrow", "1 1:1\n2 2:1\n"), write(t, dir, "wide", "2 3:1\n"), write(t, dir,
 		"other", "3 1:1\n")
-	for _, files := range [][2]string{{narrow, wide}, {narrow, narrow}} {
+	for _, files := range [][2]string{{wide, write(t, dir, "less", "2 1:1\n")}, {narrow, narrow}} {
 		s, err := Load(files[0], files[1], 0)
 		if err == nil {
 			err = s.Validate()
@@ -141,6 +141,10 @@ func TestTrainAndTestFilesHaveOneWidthAndTheSameClasses(t *testing.T) {
 	}
 	if s, err := Load(narrow, "", 5); err != nil || s.Test != nil || s.Pool.Inputs != 5 {
 		t.Errorf("got %+v and error %v", s, err)
+	}
+	if _, err := Load(narrow, wide, 0); err == nil || !strings.Contains(err.Error(), wide+":1: index 3; the training "+
+		"file "+narrow+" has none above 2; features: 3 gives") {
+		t.Errorf("error %v", err)
 	}
 	if _, err := Load(narrow, other, 0); err == nil || !strings.Contains(err.Error(),
 		other+`:1: label "3" is none of the classes ["1" "2"]`) {

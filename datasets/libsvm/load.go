@@ -36,7 +36,7 @@ func LoadA9A(dir string, test bool) (*datasets.Source, error) {
 
 // Load reads the file train into Pool and, unless its name is empty, the file test into
 // Test, which can have no other classes. Both have as many inputs as are asked for; with 0, as
-// the largest index in either. All columns are Numeric.
+// the largest index in train. All columns are Numeric.
 func Load(train, test string, inputs int) (*datasets.Source, error) {
 	pool, file, origin, err := readFile(train, Options{Inputs: inputs})
 	if err == nil && origin != nil {
@@ -50,18 +50,12 @@ func Load(train, test string, inputs int) (*datasets.Source, error) {
 	if test == "" {
 		return source, nil
 	}
-	options := Options{Inputs: inputs, Classes: pool.Classes}
+	options := Options{Inputs: pool.Inputs, Classes: pool.Classes, Origin: origin}
+	if inputs == 0 {
+		options.Training = train
+	}
 	if source.Test, file, _, err = readFile(test, options); err != nil {
 		return nil, err
-	}
-	if wide := max(pool.Inputs, source.Test.Inputs); pool.Inputs != source.Test.Inputs {
-		return Load(train, test, wide)
-	}
-	if origin != nil {
-		options.Inputs, options.Origin = pool.Inputs, origin
-		if source.Test, file, _, err = readFile(test, options); err != nil {
-			return nil, err
-		}
 	}
 	source.Test.Numeric = pool.Numeric
 	source.Files = append(source.Files, file)

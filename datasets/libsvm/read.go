@@ -36,6 +36,8 @@ const (
 type Options struct {
 	// Inputs is the number of inputs of a sample; 0 stands for the largest index in the file.
 	Inputs int
+	// Training is the file that Inputs and Classes are of; empty for none.
+	Training string
 	// Classes are the labels that there can be, as they are written or equal in value; nil
 	// stands for those in the file, in ascending order, named as each is first written.
 	Classes []string
@@ -160,6 +162,9 @@ func (d *reader) class(text []byte) (int32, error) {
 		return 0, nil
 	}
 	v, err := number(text, math.MaxFloat64)
+	if err != nil && bytes.ContainsAny(text, ",;|") {
+		return 0, fmt.Errorf("label %w; if this is a table, set: csv reads it", err)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("label %w", err)
 	}
@@ -187,7 +192,16 @@ func (d *reader) pair(text []byte, last int) (index int, v float32, err error) {
 	if d.options.Inputs > 0 {
 		limit = d.options.Inputs
 	}
-	if index, err = strconv.Atoi(string(left)); err != nil || index < 1 || index > limit {
+	if string(left) == "qid" {
+		return 0, 0, fmt.Errorf("%s is the number of a query, as for ranking; labels name classes here: remove these, "+
+			"for instance with sed -E 's/ qid:[0-9]+//'", input.Quote(text))
+	}
+	index, err = strconv.Atoi(string(left))
+	if err == nil && index > limit && index <= MaxInputs && d.options.Training != "" {
+		return 0, 0, fmt.Errorf("index %d; the training file %s has none above %d; features: %d gives the samples of "+
+			"both as many inputs", index, d.options.Training, limit, index)
+	}
+	if err != nil || index < 1 || index > limit {
 		return 0, 0, fmt.Errorf("index %s; accepted is a whole number from 1 to %d", input.Quote(left), limit)
 	}
 	if index <= last {
@@ -241,7 +255,8 @@ func (d *reader) origin(s *datasets.Set) (origin []float64) {
 func number(text []byte, limit float64) (float64, error) {
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || !(math.Abs(v) <= limit) {
-		return 0, fmt.Errorf("%s is not a number from %.3g to %.3g", input.Quote(text), -limit, limit)
+		return 0, fmt.Errorf("%s is not a number from %.3g to %.3g%s", input.Quote(text), -limit, limit,
+			input.NumberHint(text))
 	}
 	return v, nil
 }

@@ -22,7 +22,7 @@ var hostiles = []hostile.File{
 	{"number-1e999", "A number is beyond any float.", `:1: column 1 (duration): "1e999" is not a number`},
 	{"number-nan", "A number is not one, which float parsers accept.", `:1: column 23 (count): "nan" is not a number`},
 	{"long-line", "A line is longer than any record.", ":2: line longer than 4096 bytes"},
-	{"utf-16", "The text is in UTF-16.", ": the text begins with the byte order mark of UTF-16"},
+	{"utf-16", "The text is in UTF-16.", ": this is text in UTF-16"},
 	{"gzip-cut", "The compressed file ends early.", "the file ends too early"},
 }
 
