@@ -310,20 +310,17 @@ func (c *Catalog) training(s *Spec) error {
 	if section == nil {
 		section = syntax.NewMap()
 	}
-	if err := settings.Decode(section, &t); err != nil {
-		return err
-	}
+	errs := syntax.Flatten(section, settings.Decode(section, &t))
 	if t.Optimizer == nil {
 		t.Optimizer = named("kind", "sgd")
 	}
-	if s.Batch, s.Weights = t.Batch, t.Weights; t.Weights != nil {
-		if err := c.weigh(s); err != nil {
-			return err
-		}
+	if s.Batch, s.Weights = t.Batch, t.Weights; t.Weights != nil && errs == nil {
+		errs = syntax.Flatten(section, c.weigh(s))
 	}
 	var err error
-	if s.Method, t.Optimizer, err = c.Optimizers.read(c, t.Optimizer, "kind"); err != nil {
-		return err
+	s.Method, t.Optimizer, err = c.Optimizers.read(c, t.Optimizer, "kind")
+	if errs = append(errs, syntax.Flatten(section, err)...); errs != nil {
+		return syntax.Join(errs)
 	}
 	s.Plan.Train, err = settings.Encode(&t)
 	return err

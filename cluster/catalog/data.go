@@ -156,18 +156,12 @@ const (
 // data reads a plan's section data.
 func (c *Catalog) data(section *syntax.Node) (Data, *syntax.Node, error) {
 	loader, resolved, err := c.Datasets.read(c, section, "set", commonKeys()...)
-	if err != nil {
-		return Data{}, nil, err
-	}
-	d := Data{Loader: loader, Section: section, SourceKey: resolved.Flow()}
+	errs := syntax.Flatten(section, err)
+	d := Data{Loader: loader, Section: section}
 	given := common{Test: holdout(loader.Test), Scale: cmp.Or(loader.Scaling, datasets.NoScaling), Fit: "train",
 		Delivery: readLocally}
-	var own []string // keys of the set itself
-	for _, f := range section.Without(commonKeys()...).Fields {
-		own = append(own, f.Key)
-	}
-	if err := settings.Decode(section.Without(own...), &given); err != nil {
-		return Data{}, nil, err
+	if section.Kind == syntax.Map {
+		errs = append(errs, syntax.Flatten(section, settings.Decode(section.Only(commonKeys()...), &given))...)
 	}
 	d.Test, d.Validation, d.Scaling = float64(given.Test), float64(given.Validation), given.Scale
 	d.FitAll = given.Fit == "all"
@@ -178,9 +172,11 @@ func (c *Catalog) data(section *syntax.Node) (Data, *syntax.Node, error) {
 			given.Split = named("kind", "file")
 		}
 	}
-	if d.Split, given.Split, err = c.Splits.read(c, given.Split, "kind"); err != nil {
-		return Data{}, nil, err
+	d.Split, given.Split, err = c.Splits.read(c, given.Split, "kind")
+	if errs = append(errs, syntax.Flatten(section, err)...); errs != nil {
+		return Data{}, nil, syntax.Join(errs)
 	}
+	d.SourceKey = resolved.Flow()
 	by := ""
 	if split, ok := d.Split.(partition.Column); ok {
 		if loader.By == nil {

@@ -76,9 +76,10 @@ func (k Kind[T]) read(c *Catalog, section *syntax.Node, besides []string) (value
 	if section, err = settings.Preset(section, k.presets); err != nil {
 		return value, nil, err
 	}
+	var errs syntax.Errors
 	for _, f := range section.Fields {
 		if reason, known := k.refused[f.Key]; known {
-			return value, nil, syntax.KeyErrorf(section, f, "%s", reason)
+			errs, section = append(errs, syntax.KeyErrorf(section, f, "%s", reason)), section.Without(f.Key)
 		}
 	}
 	counting := c.spans
@@ -86,8 +87,8 @@ func (k Kind[T]) read(c *Catalog, section *syntax.Node, besides []string) (value
 		counting = &spans{}
 	}
 	value, chosen, err := k.make(c, counting, section, besides)
-	if err != nil {
-		return value, nil, err
+	if errs = append(errs, syntax.Flatten(section, err)...); errs != nil {
+		return value, nil, syntax.Join(errs)
 	}
 	if resolved, err = settings.Encode(chosen); err == nil {
 		counting.note(resolved, section, reflect.TypeOf(chosen))
@@ -243,16 +244,6 @@ func (ks *Kinds[T]) Read(c *Catalog, section *syntax.Node) (value T, resolved *s
 	return ks.read(c, section, "kind")
 }
 
-// presetOf is the kind that has a preset of this name; empty if none has.
-func (ks *Kinds[T]) presetOf(name string) string {
-	for _, k := range ks.list {
-		if _, has := k.presets[name]; has {
-			return k.Name
-		}
-	}
-	return ""
-}
-
 // readWord is Read for a section that may be a word alone.
 func (ks *Kinds[T]) readWord(c *Catalog, n *syntax.Node) (value T, resolved *syntax.Node, err error) {
 	if n.Kind == syntax.Scalar {
@@ -271,27 +262,16 @@ func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...s
 			section.Text)
 	}
 	if !ok || word.Kind != syntax.Scalar {
-		return value, nil, syntax.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s", ks.what,
-			key, key, field.List(ks.names()))
+		return value, nil, syntax.Errorf(section.At(key), "the %s is given by its %s: write %s: and one of %s%s", ks.what,
+			key, key, field.List(ks.names()), ks.completed(section, key))
 	}
 	k, ok := ks.find(word.Text)
-	if of := ks.presetOf(word.Text); !ok && of != "" {
-		return value, nil, syntax.Errorf(
-			word,
-			"%s is a preset of %s; write {%s: %s, preset: %s}",
-			word.Text,
-			of,
-			key,
-			of,
-			word.Text,
-		)
-	}
 	if !ok {
-		return value, nil, syntax.UnknownWord(word, ks.what, ks.names())
+		return value, nil, ks.unknown(c, word, key)
 	}
 	value, chosen, err := k.read(c, section.Without(append(skip, key)...), skip)
 	if err != nil {
-		return value, nil, err
+		return value, nil, ks.explain(section, k.Name, key, err)
 	}
 	return value, syntax.NewMap(append(named(key, word.Text).Fields, chosen.Fields...)...), nil
 }

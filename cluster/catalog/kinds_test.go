@@ -337,7 +337,7 @@ func TestTraceIsLookedForBesideThePlan(t *testing.T) {
 func TestFilesOfSamplesAreTestedOnTheTestFileWhereThereIsOne(t *testing.T) {
 	c := Default()
 	dir := folder(t)
-	write(t, filepath.Join(dir, "more.txt"), "+1 3:1\n")
+	write(t, filepath.Join(dir, "more.txt"), "+1 2:1\n")
 	for text, want := range map[string]struct {
 		share  float64
 		tested int

@@ -11,7 +11,7 @@ import (
 
 func addModels(c *Catalog) {
 	type mlp struct {
-		Layers     []int  `plan:"layers,required" doc:"inputs, hidden widths, classes"`
+		Layers     []int  `plan:"layers,required" example:"[93, 21, 5]" doc:"inputs, hidden widths, classes"`
 		Activation string `plan:"activation" words:"relu|tanh|sigmoid" doc:"of the hidden layers"`
 	}
 	c.Models.Add(Define("mlp",

@@ -14,8 +14,8 @@ func addNetworks(c *Catalog) {
 		"two convolutions of 3 × 3 and a wide dense layer for 28 × 28 images; 1,199,882 parameters")
 	m.Declare("lenet-5", nn.LeNet5(), "LeNet-5 with tanh and average pooling (LeCun et al. 1998); 61,706 parameters")
 	type network struct {
-		Input  []int          `plan:"input,required" doc:"channels, height and width"`
-		Layers []*syntax.Node `plan:"layers,required" names:"layer" doc:"one after the other: words, or maps with settings"`
+		Input  []int          `plan:"input,required" example:"[1, 28, 28]" doc:"channels, height and width"`
+		Layers []*syntax.Node `plan:"layers,required" example:"[flatten, {kind: dense, outputs: 10}]" names:"layer" doc:"one after the other: words, or maps with settings"`
 		Source *syntax.Node   `plan:",node"`
 	}
 	m.Add(Define("network", "layers one after the other; input is [channels, height, width]",

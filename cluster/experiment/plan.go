@@ -102,7 +102,9 @@ func (p *Plan) Points(c *catalog.Catalog) ([]Point, error) {
 	}
 	all, err := plan.Points(p.root)
 	if err != nil {
-		return nil, refusal.Input(err)
+		_, other := read(c, p.root.Without("sweep", "tune"), true)
+		errs := append(syntax.Flatten(p.root, err), syntax.Flatten(p.root, other)...)
+		return nil, refusal.Input(syntax.Join(errs))
 	}
 	points := make([]Point, len(all))
 	many := severalKinds(all)

@@ -13,6 +13,9 @@ import (
 // with the longest time that a run may be meant to take.
 func (p *Plan) Late() []string {
 	l := late{end: p.Stop.Time}
+	if c := p.Checkpoint; c != nil && c.Source != nil {
+		l.due(c.Source.At("every"), c.Every)
+	}
 	for _, c := range p.Schedule {
 		l.due(c.Source.At("at"), c.At)
 	}

@@ -23,10 +23,10 @@ func ReadPlan(root *syntax.Node) (*Plan, error) {
 	if root != nil {
 		p.Name = nameFromFile(root.Pos.File)
 	}
-	if err := settings.Decode(root, p); err != nil {
-		return nil, err
-	}
 	c := check{root: root}
+	if err := settings.Decode(root, p); err != nil {
+		return nil, c.goOn(syntax.Flatten(root, err))
+	}
 	c.top(p)
 	p.Nodes = c.expand(p.Nodes)
 	if err := syntax.Join(c.errs); err != nil {
@@ -43,6 +43,31 @@ func ReadPlan(root *syntax.Node) (*Plan, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// goOn adds to the errors of decoding what else is wrong with a plan, as far as its tree tells.
+func (c *check) goOn(errs syntax.Errors) error {
+	if c.root == nil || c.root.Kind != syntax.Map {
+		return syntax.Join(errs)
+	}
+	network := c.root.At("network")
+	c.delay(network.At("default"))
+	for _, l := range network.At("links").Items {
+		c.delay(l)
+	}
+	if _, given := c.root.Get("stop"); !given || c.root.At("stop").Kind == syntax.Map {
+		c.stop()
+	}
+	for _, change := range c.root.At("schedule").Items {
+		c.deed(change)
+	}
+	for _, e := range c.errs {
+		told := func(o *syntax.Error) bool { return o.Path != "" && o.Path == e.Path }
+		if !slices.ContainsFunc(errs, told) {
+			errs = append(errs, e)
+		}
+	}
+	return syntax.Join(errs)
 }
 
 func nameFromFile(file string) string {

@@ -195,12 +195,24 @@ func (c *check) linkChange(change Change) {
 		}
 	}
 	c.delay(n)
-	if change.Do != "" && change.Do != Down && change.Do != Up {
-		c.errs = append(c.errs, syntax.UnknownWord(n.At("do"), "change", []string{Down, Up}))
-	}
+	c.deed(n)
 	if change.Delay == nil && change.Rate == nil && change.Loss == nil && change.Reorder == nil && change.Do == "" {
 		c.errorf(n, "this changes nothing; give one of delay, rate, loss, reorder and do")
 	}
+}
+
+// deed checks the word of what a change does to links or to a node; none is no error.
+func (c *check) deed(n *syntax.Node) bool {
+	what, words := "change", []string{Down, Up}
+	if _, ofNode := n.Get("node"); ofNode {
+		what, words = "change of a node", nodeWords
+	}
+	do, given := n.Get("do")
+	if given && !slices.Contains(words, do.Text) {
+		c.errs = append(c.errs, syntax.UnknownWord(do, what, words))
+		return false
+	}
+	return true
 }
 
 // lasting are the words that need for:, with what it is then.
@@ -210,17 +222,16 @@ func (c *check) nodeChange(node *syntax.Node, change Change) {
 	if change.Node != Coordinator {
 		c.named(node)
 	}
-	do, given := change.Source.Get("do")
+	_, given := change.Source.Get("do")
 	long, lasts := lasting[change.Do]
 	switch {
 	case !given:
 		c.errorf(change.Source, "what happens to %s is missing; give do: %s", change.Node, listed(nodeWords, "or"))
 		return
-	case !slices.Contains(nodeWords, change.Do):
-		c.errs = append(c.errs, syntax.UnknownWord(do, "change of a node", nodeWords))
+	case !c.deed(change.Source):
 		return
 	case change.Node == Coordinator && !slices.Contains([]string{Crash, Leave, Pause}, change.Do):
-		c.errorf(do, "a run has its coordinator from the beginning, it computes in no time, and none joins; accepted "+
+		c.errorf(change.Source.At("do"), "a run has its coordinator from the beginning, it computes in no time, and none joins; accepted "+
 			"are crash, leave and pause")
 	case lasts && change.For == 0:
 		c.errorf(change.Source, "how long "+long+" is missing; give for: 15s", change.Node)

@@ -17,6 +17,7 @@
 //	unit    of a float64: "fraction", "byte-rate" or "speed", of an int64: "size"; a time.Duration
 //	        needs none
 //	none    the value that stands for absence where zero means something: "-1"
+//	example a value of a required key, for the error about its absence: "[1, 28, 28]"
 //	names   what kind of thing a *syntax.Node names: "model"
 //	either  keys of which one is given and the others are not: "every|period"
 //	counts  the purpose and the unit of a number whose meaning depends on the architecture, the batch
@@ -42,7 +43,7 @@ type Tag struct {
 	// Node gets the syntax that the struct is read from, and has no key.
 	Required, OmitZero, Node bool
 
-	Doc, Names, Unit, None string
+	Doc, Names, Unit, None, Example string
 
 	Words  []string   // nil for any
 	Range  *Range     // nil for any
@@ -151,6 +152,7 @@ func read(f reflect.StructField, text string, i int) Tag {
 	t := Tag{
 		Key: options[0], Name: f.Name, Index: []int{i},
 		Doc: f.Tag.Get("doc"), Names: f.Tag.Get("names"), Unit: f.Tag.Get("unit"), None: f.Tag.Get("none"),
+		Example:  f.Tag.Get("example"),
 		Required: slices.Contains(options[1:], "required"),
 		OmitZero: slices.Contains(options[1:], "omitzero"),
 		Node:     slices.Contains(options[1:], "node"),

@@ -10,8 +10,11 @@ import (
 
 // example is a value that a field of a plain type accepts; empty for other types.
 func example(f *field.Tag, t reflect.Type) string {
-	if len(f.Words) > 0 {
+	switch {
+	case len(f.Words) > 0:
 		return f.Words[0]
+	case f.Example != "":
+		return f.Example
 	}
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -38,8 +41,6 @@ func example(f *field.Tag, t reflect.Type) string {
 			}
 			return fmt.Sprint(number)
 		}
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Int:
-		return "[93, 21, 5]"
 	}
 	return ""
 }

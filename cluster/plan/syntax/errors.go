@@ -203,9 +203,23 @@ func Flatten(n *Node, err error) Errors {
 	return Errors{Errorf(n, "%w", err)}
 }
 
-// nearest returns the known word closest to word, or "" if none is close enough to be a slip of the
-// pen.
+// Fold returns a word without what people vary in one: case, dashes, underscores, dots and blanks.
+func Fold(word string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("-_ .", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(word))
+}
+
+// nearest returns the known word that is word but for what [Fold] leaves out, or else the closest
+// one, or "" if none is close enough to be a slip of the pen.
 func nearest(word string, known []string) string {
+	folded := Fold(word)
+	if i := slices.IndexFunc(known, func(k string) bool { return Fold(k) == folded }); i >= 0 && folded != "" {
+		return known[i]
+	}
 	best, distance := "", 1+max(1, len([]rune(word))/3)
 	for _, k := range known {
 		if d := editDistance(word, k); d < distance {
@@ -249,7 +263,10 @@ func editDistance(a, b string) int {
 
 // meant are words for what plans call otherwise.
 var meant = map[string]string{
-	"bandwidth": "rate", "latency": "delay",
+	"bandwidth": "rate", "latency": "delay", "lr": "rate", "learningrate": "rate", "wd": "weight-decay",
+	"l2": "weight-decay", "batchsize": "batch", "minibatch": "batch", "path": "file", "filename": "file",
+	"dataset": "data", "units": "outputs", "filters": "channels", "kernelsize": "kernel",
+	"target": "label", "delimiter": "separator", "sep": "separator",
 	"bps": "bit/s", "kbps": "kbit/s", "mbps": "Mbit/s", "gbps": "Gbit/s", "tbps": "Tbit/s",
 }
 
@@ -260,7 +277,7 @@ func Suggestion(word string, accepted []string) string { return Suggest(word, "a
 // Suggest is Suggestion with another word for accepted.
 func Suggest(word, what string, known []string) string {
 	text := ""
-	near := meant[strings.ToLower(word)]
+	near := meant[Fold(word)]
 	if !slices.Contains(known, near) {
 		near = nearest(word, known)
 	}
