@@ -94,14 +94,19 @@ type Group struct {
 	// Pairs is how many seeds the point has in common with the one of the set of best that looks
 	// fastest.
 	Pairs int `json:"pairs,omitempty"`
+	// Leader says that the point is the one of the set of best that looks fastest.
+	Leader bool `json:"looks_fastest,omitempty"`
 	// Repeats is how many repeats would separate the point from the one that looks fastest with 80
 	// % power, where the verdict does not; 0 if no number that anybody would run. Finer says that
 	// the difference is less than what lies between evaluations: these must come more often.
 	Repeats int  `json:"repeats_needed,omitempty"`
 	Finer   bool `json:"evaluate_more_often,omitempty"`
-	// Longer says that runs which did not arrive ended before others arrived: with a later bound
-	// fewer repeats may decide.
+	// Longer says that runs ended which did not arrive: with a later bound fewer repeats may decide.
 	Longer bool `json:"run_longer,omitempty"`
+	// ComparedUpTo is the earliest end of a run that did not arrive, of all points that are compared,
+	// in seconds, if the verdicts rest on it: runs of the best points are among those that did not
+	// arrive, or arrived later. It is 0 elsewhere.
+	ComparedUpTo Float `json:"compared_up_to_s,omitempty"`
 }
 
 // Summary is summary.json.
@@ -235,8 +240,11 @@ func judge(groups []Group, family []int, members map[string][]Run) {
 	for k, i := range family {
 		samples[k] = arrivals(members[groups[i].Point.Key()], overTime)
 	}
-	for k, v := range stats.Judge(samples) {
+	verdicts := stats.Judge(samples)
+	horizon := Float(stats.Horizon(samples, verdicts))
+	for k, v := range verdicts {
 		g := &groups[family[k]]
+		g.ComparedUpTo, g.Leader = horizon, v.Leader
 		g.Verdict, g.Pairs, g.Repeats, g.Finer, g.Longer = v.Word, v.Pairs, v.Repeats(), v.Finer, v.Longer
 	}
 }

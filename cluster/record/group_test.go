@@ -34,7 +34,7 @@ func TestGroupsCountAllRunsAndDescribeThoseThatArrived(t *testing.T) {
 		`"reached":2,"censored":1,"median":1,"restricted_mean":2,"horizon":3},` +
 		`"final_accuracy":{"n":3,"mean":0.75,"std":0.25,"min":0.5,"median":0.75,"max":1,"low":null,"high":null,` +
 		`"method":"too few repeats"},` +
-		`"verdict":"too few repeats","pairs":4,"repeats_needed":3},` +
+		`"verdict":"too few repeats","pairs":4,"looks_fastest":true,"repeats_needed":3},` +
 		`{"point":{"k":"a"},"n":1,"reached":0,"done":1,"degraded":0,"failed":0,"of":"mean","target":0.9,` +
 		`"time_to_target_s":null,"epochs_to_target":null,` +
 		`"final_accuracy":{"n":1,"mean":0.25,"std":null,"min":0.25,"median":0.25,"max":0.25,"low":null,"high":null,` +

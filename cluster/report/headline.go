@@ -43,6 +43,9 @@ func Headline(s record.Summary) []string {
 		if len(all) > 1 {
 			said = said[:1] // the table has the others
 		}
+		if horizon := Horizon(c.groups()); horizon != "" {
+			said[len(said)-1] += " " + horizon
+		}
 		switch {
 		case len(all) > 1 && len(c.at) > 0:
 			said[0] = "With " + PointNames([]record.Point{c.at})[0] + ", " + said[0]
@@ -372,15 +375,98 @@ func (c *comparison) advice() string {
 		longer, finer = longer || p.Longer, finer || p.Finer
 	}
 	switch {
+	case len(c.rarer()) > 0:
+		return c.tradeOff()
 	case all:
 		return fmt.Sprintf("To separate the leaders, run %s (%.0f %% power).", Count(most, "repeat"), 100*stats.Power)
 	case longer:
-		return "Some runs ended too early to compare: a later bound, such as stop.time, would tell more."
+		return "Some runs ended without arriving: a later bound, such as stop.time, may tell more."
 	case finer:
 		return "Some of these times differ by less than the time between evaluations: evaluate more often to " +
 			"separate them."
 	}
 	return "Some are too close to be separated by more repeats."
+}
+
+// rarer are the leaders that arrive in a smaller share of their runs than another leader.
+func (c *comparison) rarer() []contender {
+	set := c.with(stats.Undecided)
+	most := 0.0
+	for _, p := range set {
+		most = max(most, p.share())
+	}
+	return slices.DeleteFunc(set, func(p contender) bool { return p.share() == most })
+}
+
+// share is how many of the runs arrived.
+func (p *contender) share() float64 { return float64(p.Reached) / float64(max(p.N, 1)) }
+
+// tradeOff says why leaders that arrive less often put no other behind.
+func (c *comparison) tradeOff() string {
+	var names []string
+	rarer := c.rarer()
+	for _, p := range rarer[:min(len(rarer), maxNamed)] {
+		names = append(names, p.name)
+	}
+	if more := len(rarer) - maxNamed; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return and(names) + " arrived in a smaller share of the runs than another leader, and so cannot be called faster " +
+		"than it; a later bound, such as stop.time, may tell more."
+}
+
+// groups are the points of a comparison.
+func (c *comparison) groups() (all []record.Group) {
+	for _, p := range c.points {
+		all = append(all, p.Group)
+	}
+	return all
+}
+
+// Horizon says up to when points are compared, if their verdicts rest on runs that did not arrive.
+func Horizon(groups []record.Group) string {
+	if len(groups) == 0 || groups[0].ComparedUpTo == 0 {
+		return ""
+	}
+	horizon, last := groups[0].ComparedUpTo, record.Float(0)
+	for _, g := range groups {
+		if g.TimeToTarget != nil {
+			last = max(last, g.TimeToTarget.Max)
+		}
+	}
+	text := "Compared up to " + Duration(float64(horizon)) + ", where the first run that did not arrive ended"
+	if last > horizon {
+		text += "; beyond that only pairs of runs that were both still under way or had arrived count"
+	}
+	return text + "."
+}
+
+// Horizons says up to when the comparisons of a summary go whose verdicts rest on runs that did not
+// arrive.
+func Horizons(s record.Summary) []string {
+	all := comparisons(s)
+	var limited []string
+	for _, c := range all {
+		if len(all) == 1 {
+			if text := Horizon(c.groups()); text != "" {
+				return []string{text}
+			}
+		} else if at := c.points[0].ComparedUpTo; at > 0 {
+			limited = append(limited, c.name()+" "+Duration(float64(at)))
+		}
+	}
+	if len(limited) == 0 {
+		return nil
+	}
+	return []string{"Compared up to where the first run that did not arrive ended: " + ListSome(limited) + "."}
+}
+
+// name says what the points of a comparison have in common.
+func (c *comparison) name() string {
+	if len(c.at) > 0 {
+		return PointNames([]record.Point{c.at})[0]
+	}
+	return "to " + Percent(*c.target)
 }
 
 // unjudged says that the repeats are too few to compare.
@@ -452,8 +538,11 @@ func (c *comparison) accuracy() string {
 func tally(all []*comparison) (lines []string) {
 	var names []string
 	first := map[string]int{}
-	apart, few, missed, alone, arrived := 0, 0, 0, 0, 0
+	apart, few, missed, alone, arrived, limited := 0, 0, 0, 0, 0, 0
 	for _, c := range all {
+		if c.points[0].ComparedUpTo > 0 {
+			limited++
+		}
 		switch fastest := c.with(stats.Fastest); {
 		case c.target == nil:
 			alone, arrived = alone+1, arrived+1
@@ -500,6 +589,10 @@ func tally(all []*comparison) (lines []string) {
 	}
 	if len(parts) > 0 {
 		lines = append(lines, fmt.Sprintf("Of %s, %s.", Count(len(all)-alone, "comparison"), and(parts)))
+	}
+	if limited > 0 {
+		lines = append(lines, fmt.Sprintf("In %d runs of the best points did not all arrive: these are compared only up to "+
+			"where the first run that did not arrive ended.", limited))
 	}
 	if alone > 0 {
 		lines = append(lines, fmt.Sprintf("%d of %d points that are compared with no other reached their targets.",

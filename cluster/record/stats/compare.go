@@ -38,15 +38,16 @@ type Verdict struct {
 	// Pairs is how many seeds this point has in common with the leader: the point of the set of
 	// best whose runs take the least time in the mean.
 	Pairs int
+	// Leader says that the point is the leader.
+	Leader bool
 	// P is the one-sided p-value of the leader being faster than this point, before the correction
 	// for many points; NaN for the leader.
 	P float64
 	// Finer says that the difference is smaller than the time between evaluations: more repeats
 	// decide nothing.
 	Finer bool
-	// Longer says that runs of this point or of the leader ended without arriving before others of
-	// the two arrived: to watch them longer may decide with fewer repeats, or where no number of
-	// repeats does.
+	// Longer says that runs of this point or of the leader ended without arriving: to watch them
+	// longer may decide with fewer repeats, or where no number of repeats does.
 	Longer bool
 
 	open []func() int // repeats of the comparisons that decided nothing, which are found once
@@ -68,9 +69,12 @@ func (v *Verdict) Repeats() (most int) {
 // 5 %, whichever point it is. A point that is left alone is the fastest.
 //
 // The test is Student's t of the paired differences of log times, a pair for each common seed, in
-// the worst case of what lies between evaluations. Runs that did not arrive count as their lower
-// bound against their own point, and as the horizon, the earliest end of such a run, for it. The
-// faster point must also win more than half of the pairs: a few extreme runs decide nothing.
+// the worst case of what lies between evaluations. A run that did not arrive takes at least as long
+// as it ran: against its own point that lower bound counts; for its own point the pair counts as
+// lost by the largest difference of any pair, or as equal if the other run did not arrive either
+// and was watched as long. The faster point must also win more than half of the pairs, so that a
+// few extreme runs decide nothing, and must have arrived at least as often: a point never puts out
+// one that arrives in a greater share of its runs.
 func Judge(points []Sample) []Verdict {
 	verdicts := make([]Verdict, len(points))
 	for i := range verdicts {
@@ -83,7 +87,7 @@ func Judge(points []Sample) []Verdict {
 	f := newField(points)
 	slower := f.slower()
 	leader := f.order[slices.IndexFunc(f.order, func(i int) bool { return !slower[i] })]
-	first := Verdict{Word: Fastest, Pairs: len(points[leader]), P: math.NaN()}
+	first := Verdict{Word: Fastest, Leader: true, Pairs: len(points[leader]), P: math.NaN()}
 	short := true
 	for i := range points {
 		if i == leader {
@@ -104,6 +108,27 @@ func Judge(points []Sample) []Verdict {
 	return verdicts
 }
 
+// Horizon is the earliest end of a run that did not arrive, if the verdicts rest on it: a point of
+// the set of best has such a run, or arrived later in another. It is 0 if they do not.
+func Horizon(points []Sample, verdicts []Verdict) float64 {
+	ended, rests, last := math.Inf(1), false, 0.0
+	for i, s := range points {
+		best := verdicts[i].Word == Fastest || verdicts[i].Word == Undecided
+		for _, a := range s {
+			switch {
+			case a.Fate == Censored:
+				ended, rests = min(ended, a.At), rests || best
+			case a.Fate == Arrived && best:
+				last = max(last, a.At)
+			}
+		}
+	}
+	if math.IsInf(ended, 1) || !rests && last <= ended {
+		return 0
+	}
+	return ended
+}
+
 // field has all points that are compared with each other.
 type field struct {
 	points []point
@@ -121,9 +146,11 @@ type field struct {
 // point is a sample on the scale of the comparison.
 type point struct {
 	runs []reading // by rising seeds
-	// ended is the earliest end of a run that was still under way, +Inf if there is none; last the
-	// latest arrival; latest the latest of all known times, −Inf if there is none.
-	ended, last, latest float64
+	// share is how many of the runs arrived.
+	share float64
+	// ended is the earliest end of a run that was still under way, +Inf if there is none; latest
+	// the latest of all known times, −Inf if there is none.
+	ended, latest float64
 }
 
 // reading is a run: its time to the target is between low and high.
@@ -180,14 +207,17 @@ func (f *field) deviation() float64 {
 }
 
 func pointOf(s Sample, scale func(float64) float64) point {
-	p := point{ended: math.Inf(1), last: math.Inf(-1), latest: math.Inf(-1)}
+	p := point{ended: math.Inf(1), latest: math.Inf(-1)}
+	if len(s) > 0 {
+		p.share = float64(s.count(Arrived)) / float64(len(s))
+	}
 	for _, a := range s {
 		r := reading{seed: a.Seed, low: math.Inf(1), mid: math.Inf(1), high: math.Inf(1)}
 		switch a.Fate {
 		case Arrived:
 			r.low, r.mid, r.high = scale(a.Early), scale(a.At), scale(a.Late)
 			r.cell = r.high - r.low
-			p.last, p.latest = max(p.last, r.high), max(p.latest, r.high)
+			p.latest = max(p.latest, r.high)
 		case Censored:
 			r.low, r.mid = scale(a.At), scale(a.At)
 			p.ended, p.latest = min(p.ended, r.low), max(p.latest, r.low)
@@ -274,27 +304,33 @@ func (f *field) faster(fast, slow int) bool {
 
 // difference is the evidence that one point is faster than another.
 type difference struct {
-	pairs, wins int
+	// wins are the pairs in which the first point's run arrived before the other can have, and ties
+	// those in which neither arrived.
+	pairs, wins, ties int
+	// missed counts the pairs in which the first point's run did not arrive.
+	missed int
 	// mean and std are of the paired differences in the worst case, the mean positive where even
 	// then the first point is faster; plain is the mean without the worst case.
 	mean, std, plain float64
-	// apart says that all runs of the first point arrived before the others, none of which arrived,
-	// ended.
-	apart bool
-	// cut says that runs were censored before others arrived.
+	// lead is by how many more runs the first point arrived before any run of the other that did
+	// not arrive ended.
+	lead int
+	// rarer says that the first point arrived in a smaller share of its runs, so it cannot put the
+	// other out.
+	rarer bool
+	// cut says that runs of either were censored.
 	cut bool
 }
 
 // compare gathers the evidence that a point is faster than another.
 func (f *field) compare(fast, slow int) difference {
 	a, b := &f.points[fast], &f.points[slow]
-	d := difference{apart: true, cut: min(a.ended, b.ended) < max(a.last, b.last)}
-	horizon := min(a.ended, max(a.latest, b.latest))
-	if math.IsInf(horizon, -1) {
+	d := difference{rarer: a.share < b.share, cut: !math.IsInf(min(a.ended, b.ended), 1)}
+	latest := max(a.latest, b.latest)
+	if math.IsInf(latest, -1) {
 		return d
 	}
-	least, cells := f.scratch[:0], 0.0
-	slowest, earliest := math.Inf(-1), math.Inf(1)
+	least, cells, largest := f.scratch[:0], 0.0, 0.0
 	for i, k := 0, 0; i < len(a.runs) && k < len(b.runs); {
 		x, y := &a.runs[i], &b.runs[k]
 		switch {
@@ -306,17 +342,23 @@ func (f *field) compare(fast, slow int) difference {
 			continue
 		}
 		i, k = i+1, k+1
-		least = append(least, min(y.low, horizon)-min(x.high, horizon))
-		d.plain += min(y.mid, horizon) - min(x.mid, horizon)
-		cells += x.cell*x.cell + y.cell*y.cell
-		slowest, earliest = max(slowest, x.high), min(earliest, y.low)
-		d.apart = d.apart && math.IsInf(y.high, 1)
-		if y.low > x.high {
-			d.wins++
+		d.add(x, y, b.ended)
+		if math.IsInf(x.high, 1) {
+			continue
 		}
+		worst := min(y.low, latest) - x.high
+		least, largest = append(least, worst), max(largest, math.Abs(worst))
+		d.plain += min(y.mid, latest) - x.mid
+		cells += x.cell*x.cell + y.cell*y.cell
 	}
-	f.scratch, d.pairs = least, len(least)
-	d.apart = d.apart && slowest < earliest
+	for k := range d.missed {
+		lost := -largest
+		if k < d.ties {
+			lost = 0
+		}
+		least, d.plain = append(least, lost), d.plain+lost
+	}
+	f.scratch = least
 	if d.pairs < 2 {
 		return d
 	}
@@ -332,21 +374,64 @@ func (f *field) compare(fast, slow int) difference {
 	return d
 }
 
+// add counts a pair of runs, of which those of the second point are known until ended.
+func (d *difference) add(x, y *reading, ended float64) {
+	d.pairs++
+	if x.high < ended {
+		d.lead++
+	}
+	if y.low < ended {
+		d.lead--
+	}
+	switch {
+	case !math.IsInf(x.high, 1):
+		if y.low > x.high {
+			d.wins++
+		}
+	case math.IsInf(y.high, 1) && y.low >= x.low:
+		d.ties++
+		d.missed++
+	default:
+		d.missed++
+	}
+}
+
 // t is Student's t of a difference, infinite where all differences are the same.
 func (d *difference) t() float64 { return d.mean / stat.StdErr(d.std, float64(d.pairs)) }
 
-// chance is the most that the probability can be of n runs of one point arriving and none of
-// another, before any of these ended, if both points are equal: that of arrivals in half of the
-// runs (Barnard, Biometrika 1947).
-func chance(n int) float64 { return math.Pow(0.25, float64(n)) }
+// chance is the most that the probability can be of one point arriving in so many more of n runs
+// than another within the same time, if both points are equal: that of arrivals in half of the runs
+// (Barnard, Biometrika 1947).
+func chance(n, lead int) float64 {
+	return distuv.Binomial{N: float64(2 * n), P: 0.5}.Survival(float64(n + lead - 1))
+}
+
+// outArrives reports whether a point arrives more often than another at a level, and wins so many
+// of the pairs that the other's early arrivals do not matter.
+func (d *difference) outArrives(level float64) bool {
+	return d.lead > 0 && (d.wins+d.ties == d.pairs || d.winsMost()) && chance(d.pairs, d.lead) <= level
+}
+
+// fewWins is the level of the sign test that a point has to pass too if its runs did not all
+// arrive: four wins and no loss, or eight and two.
+const fewWins = 1.0 / 16
+
+// winsMost reports whether a point wins so many pairs that it hardly does so by chance.
+func (d *difference) winsMost() bool {
+	n := d.pairs - d.ties
+	return n > 0 && distuv.Binomial{N: float64(n), P: 0.5}.Survival(float64(d.wins-1)) <= fewWins
+}
 
 // significant reports whether a difference puts the slower point out.
 func (f *field) significant(d *difference) bool {
-	if d.pairs < LeastRepeats || 2*d.wins <= d.pairs {
+	if d.pairs < LeastRepeats || d.rarer || 2*d.wins <= d.pairs-d.ties {
 		return false
 	}
-	if d.apart && chance(d.pairs) <= f.level {
+	if d.outArrives(f.level) {
 		return true
+	}
+	if d.missed > 0 && !d.winsMost() {
+		return false
 	}
 	critical, known := f.critical[d.pairs]
 	if !known {
@@ -362,8 +447,8 @@ func (d *difference) p() float64 {
 	if d.pairs >= LeastRepeats && d.mean > 0 {
 		p = student(d.pairs - 1).Survival(d.t())
 	}
-	if d.apart && d.pairs >= LeastRepeats {
-		p = min(p, chance(d.pairs))
+	if d.pairs >= LeastRepeats && d.outArrives(1) {
+		p = min(p, chance(d.pairs, d.lead))
 	}
 	return p
 }
@@ -381,7 +466,7 @@ func (f *field) verdict(leader, i int, slower bool) Verdict {
 		if d.plain < 0 { // it looks faster in the common pairs
 			d = f.compare(i, leader)
 		}
-		v.Word, v.Finer, v.Longer = Undecided, d.plain > 0 && d.mean <= 0, d.cut
+		v.Word, v.Finer, v.Longer = Undecided, d.plain > 0 && d.mean <= 0 && d.missed == 0, d.cut
 		v.open = []func() int{sync.OnceValue(func() int { return f.repeats(&d) })}
 	}
 	return v
@@ -389,10 +474,13 @@ func (f *field) verdict(leader, i int, slower bool) Verdict {
 
 // repeats is how many pairs would make a difference significant.
 func (f *field) repeats(d *difference) (n int) {
+	if d.rarer {
+		return 0
+	}
 	if d.mean > 0 {
 		n = repeats(d.mean/d.std, f.level, d.pairs)
 	}
-	if d.apart { // by their number alone
+	if d.wins == d.pairs && d.lead == d.pairs { // by their number alone
 		enough := max(d.pairs+1, int(math.Ceil(math.Log(1/f.level)/math.Log(4))))
 		if n == 0 || enough < n {
 			n = enough

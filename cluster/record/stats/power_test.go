@@ -118,3 +118,145 @@ func testEquals(t *testing.T, own func(*rand.Rand) float64, ends float64, points
 			float64(alone)*100/experiments)
 	}
 }
+
+// An experiment of points that take factors times as long as the first, some of whose runs never
+// arrive. No point arrives more often than the first or is faster, so it is the best.
+func TestTheBestIsHardlyEverExcludedWhereRunsNeverArrive(t *testing.T) {
+	t.Parallel()
+	slower := []float64{1, 1, 1.2, 1.65, 2.5}
+	for _, repeats := range []int{3, 5, 10} {
+		for _, c := range []struct {
+			best   float64   // the share of the best point's runs that never arrive
+			others []float64 // of the other points'
+		}{
+			{0, []float64{0.1, 0.3, 0.5, 0.1}}, {0, []float64{0, 0.5, 0, 0.3}}, {0.1, []float64{0.1, 0.1, 0.1, 0.1}},
+			{0.3, []float64{0.3, 0.3, 0.5, 0.4}}, {0.5, []float64{0.5, 0.5, 0.5, 0.5}},
+			{0.1, []float64{0.5}}, {0.3, []float64{0.3}}, {0.5, []float64{0.5}}, {0.8, []float64{0.8, 0.9, 0.8, 0.8}},
+		} {
+			for name, own := range shapes() {
+				testMissing(t, fmt.Sprintf("%s/%d repeats/%g and %g", name, repeats, c.best, c.others), own, repeats,
+					slower[:1+len(c.others)], append([]float64{c.best}, c.others...))
+			}
+		}
+	}
+}
+
+func testMissing(t *testing.T, name string, own func(*rand.Rand) float64, repeats int, factors, missing []float64) {
+	r := rand.New(rand.NewPCG(13, uint64(repeats)))
+	shares := told(Slower, func() []Sample {
+		all := race(r, factors, repeats, noise(0.1), own)
+		for i, s := range all {
+			drop(r, s, missing[i], 200)
+		}
+		return all
+	})
+	if shares != nil && shares[0] > 0.06 {
+		t.Errorf("%s: the best is excluded in %.1f %%", name, 100*shares[0])
+	}
+}
+
+// drop lets a share of runs never arrive, until they end.
+func drop(r *rand.Rand, s Sample, share, end float64) {
+	for k := range s {
+		if r.Float64() < share {
+			s[k] = Arrival{Seed: s[k].Seed, Fate: Censored, At: end}
+		}
+	}
+}
+
+// However fast a point is in the runs that arrive, it puts out none that arrives more often, and so
+// is never the fastest beside it.
+func TestNoPointPutsOutOneThatArrivesMoreOften(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(14, 1))
+	for range 2 * experiments {
+		factors, missing := make([]float64, 2+r.IntN(5)), 0.0
+		for i := range factors {
+			factors[i] = math.Exp(2 * r.NormFloat64())
+		}
+		all := race(r, factors, 3+r.IntN(12), noise(0.1), noise(0.1))
+		for i, s := range all {
+			if missing = 0; i > 0 {
+				missing = r.Float64()
+			}
+			drop(r, s, missing, 30*(1+r.Float64()))
+		}
+		verdicts := Judge(all)
+		for i, v := range verdicts {
+			for k, s := range all {
+				if v.Word == Fastest && s.count(Arrived) > all[i].count(Arrived) {
+					t.Fatalf("the fastest arrives in %d runs, another in %d", all[i].count(Arrived), s.count(Arrived))
+				}
+				if most := len(s) == s.count(Arrived); most && verdicts[k].Word == Slower &&
+					!another(all, verdicts, k) {
+					t.Fatalf("a point that always arrives is put out, and none that does is left: %+v", verdicts)
+				}
+			}
+		}
+	}
+}
+
+// another reports whether a point of the set of best arrives as often as this one.
+func another(all []Sample, verdicts []Verdict, k int) bool {
+	for i, s := range all {
+		if verdicts[i].Word != Slower && s.count(Arrived) >= all[k].count(Arrived) {
+			return true
+		}
+	}
+	return false
+}
+
+// A point that arrives once in ten runs is not among the fastest beside those that always arrive,
+// however close to the end these do.
+func TestPointsThatHardlyArriveAreOut(t *testing.T) {
+	sample := func(arrived int, at float64) (s Sample) {
+		for seed := range uint64(10) {
+			a := Arrival{Seed: seed, Fate: Censored, At: 60}
+			if int(seed) < arrived {
+				t := at * (1 + 0.01*float64(seed%4))
+				a = Arrival{Seed: seed, At: t, Early: t, Late: t}
+			}
+			s = append(s, a)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name   string
+		points []Sample
+		want   []Word
+	}{
+		{"fast in 6 of 10", []Sample{sample(6, 2.1), sample(10, 7.5)}, []Word{Undecided, Undecided}},
+		{"one that always arrives", []Sample{sample(8, 3), sample(5, 2), sample(10, 40)},
+			[]Word{Undecided, Undecided, Undecided}},
+		{"1 of 10", []Sample{sample(1, 2), sample(10, 50), sample(10, 56)}, []Word{Slower, Fastest, Slower}},
+		{"1 of 10 beside one of 8", []Sample{sample(1, 2), sample(8, 10), sample(10, 50)},
+			[]Word{Slower, Undecided, Undecided}},
+		{"9 of 10 each", []Sample{sample(9, 2), sample(9, 20)}, []Word{Fastest, Slower}},
+		{"5 and 0 of 10", []Sample{sample(5, 30), sample(0, 0)}, []Word{Fastest, Slower}},
+	} {
+		for i, v := range Judge(c.points) {
+			if v.Word != c.want[i] {
+				t.Errorf("%s: point %d is %q, want %q", c.name, i, v.Word, c.want[i])
+			}
+		}
+	}
+}
+
+func TestTheHorizonIsNamedWhereAVerdictRestsOnIt(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		points []Sample
+		want   float64
+	}{
+		{"all arrive", []Sample{sampleOf([]float64{1, 1.1, 1.2}), sampleOf([]float64{5, 5.1, 5.2})}, 0},
+		{"the winner arrives before any other ends",
+			[]Sample{sampleOf([]float64{1, 1.1, 1.2}), sampleOf([]float64{-9, -9, -9})}, 0},
+		{"a leader misses", []Sample{sampleOf([]float64{1, 1.1, -9}), sampleOf([]float64{5, 5.1, 5.2})}, 9},
+		{"another ended before the winner arrived",
+			[]Sample{sampleOf([]float64{1, 1.1, 1.2}), sampleOf([]float64{-1.15, -9, -9})}, 1.15},
+	} {
+		if got := Horizon(c.points, Judge(c.points)); got != c.want {
+			t.Errorf("%s: %g, want %g", c.name, got, c.want)
+		}
+	}
+}

@@ -70,6 +70,9 @@ func (a *arrivals) figure(d *Data) *Figure {
 	panels, note := panelsOf(layout.Panels(s))
 	rows, cut := a.rowsOf(s, layout)
 	f.caption += note + cut
+	for _, line := range report.Horizons(s) {
+		f.caption += " " + line
+	}
 	f.divide(panels)
 	f.setRows(rows)
 	values := a.extent(s)

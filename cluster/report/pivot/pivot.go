@@ -83,6 +83,7 @@ func captions(s record.Summary, timed, marked bool) (caption, note string) {
 	if marked {
 		note += " " + report.VerdictMarks[stats.Fastest] + " " + string(stats.Fastest) + "; " +
 			report.VerdictMarks[stats.Undecided] + " " + string(stats.Undecided) + ", of those compared."
+		note = strings.Join(append([]string{note}, report.Horizons(s)...), " ")
 	}
 	return "Time to " + report.TargetName(s) + report.JudgedSuffix(s), note
 }

@@ -343,7 +343,7 @@ func decimals(values []float64) int {
 
 // Notes returns the lines below the table.
 func Notes(s record.Summary) []string {
-	lines := slices.Concat(legend(s), heapNotes(s))
+	lines := slices.Concat(legend(s), report.Horizons(s), heapNotes(s))
 	var names []string
 	for _, of := range report.JudgedKinds(s) {
 		names = append(names, "the "+report.JudgedNames[of])

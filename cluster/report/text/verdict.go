@@ -137,7 +137,7 @@ func missedNote(s record.Summary) string {
 	if failed > 0 {
 		text += ", or without a bound if they failed"
 	}
-	return text + "; medians by Kaplan and Meier's curve."
+	return text + "; a point is never called slower than one that arrived in a smaller share of its runs; medians by Kaplan and Meier's curve."
 }
 
 // title names what the points of a family have in common.
@@ -155,8 +155,13 @@ func (f *family) title(s record.Summary) string {
 // needs says how many repeats would decide, or what else would.
 func (f *family) needs(s record.Summary, named bool) string {
 	var decide, finer, longer []string
+	leader := ""
 	for _, g := range f.groups {
+		if g.Leader {
+			leader = pointName(g.Point)
+		}
 		switch {
+		case g.Leader:
 		case g.Longer:
 			longer = append(longer, pointName(g.Point))
 		case g.Repeats > 0 && g.Verdict == stats.Undecided:
@@ -167,16 +172,15 @@ func (f *family) needs(s record.Summary, named bool) string {
 	}
 	var parts []string
 	if len(decide) > 0 {
-		parts = append(parts, fmt.Sprintf("Repeats that would separate the leaders with %.0f %% power: %s.",
-			100*stats.Power, report.ListSome(decide)))
+		parts = append(parts, fmt.Sprintf("Repeats that would separate %s, whose runs take the least time in the mean, "+
+			"from the other leaders with %.0f %% power: %s.", leader, 100*stats.Power, report.ListSome(decide)))
 	}
 	if len(finer) > 0 {
 		parts = append(parts, "Less apart than evaluations are, which must come more often to decide: "+
 			report.ListSome(finer)+".")
 	}
 	if len(longer) > 0 {
-		parts = append(parts, "Compared only up to where the first run that did not arrive ended; a later bound, such "+
-			"as stop.time, would tell more: "+report.ListSome(longer)+".")
+		parts = append(parts, "Runs ended without arriving; a later bound, such as stop.time, may tell more: "+report.ListSome(longer)+".")
 	}
 	text := strings.Join(parts, " ")
 	if named && text != "" {

@@ -30,7 +30,8 @@ func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
 	method := strings.Join(Method(s), "\n")
 	for _, want := range []string{
 		"in a one-sided t test of log times, paired by seeds, at the level 0.045 ÷ (points − 1)",
-		"Repeats that would separate the leaders with 80 % power: a ", "Intervals are of the median",
+		"Repeats that would separate a, whose runs take the least time in the mean, from the other leaders with " +
+			"80 % power: b ", "Intervals are of the median",
 	} {
 		if !strings.Contains(method, want) {
 			t.Errorf("%q is not in\n%s", want, method)
@@ -78,7 +79,8 @@ func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
 		}
 	}
 	const want = "1 of 40 runs did not reach 90 %: their times are censored at their ends, or without a bound if " +
-		"they failed; medians by Kaplan and Meier's curve."
+		"they failed; a point is never called slower than one that arrived in a smaller share of its runs; medians by " +
+		"Kaplan and Meier's curve."
 	if method := Method(s); !slices.Contains(method, want) {
 		t.Errorf("%q is not in %q", want, method)
 	}
@@ -142,8 +144,7 @@ func TestMethodSaysThatRunsEndedTooEarlyToBeCompared(t *testing.T) {
 	}
 	text := strings.Join(Method(joined(0.9, arrivals("long", 40, 1, 1, record.Mean), short)), "\n")
 	if !strings.Contains(text,
-		"Compared only up to where the first run that did not arrive ended; a later bound, such as stop.time, would "+
-			"tell more: short.") {
+		"Runs ended without arriving; a later bound, such as stop.time, may tell more: short.") {
 		t.Errorf("%s", text)
 	}
 }
