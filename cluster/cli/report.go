@@ -131,6 +131,9 @@ func makeReport(con *console, file string, sources []*page.Source) error {
 				return err
 			}
 		}
+		if err := text.Paragraphs(screen, page.Paired(sources)...); err != nil {
+			return err
+		}
 		_, err := fmt.Fprintf(out, "page   in %s\nplots  in %s, %d as .png and .svg\ntables in %s, %s\n",
 			o.Page, o.Folder, o.Figures, o.Folder, strings.Join(o.Tables, ", "))
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strconv"
 )
 
 const tuningName = "tuning.json"
@@ -23,6 +24,36 @@ type Tuning struct {
 	// machine's.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
+	// Edges say which of the chosen values are the least or the greatest of their candidates, so that
+	// others beyond them may be better; they are made anew when they are read.
+	Edges []string `json:"edges,omitempty"`
+}
+
+// edges finds the chosen values at the edge of what was tried, the numbers of each key by
+// themselves.
+func (t *Tuning) edges() (all []string) {
+	for _, s := range t.Candidates[t.Chosen].Values {
+		chosen, err := strconv.ParseFloat(s.Value, 64)
+		if err != nil {
+			continue
+		}
+		low, high := chosen, chosen
+		for _, c := range t.Candidates {
+			if v, err := strconv.ParseFloat(c.Values.Value(s.Key), 64); err == nil {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+		switch {
+		case low == high:
+		case chosen == high:
+			all = append(all, fmt.Sprintf("%s: %s is the largest of its candidates: a larger one may be better", s.Key,
+				s.Value))
+		case chosen == low:
+			all = append(all, fmt.Sprintf("%s: %s is the smallest of its candidates: a smaller one may be better", s.Key,
+				s.Value))
+		}
+	}
+	return all
 }
 
 // Candidate is a run that was judged on the validation split.
@@ -71,6 +102,7 @@ func ReadTunings(dir string) ([]Tuning, error) {
 			return nil, fmt.Errorf("%s: key \"chosen\" is %d, of %d candidates",
 				filepath.Join(dir, tuningName), one.Chosen, len(one.Candidates))
 		}
+		t.Tunings[i].Edges = t.Tunings[i].edges()
 	}
 	return t.Tunings, nil
 }

@@ -3,10 +3,17 @@ package report
 import (
 	"fmt"
 	"math"
+
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // NoValue stands in a table for a figure that does not exist.
 const NoValue = "–"
+
+// NotReached stands for the median time of a point of which most runs did not arrive.
+func NotReached(g record.Group) string {
+	return fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
+}
 
 // IsFinite reports whether a value is neither NaN nor an infinity.
 func IsFinite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -28,6 +29,21 @@ func (e *extent) add(values ...float64) {
 
 // spansDecades reports whether values need a logarithmic axis.
 func (e extent) spansDecades() bool { return e.low > 0 && e.high >= decadeAndHalf*e.low }
+
+// maxDecades is how many decades a logarithmic axis has at most.
+const maxDecades = 6
+
+// setLogarithmic makes an axis logarithmic around values, and says so. It has no more decades than
+// a reader can use: smaller values, and those that have no logarithm, are drawn at its edge.
+func (e extent) setLogarithmic(a *plot.Axis, name string, least float64) (note string) {
+	logarithmic(a)
+	a.Min, a.Max = max(e.low, e.high*math.Pow10(-maxDecades))/1.15, e.high*1.15
+	note = " The " + name + " is logarithmic."
+	if least < a.Min {
+		note += fmt.Sprintf(" Values below %.3g, such as %.3g, are drawn at its edge.", a.Min, least)
+	}
+	return note
+}
 
 // logarithmic makes an axis logarithmic. Values below its least one are drawn at its edge.
 func logarithmic(a *plot.Axis) {

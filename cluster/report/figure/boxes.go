@@ -85,8 +85,9 @@ func (b *boxes) figure(d *Data) *Figure {
 		f.Y.Label.Text = "worker"
 	}
 	f.setRows(rows)
-	f.caption += note + d.Note
+	f.caption += note + d.Note + b.missing(d, work)
 	b.setAxis(f, work)
+	axis := extent{f.X.Min, f.X.Max}
 	names, styles := workers(work), d.looks()
 	for _, w := range work {
 		place := boxPlace{y: f.rowAt(slices.Index(rows, row(w))), height: 0.6}
@@ -99,7 +100,19 @@ func (b *boxes) figure(d *Data) *Figure {
 		}
 		b.add(f, f.in(panel), w, place, names, styles[w.Group].color)
 	}
+	f.X.Min, f.X.Max = axis.low, axis.high // which what was added may have widened
 	return f
+}
+
+// missing names the points of which there is nothing to draw.
+func (b *boxes) missing(d *Data, work []*Workload) string {
+	var names []string
+	for i, g := range d.Summary.Groups {
+		if !slices.ContainsFunc(work, func(w *Workload) bool { return w.Group == i }) {
+			names = append(names, report.PointName(g.Point))
+		}
+	}
+	return withoutValues(names)
 }
 
 // boxPlace is where a box lies: around a height, so high.
@@ -119,9 +132,7 @@ func (b *boxes) setAxis(f *Figure, work []*Workload) {
 		all.add(b.of(w).Quantile(0.01)*b.scale, b.of(w).Quantile(0.99)*b.scale, b.of(w).Mean()*b.scale)
 	}
 	if all.spansDecades() {
-		logarithmic(&f.X)
-		f.X.Min, f.X.Max = all.low/1.15, all.high*1.15
-		f.caption += " The axis is logarithmic."
+		f.caption += all.setLogarithmic(&f.X, "axis", all.low)
 		return
 	}
 	if f.X.Min, f.X.Max = 0, all.high*1.05; !(all.high > 0) {

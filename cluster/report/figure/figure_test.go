@@ -159,7 +159,7 @@ func TestPlotsBearDivergedRunsAndNoArrivalAtAll(t *testing.T) {
 		t.Errorf("%d figures, %v", len(paths), err)
 	}
 	written := reporttest.Texts(t, reporttest.ReadFile(t, reporttest.Vector(paths[len(paths)-1])))
-	if n := len(slices.DeleteFunc(written, func(s string) bool { return s != "not reached (0/1)" })); n != 2 {
+	if n := len(slices.DeleteFunc(written, func(s string) bool { return s != "not reached (1 of 1)" })); n != 2 {
 		t.Errorf("%d points are said not to have arrived, want 2", n)
 	}
 }

@@ -42,6 +42,7 @@ type curve struct {
 	// name stands in the legend once, beside the colour; empty if the legend leaves the line out.
 	// stroke is the name of its dashes, where these mean something by themselves.
 	name, stroke string
+	point        string // the name of what it is of, for the caption
 	panel        int
 	runs         []plotter.XYs
 	// optional says that it is left out where no run has a point.
@@ -172,6 +173,7 @@ func (l *lines) addGroups(d *Data, of func(record.Trace) plotter.XYs) {
 	numbered, scaled := scale(layout.By)
 	for i, g := range d.Summary.Groups {
 		c := curve{look: styles[i], panel: slices.Index(panels, layout.Panel(g.Point)), runs: d.curves(g.Point, of),
+			point:   report.PointName(g.Point),
 			arrived: l.accuracy && d.endAtTarget(g.Point)}
 		if c.panel < 0 {
 			continue
@@ -350,10 +352,8 @@ func (l *lines) domain() (from, end float64, ok bool) {
 
 // setHeights ends the vertical axis.
 func (l *lines) setHeights(f *Figure, bands []Band) {
-	if e := l.positive(); !l.accuracy && e.spansDecades() {
-		logarithmic(&f.Y)
-		f.Y.Min, f.Y.Max = max(e.low, e.high*1e-6), e.high*1.2
-		f.caption += " The vertical axis is logarithmic."
+	if e, least := l.positive(); !l.accuracy && e.spansDecades() {
+		f.caption += e.setLogarithmic(&f.Y, "vertical axis", least)
 		return
 	}
 	if f.Y.Min, f.Y.Max = l.extent(bands); f.Y.Min > 0 {
@@ -361,19 +361,19 @@ func (l *lines) setHeights(f *Figure, bands []Band) {
 	}
 }
 
-// positive is the range of the runs' values above zero.
-func (l *lines) positive() extent {
-	e := newExtent()
+// positive is the range of the runs' values above zero, and the least of all.
+func (l *lines) positive() (e extent, least float64) {
+	e, least = newExtent(), math.Inf(1)
 	for _, c := range l.curves {
 		for _, points := range c.runs {
 			for _, p := range points {
-				if p.Y > 0 {
+				if least = min(least, p.Y); p.Y > 0 {
 					e.add(p.Y)
 				}
 			}
 		}
 	}
-	return e
+	return e, least
 }
 
 // addLines draws targets, bands and lines, in this order.
@@ -390,10 +390,13 @@ func (l *lines) addLines(f *Figure, bands []Band, scale float64) {
 		}
 	}
 	strokes := map[string]look{}
-	var order []string
+	var order, missing []string
 	for i, b := range bands {
 		c := l.curves[i]
-		if len(b.X) == 0 && c.optional {
+		if len(b.X) == 0 {
+			if !c.optional {
+				missing = append(missing, c.point)
+			}
 			continue
 		}
 		l.addMean(f, i, b.times(scale))
@@ -410,9 +413,18 @@ func (l *lines) addLines(f *Figure, bands []Band, scale float64) {
 		f.entry(name, &plotter.Line{LineStyle: draw.LineStyle{Color: k.color, Width: k.width, Dashes: k.dash}},
 			&plotter.Scatter{GlyphStyle: draw.GlyphStyle{Color: k.color, Radius: 3.4, Shape: k.glyph}})
 	}
-	if f.heading = l.heading; len(f.names) == 1 && l.strokes == "" {
+	f.caption += withoutValues(missing)
+	if f.heading = l.heading; len(f.names) == 1 && l.strokes == "" && len(missing) == 0 {
 		f.names = nil // one line needs no legend
 	}
+}
+
+// withoutValues names in a caption the points that a figure has nothing to draw of.
+func withoutValues(points []string) string {
+	if len(points) == 0 {
+		return ""
+	}
+	return " Without values: " + report.ListSome(points) + "."
 }
 
 // opacity is how much of what is behind them bands cover: less the more of them there are.

@@ -28,7 +28,12 @@ type matrix struct {
 func (n *network) matrices(s record.Summary) *Figure {
 	f := newFigure(n.title(s), "", "", "")
 	f.HideAxes()
-	f.divide([]string{"mean delay", "bytes sent"})
+	sent, whose := "bytes sent", n.whose()
+	if len(n.points) > 1 {
+		sent += " by " + n.points[0]
+		whose = fmt.Sprintf(" Delays and bytes: of the first run of %s; the others send other numbers of bytes.", n.points[0])
+	}
+	f.divide([]string{"mean delay", sent})
 	_, slowest := n.delays()
 	u := report.TimeUnit(slowest)
 	most := int64(0)
@@ -45,7 +50,7 @@ func (n *network) matrices(s record.Summary) *Figure {
 	}
 	f.X.Min, f.X.Max, f.Y.Min, f.Y.Max, f.square = 0, 1, 0, 1, true
 	f.caption = fmt.Sprintf("%d links between %d nodes: from the node of the row to that of the column; white: unused."+
-		" Colours are logarithmic where values span a decade and a half.%s", len(n.links), len(n.nodes), n.whose())
+		" Colours are logarithmic where values span a decade and a half.%s", len(n.links), len(n.nodes), whose)
 	return f
 }
 

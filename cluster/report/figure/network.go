@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report"
@@ -30,7 +31,7 @@ func networkDrawings(d *Data) (all []Drawing) {
 	for _, n := range networksOf(d.Summary, d.Traces) {
 		title := "Topology and delays"
 		if len(n.points) < len(d.Summary.Groups) {
-			title += fmt.Sprintf(" (%s)", report.Cut(strings.Join(n.points, "; "), maxTitlePoints))
+			title += fmt.Sprintf(" (%s)", n.listed(maxTitlePoints))
 		}
 		all = append(all, Drawing{Title: title, Draw: func() *Figure { return n.figure(d.Summary) }})
 	}
@@ -136,12 +137,26 @@ func (n *network) title(s record.Summary) string {
 	if len(n.points) == len(s.Groups) {
 		return title(s, "topology and delays")
 	}
-	const most = 4
-	points := strings.Join(n.points[:min(len(n.points), most)], "; ")
-	if more := len(n.points) - most; more > 0 {
-		points += fmt.Sprintf("; and %d more", more)
+	const what = "topology and delays ("
+	room := maxTitle - utf8.RuneCountInString(s.Plan+": "+what+")")
+	return title(s, what+n.listed(room)+")")
+}
+
+// listed names as many of the points as so many characters have room for, and counts the others.
+func (n *network) listed(room int) string {
+	for shown := len(n.points); shown > 0; shown-- {
+		text := strings.Join(n.points[:shown], "; ")
+		if more := len(n.points) - shown; more > 0 {
+			text += fmt.Sprintf("; and %d more", more)
+		}
+		if utf8.RuneCountInString(text) <= room {
+			return text
+		}
 	}
-	return title(s, "topology and delays ("+points+")")
+	if len(n.points) == 1 {
+		return report.Cut(n.points[0], max(room, 1))
+	}
+	return report.Count(len(n.points), "point")
 }
 
 // whose says which point's delays a figure of several points shows.

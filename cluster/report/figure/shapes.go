@@ -41,6 +41,27 @@ func (f *Figure) addRectangle(left, right, low, high float64, l look, opacity ui
 	return r
 }
 
+// addOpenBar draws a rectangle without its right side, from the middle of which an arrow leads on.
+func (f *Figure) addOpenBar(left, right, low, high float64, l look, opacity uint8) {
+	f.Add(&plotter.Polygon{
+		XYs:   []plotter.XYs{{{X: left, Y: low}, {X: left, Y: high}, {X: right, Y: high}, {X: right, Y: low}}},
+		Color: faded(l.color, opacity), LineStyle: draw.LineStyle{Color: color.Transparent},
+	})
+	f.addLine(l, plotter.XYs{{X: right, Y: low}, {X: left, Y: low}, {X: left, Y: high}, {X: right, Y: high}})
+	f.addMarks(draw.GlyphStyle{Color: l.color, Radius: 6, Shape: arrowGlyph{}}, plotter.XYs{{X: right, Y: (low + high) / 2}})
+}
+
+// arrowGlyph is an arrow that begins at its place and points to the right.
+type arrowGlyph struct{}
+
+// DrawGlyph implements draw.GlyphDrawer.
+func (arrowGlyph) DrawGlyph(c *draw.Canvas, style draw.GlyphStyle, at vg.Point) {
+	shaft, tip := at.X+2*style.Radius, at.X+3.5*style.Radius
+	c.StrokeLine2(draw.LineStyle{Color: style.Color, Width: 1.6}, at.X, at.Y, shaft, at.Y)
+	c.FillPolygon(style.Color, []vg.Point{{X: tip, Y: at.Y}, {X: shaft, Y: at.Y + 0.8*style.Radius},
+		{X: shaft, Y: at.Y - 0.8*style.Radius}})
+}
+
 // addBand fills what lies between the low and the high values of a band, on a horizontal axis that
 // may be logarithmic.
 func (f *Figure) addBand(b Band, fill color.Color, logarithmic bool) {

@@ -48,8 +48,8 @@ var (
 
 // looksOf gives each point its own look: the layout's By chooses the colour, its Dash the dashes
 // and shapes. Values that are a rising or falling row of numbers run along a scale of colours, and one
-// without a number is the black reference. Elsewhere colours come from a set, and then from the set
-// again with other dashes.
+// without a number is the black reference. Elsewhere colours come from a set, and then darkened from
+// the set again with other dashes, or where dashes mean something by themselves with the same.
 func looksOf(groups []record.Group, l report.Layout) []look {
 	all := make([]look, len(groups))
 	numbered, scaled := scale(l.By)
@@ -67,8 +67,9 @@ func looksOf(groups []record.Group, l report.Layout) []look {
 			all[i].color = along(float64(k) / float64(len(numbered)-1))
 			all[i].dash = dashes[k%2]
 		default:
-			all[i].color = okabeIto[level%len(okabeIto)]
-			all[i].dash = dashes[level/len(okabeIto)%len(dashes)]
+			round := level / len(okabeIto)
+			all[i].color = darkened(okabeIto[level%len(okabeIto)], round)
+			all[i].dash = dashes[round%len(dashes)]
 		}
 		if l.Dash != nil {
 			dash := l.Dash.Level(g.Point)
@@ -120,6 +121,14 @@ func along(share float64) color.NRGBA {
 	mix := func(a, b uint8) uint8 { return uint8(float64(a) + part*(float64(b)-float64(a)) + 0.5) }
 	a, b := viridis[i], viridis[i+1]
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
+}
+
+// darkened returns a colour with half of its light, so many times.
+func darkened(c color.NRGBA, times int) color.NRGBA {
+	for range times {
+		c.R, c.G, c.B = c.R/2, c.G/2, c.B/2
+	}
+	return c
 }
 
 // faded returns a colour of the given opacity.

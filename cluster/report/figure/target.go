@@ -56,7 +56,8 @@ func timeToTarget(d *Data) *Figure {
 }
 
 const arrivalsCaption = "Dots: runs; crosses: ends of runs that did not arrive; stroke: median, where half of the " +
-	"runs arrived; bar: its 95 % interval, from 6 runs on. Right: median, if there is room, and runs that arrived; " +
+	"runs arrived; bar: its 95 % interval, from 6 runs on, with an arrow where too few runs arrived to " +
+	"bound it. Right: median, if there is room, and runs that arrived; " +
 	"* fastest, = among the fastest, ? too few repeats."
 
 // figure draws a row for each point; nil without a sweep or a target.
@@ -193,7 +194,7 @@ func (f *Figure) addArrivals(y float64, a *arrivals, s record.Summary, g record.
 	n := rowNote{y: y, short: strings.TrimSpace(fmt.Sprintf("%d/%d %s", g.Reached, g.N, mark))}
 	switch all := a.group(g); {
 	case all == nil:
-		n.short = fmt.Sprintf("not reached (%d/%d)", g.Reached, g.N)
+		n.short = report.NotReached(g)
 		n.long = n.short
 	case !report.IsFinite(float64(all.Median)):
 		n.long = n.short
@@ -204,10 +205,12 @@ func (f *Figure) addArrivals(y float64, a *arrivals, s record.Summary, g record.
 	}
 	if all := a.group(g); all != nil && all.Method != stats.TooFew {
 		low, high := max(float64(all.Low)*a.scale, least), float64(all.High)*a.scale
-		if !report.IsFinite(high) {
-			high = float64(all.Horizon) * a.scale
+		bar := look{color: l.color, width: 0.6}
+		if report.IsFinite(high) {
+			f.addRectangle(low, max(low, high), y+below-0.1, y+below+0.1, bar, 110)
+		} else {
+			f.addOpenBar(low, max(low, float64(all.Horizon)*a.scale), y+below-0.1, y+below+0.1, bar, 110)
 		}
-		f.addRectangle(low, max(low, high), y+below-0.1, y+below+0.1, look{color: l.color, width: 0.6}, 110)
 	}
 	f.addMarks(draw.GlyphStyle{Color: l.color, Radius: 3, Shape: l.dot()},
 		level(arrived, y+above))

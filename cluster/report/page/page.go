@@ -120,7 +120,7 @@ func (b *builder) page() (*page, error) {
 		{ID: "work", Title: "Staleness and waiting"}, {ID: "network", Title: "Network"}, {ID: "runs", Title: "Runs"},
 		{ID: "plan", Title: "Plan and build"},
 	}
-	p.Headline = report.Headline(b.all.Summary)
+	p.Headline = append(report.Headline(b.all.Summary), Paired(b.sources)...)
 	for _, s := range b.sources {
 		p.Lead = append(p.Lead, lead(s))
 	}

@@ -201,6 +201,42 @@ func TestPageOfSeveralRecordsShowsThemTogetherAndByThemselves(t *testing.T) {
 	}
 }
 
+// Two records of equal points say by how much times changed, and whether the order did, in the
+// words of their labels.
+func TestPageOfTwoRecordsSaysWhatChanged(t *testing.T) {
+	labels := []string{"{kind: gossip, every: 2}", "{kind: gossip, every: 4}", "{kind: local, every: 4}"}
+	slower := func(factor float64, which string) func(*record.Run, *record.Data) {
+		return func(r *record.Run, d *record.Data) {
+			if r.TimeToTarget == nil || !strings.Contains(r.Point.String(), which) {
+				return
+			}
+			*r.TimeToTarget *= factor
+			r.Bracket.TimeAfter, r.Bracket.TimeBefore = r.Bracket.TimeAfter*factor, r.Bracket.TimeBefore*factor
+			for i := range d.Curve {
+				d.Curve[i].Time *= factor
+			}
+			r.Duration *= factor
+		}
+	}
+	sources, err := Read([]string{reporttest.WriteRecord(t, "one", "one", labels, 6, slower(1, "")),
+		reporttest.WriteRecord(t, "two", "two", labels, 6, slower(20, "every: 2"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(Paired(sources), "\n")
+	for _, want := range []string{"The order of split changes with record beyond doubt", "two ÷ one: gossip, every 2 20 [",
+		"gossip, every 4 1 ["} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q lacks %q", said, want)
+		}
+	}
+	for _, row := range pairOf(sources).table().Rows {
+		if strings.Contains(row[0], "{") {
+			t.Errorf("a row is called %q", row[0])
+		}
+	}
+}
+
 func TestRecordsOfTheSameFolderNameAreToldApart(t *testing.T) {
 	names, err := sourceNames([]string{"/x/a/out", "/x/b/out", "/x/b/other", "/y/b/out"})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report"
 	"github.com/gradwire/gradwire/cluster/report/pairing"
+	"github.com/gradwire/gradwire/cluster/report/pivot"
 )
 
 // pair is what two records have in common.
@@ -64,6 +65,34 @@ func planValue(text string) string {
 		return report.NoValue
 	}
 	return report.Cut(text, report.MaxName)
+}
+
+// Paired are the sentences that two records have in common: whether the order of what is compared
+// changes from one to the other, and the ratio of their times, point by point. There are none of
+// other numbers of records, or where no points answer each other.
+func Paired(sources []*Source) (lines []string) {
+	p := pairOf(sources)
+	if p == nil {
+		return nil
+	}
+	all := join(sources)
+	if layout, err := all.View.Arrange(all.Summary); err == nil {
+		if line := pivot.OrderWith(all.Summary, layout, report.RecordKey); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	var ratios []string
+	names := report.PointNames(points(p.a.Summary))
+	for _, pair := range p.Of {
+		if ratio := p.ratio(&p.a.Summary.Groups[pair[0]], &p.b.Summary.Groups[pair[1]]); ratio != report.NoValue {
+			ratios = append(ratios, strings.TrimSpace(names[pair[0]]+" "+ratio))
+		}
+	}
+	if len(ratios) > 0 {
+		lines = append(lines, fmt.Sprintf("Time to the target, %s ÷ %s: %s.", p.b.Name, p.a.Name,
+			strings.Join(ratios, "; ")))
+	}
+	return lines
 }
 
 // table has a row for each pair of points, with what was before and after, and one for each point

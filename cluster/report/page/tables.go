@@ -70,7 +70,7 @@ func sweepTable(s *Source, caption string, labels int, headings ...string) *tabl
 func (t *table) add(p record.Point, values ...any) {
 	var cells []string
 	for _, key := range t.keys {
-		cells = append(cells, p.Value(key))
+		cells = append(cells, report.ValueName(p.Value(key)))
 	}
 	for _, v := range values {
 		cells = append(cells, short(v))

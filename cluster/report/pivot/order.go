@@ -85,6 +85,20 @@ func Order(s record.Summary, l report.Layout) (lines []string) {
 	return lines
 }
 
+// OrderWith says of one factor whether the order of the rows changes with it beyond doubt; empty
+// where it is none of the layout's or the rows'.
+func OrderWith(s record.Summary, l report.Layout, key string) string {
+	factors := slices.Clone(l.Facets)
+	if l.Dash != nil {
+		factors = append(factors, *l.Dash)
+	}
+	i := slices.IndexFunc(factors, func(f report.Factor) bool { return f.Key == key })
+	if lines := Order(s, l); i >= 0 && i < len(lines) {
+		return lines[i]
+	}
+	return ""
+}
+
 // order compares the panels that differ in one factor alone.
 func order(all []standing, l report.Layout, f *report.Factor) string {
 	for i, one := range all {
@@ -156,7 +170,7 @@ func (st *standing) rank(name string, l report.Layout) string {
 		switch {
 		case by(g.Point, l) != name:
 		case g.TimeToTarget == nil:
-			return "not reached"
+			return report.NotReached(g)
 		default:
 			return strings.TrimSpace(fmt.Sprintf("%d %s", i+1, report.VerdictMarks[g.Verdict]))
 		}

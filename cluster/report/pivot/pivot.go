@@ -24,25 +24,24 @@ type Table struct {
 }
 
 // Of pivots a summary: a row for each value of the layout's rows, a column for each facet. A cell
-// has the median time to the target with its interval, or with how many runs arrived where there is
-// none, or without a target the final accuracy.
+// has the median time to the target with its interval, or of too few runs for one their range, and
+// how many runs arrived if not all did; without a target it has the final accuracy.
 func Of(s record.Summary, l report.Layout) *Table {
 	if len(l.Facets) == 0 && l.Dash != nil {
 		l.Facets, l.Dash = []report.Factor{*l.Dash}, nil
 	}
 	timed := len(report.Targets(s)) > 0
 	t := frame(s, l)
-	marked := false
+	marked, longest := false, 0.0
+	for i := range s.Groups {
+		if g := &s.Groups[i]; g.TimeToTarget != nil {
+			longest = max(longest, middle(g))
+		}
+	}
+	unit := report.TimeUnit(longest)
 	for _, panel := range t.panels {
 		cells := make([]string, len(t.rows))
 		groups := t.column(s, l, panel)
-		longest := 0.0
-		for _, g := range groups {
-			if g != nil && g.TimeToTarget != nil {
-				longest = max(longest, middle(g))
-			}
-		}
-		unit := report.TimeUnit(longest)
 		digits := columnDecimals(groups, unit.Seconds)
 		for i, g := range groups {
 			switch {
@@ -62,7 +61,7 @@ func Of(s record.Summary, l report.Layout) *Table {
 	return &t.Table
 }
 
-// heading names a column, with its own unit where it has one.
+// heading names a column, with its unit.
 func heading(panel string, timed bool, unit string) string {
 	switch {
 	case !timed && panel == "":
@@ -76,10 +75,13 @@ func heading(panel string, timed bool, unit string) string {
 }
 
 func captions(s record.Summary, timed, marked bool) (caption, note string) {
+	note = fmt.Sprintf("Median [95 %% interval], or (range) of fewer than %d runs.", stats.LeastForInterval)
 	if !timed {
-		return "Final accuracy" + report.JudgedSuffix(s) + ", %", "Median [95 % interval] of the runs."
+		return "Final accuracy" + report.JudgedSuffix(s) + ", %", note
 	}
-	note = "Median [95 % interval], or (runs that arrived of all) where there is no interval."
+	if slices.ContainsFunc(s.Groups, func(g record.Group) bool { return g.Target != nil && g.Reached < g.N }) {
+		note += " ∞: too few runs arrived for a bound. In n/m, n of m runs arrived."
+	}
 	if marked {
 		note += " " + report.VerdictMarks[stats.Fastest] + " " + string(stats.Fastest) + "; " +
 			report.VerdictMarks[stats.Undecided] + " " + string(stats.Undecided) + ", of those compared."
@@ -165,34 +167,46 @@ func middle(g *record.Group) float64 {
 // timeCell writes a point's time to the target in units of scale seconds.
 func timeCell(g *record.Group, scale float64, digits int) string {
 	a := g.TimeToTarget
-	bound := func(v record.Float) string {
-		if !report.IsFinite(float64(v)) {
-			return report.NoValue
-		}
-		return fmt.Sprintf("%.*f", digits, float64(v)/scale)
-	}
 	switch {
 	case g.Target == nil:
 		return ""
-	case a == nil:
-		return fmt.Sprintf("not reached (%d/%d)", g.Reached, g.N)
-	case !report.IsFinite(float64(a.Median)):
-		return fmt.Sprintf("> %.*f (%d/%d)", digits, middle(g)/scale, g.Reached, g.N)
-	case a.Method == stats.TooFew:
-		return fmt.Sprintf("%s (%d/%d)", bound(a.Median), g.Reached, g.N)
+	case a == nil || !report.IsFinite(float64(a.Median)):
+		return report.NotReached(*g)
 	}
-	return fmt.Sprintf("%s [%s, %s]", bound(a.Median), bound(a.Low), bound(a.High))
+	number := func(v record.Float) string {
+		if math.IsInf(float64(v), 1) {
+			return "∞"
+		}
+		return fmt.Sprintf("%.*f", digits, float64(v)/scale)
+	}
+	most := a.Max
+	if a.Reached < a.N {
+		most = record.Float(math.Inf(1))
+	}
+	text := spread(a.Spread, a.Median, most, number)
+	if g.Reached < g.N {
+		text += fmt.Sprintf(" %d/%d", g.Reached, g.N)
+	}
+	return text
+}
+
+// spread writes a median with its interval, or with the range of too few runs for one.
+func spread(a record.Spread, median, most record.Float, number func(record.Float) string) string {
+	switch {
+	case a.N < 2:
+		return number(median)
+	case a.Method == stats.TooFew:
+		return fmt.Sprintf("%s (%s–%s)", number(median), number(a.Min), number(most))
+	}
+	return fmt.Sprintf("%s [%s, %s]", number(median), number(a.Low), number(a.High))
 }
 
 func accuracyCell(g *record.Group) string {
 	a := g.FinalAccuracy
-	switch {
-	case a == nil || !report.IsFinite(float64(a.Median)):
+	if a == nil || !report.IsFinite(float64(a.Median)) {
 		return ""
-	case a.Method == stats.TooFew:
-		return fmt.Sprintf("%.2f", 100*a.Median)
 	}
-	return fmt.Sprintf("%.2f [%.2f, %.2f]", 100*a.Median, 100*a.Low, 100*a.High)
+	return spread(*a, a.Median, a.Max, func(v record.Float) string { return fmt.Sprintf("%.2f", 100*v) })
 }
 
 // columnDecimals shows the smallest value of a column with three digits.
@@ -206,5 +220,5 @@ func columnDecimals(groups []*record.Group, scale float64) int {
 	if math.IsInf(smallest, 1) {
 		return 0
 	}
-	return min(max(2-int(math.Floor(math.Log10(smallest))), 0), 3)
+	return min(max(2-int(math.Floor(math.Log10(smallest))), 0), 6)
 }

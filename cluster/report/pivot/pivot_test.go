@@ -46,12 +46,12 @@ func TestOrderChangesOnlyBeyondDoubt(t *testing.T) {
 	}
 }
 
-func TestEachColumnHasItsUnitAndMissingValuesOneForm(t *testing.T) {
+func TestATableHasOneUnitAndMissingValuesOneForm(t *testing.T) {
 	s, _ := reporttest.Sweep(8, 0.94, map[string]float64{"skewed": 1e-4}, axes...)
 	s.Runs = s.Runs[:len(s.Runs)-8] // the last point is missing
 	s.Groups = record.GroupRuns(s.Runs, s.Target)
 	table := pivot.Of(s, arrange(t, s))
-	if strings.Join(table.Head, "|") != "architecture|iid, s|skewed, ms" {
+	if strings.Join(table.Head, "|") != "architecture|iid, s|skewed, s" {
 		t.Errorf("%q", table.Head)
 	}
 	for format, missing := range map[string]string{"markdown": " – |\n", "latex": " & -- \\\\\n", "csv": ",\n"} {
@@ -64,6 +64,36 @@ func TestEachColumnHasItsUnitAndMissingValuesOneForm(t *testing.T) {
 			rows, err := csv.NewReader(strings.NewReader(b.String())).ReadAll()
 			if err != nil || len(rows) != 3 || rows[2][2] != "" {
 				t.Errorf("%v, %q", err, rows)
+			}
+		}
+	}
+}
+
+// Whatever arrives in how many runs, each format says it in the same words.
+func TestCellsSayHowManyRunsArrivedAndHowFarApart(t *testing.T) {
+	goal := 0.9
+	point := func(name string, seconds ...float64) []record.Run {
+		return reporttest.Runs(record.Point{{Key: "k", Value: name}}, nil, nil, seconds...)
+	}
+	s := reporttest.Summary(&goal, point("all", 1, 2, 3, 4, 5, 6), point("most", 1, 2, 3, 4, 5, -60),
+		point("few", 1, 2, 3, 4, 5), point("few, most", 1, 2, 3, 4, -60), point("half", 1, -60, -60, -60, -60),
+		point("none", -60, -60, -60, -60, -60, -60), point("one", 2))
+	table := pivot.Of(s, arrange(t, s))
+	for i, want := range []string{"3.50 [1.00, 6.00]", "3.50 [1.00, ∞] 5/6", "3.00 (1.00–5.00)", "3.00 (1.00–∞) 4/5",
+		"not reached (4 of 5)", "not reached (6 of 6)", "2.00"} {
+		if got := strings.TrimRight(table.Rows[i][1], " =*?"); got != want {
+			t.Errorf("%s: %q, want %q", table.Rows[i][0], got, want)
+		}
+	}
+	for format, want := range map[string][]string{
+		"markdown": {"[1.00, ∞] 5/6", "∞: too few runs"}, "csv": {"[1.00, ∞] 5/6"},
+		"latex": {`% needs \usepackage{booktabs}`, `[1.00, $\infty$] 5/6`, "(1.00--5.00)"},
+	} {
+		var b strings.Builder
+		_ = table.Write(&b, format)
+		for _, w := range want {
+			if !strings.Contains(b.String(), w) {
+				t.Errorf("%s: %q is not in\n%s", format, w, b.String())
 			}
 		}
 	}

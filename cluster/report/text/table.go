@@ -121,6 +121,15 @@ func Headline(w io.Writer, s record.Summary) error {
 // of w as [Table] does.
 func Explain(w io.Writer, s record.Summary) error { return paragraphs(w, append(Method(s), "")...) }
 
+// Paragraphs writes lines, and an empty line if there are any. It keeps to the width of w as
+// [Table] does.
+func Paragraphs(w io.Writer, lines ...string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	return paragraphs(w, append(lines, "")...)
+}
+
 func paragraphs(w io.Writer, lines ...string) error {
 	if screen, ok := w.(interface{ Columns() int }); ok {
 		lines = wrap(lines, screen.Columns())
@@ -275,7 +284,10 @@ func targetForms(
 	known := func(g record.Group) bool { return of(g) != nil && report.IsFinite(float64(of(g).Median)) }
 	cell := func(intervals bool) func(record.Group) string {
 		return func(g record.Group) string {
-			if !known(g) {
+			switch {
+			case !known(g) && g.Target != nil && intervals && what == "time": // whose column has the room
+				return "not reached"
+			case !known(g):
 				return report.NoValue
 			}
 			a := of(g)
@@ -284,7 +296,7 @@ func targetForms(
 	}
 	missed := func(g record.Group) string {
 		if !known(g) && g.Target != nil {
-			return fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
+			return report.NotReached(g)
 		}
 		return cell(true)(g)
 	}

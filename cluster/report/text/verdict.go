@@ -320,9 +320,28 @@ func tuningNotes(s record.Summary) []string {
 		chosen = append(chosen, pointName(t.Point)+" with "+t.Candidates[t.Chosen].Values.String())
 		tried, seconds = tried+len(t.Candidates), seconds+t.Duration
 	}
-	return []string{
+	lines := []string{
 		"Chosen on the validation samples, in the place of what the plan says: " + report.ListSome(chosen) + ".",
 		fmt.Sprintf("That took %s of %.3g s on their clocks, which no figure here counts.",
 			report.Count(tried, "further run"), seconds),
 	}
+	return append(lines, edgeNotes(s)...)
+}
+
+// edgeNotes name the points whose chosen values are at the edge of their candidates.
+func edgeNotes(s record.Summary) (lines []string) {
+	var edges []string
+	points := map[string][]string{}
+	for _, t := range s.Tunings {
+		for _, edge := range t.Edges {
+			if points[edge] == nil {
+				edges = append(edges, edge)
+			}
+			points[edge] = append(points[edge], pointName(t.Point))
+		}
+	}
+	for _, edge := range edges {
+		lines = append(lines, fmt.Sprintf("%s (%s).", edge, strings.Join(points[edge], "; ")))
+	}
+	return lines
 }

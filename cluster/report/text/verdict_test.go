@@ -105,12 +105,14 @@ func TestTableNamesASampleOfTheModelsAndWhatWasChosen(t *testing.T) {
 	}
 	s.Tunings = []record.Tuning{{
 		Point: record.Point{{Key: "k", Value: "a"}}, Chosen: 1, Duration: 106,
+		Edges:      []string{"train.optimizer.rate: 0.2 is the largest of its candidates: a larger one may be better"},
 		Candidates: []record.Candidate{{}, {Values: record.Point{{Key: "train.optimizer.rate", Value: "0.2"}}}},
 	}}
 	text := tableOf(t, s)
 	for _, want := range []string{
 		"Looked at are the models of a sample: 2 of 5 nodes; 1 of 5 nodes (evaluate.sample).\n",
 		"Chosen on the validation samples, in the place of what the plan says: a with train.optimizer.rate=0.2.\n",
+		"train.optimizer.rate: 0.2 is the largest of its candidates: a larger one may be better (a).\n",
 		"That took 2 further runs of 106 s on their clocks, which no figure here counts.\n",
 	} {
 		if !strings.Contains(text, want) {
