@@ -312,9 +312,10 @@ type difference struct {
 	// mean and std are of the paired differences in the worst case, the mean positive where even
 	// then the first point is faster; plain is the mean without the worst case.
 	mean, std, plain float64
-	// lead is by how many more runs the first point arrived before any run of the other that did
-	// not arrive ended.
-	lead int
+	// lead is by how many more runs the first point arrived, however long the runs were watched:
+	// ahead are the pairs in which its run arrived and the other's did not before, behind those in
+	// which the other's did.
+	lead, ahead, behind int
 	// rarer says that the first point arrived in a smaller share of its runs, so it cannot put the
 	// other out.
 	rarer bool
@@ -342,7 +343,7 @@ func (f *field) compare(fast, slow int) difference {
 			continue
 		}
 		i, k = i+1, k+1
-		d.add(x, y, b.ended)
+		d.add(x, y)
 		if math.IsInf(x.high, 1) {
 			continue
 		}
@@ -374,13 +375,20 @@ func (f *field) compare(fast, slow int) difference {
 	return d
 }
 
-// add counts a pair of runs, of which those of the second point are known until ended.
-func (d *difference) add(x, y *reading, ended float64) {
+// add counts a pair of runs.
+func (d *difference) add(x, y *reading) {
 	d.pairs++
-	if x.high < ended {
-		d.lead++
+	arrived, other := !math.IsInf(x.high, 1), !math.IsInf(y.high, 1)
+	switch {
+	case other && y.low <= x.high:
+		d.behind++
+	case arrived:
+		d.ahead++
 	}
-	if y.low < ended {
+	switch {
+	case arrived && !other:
+		d.lead++
+	case other && !arrived:
 		d.lead--
 	}
 	switch {
@@ -406,31 +414,31 @@ func chance(n, lead int) float64 {
 	return distuv.Binomial{N: float64(2 * n), P: 0.5}.Survival(float64(n + lead - 1))
 }
 
-// outArrives reports whether a point arrives more often than another at a level, and wins so many
-// of the pairs that the other's early arrivals do not matter.
+// outArrives reports whether a point arrives more often than another at a level, and is ahead in so
+// many of the pairs that the other's early arrivals do not matter. A run that ended is over, so this
+// holds however early the other's runs ended.
 func (d *difference) outArrives(level float64) bool {
-	return d.lead > 0 && (d.wins+d.ties == d.pairs || d.winsMost()) && chance(d.pairs, d.lead) <= level
+	return d.lead > 0 && (d.behind == 0 || mostly(d.ahead, d.behind)) && chance(d.pairs, d.lead) <= level
 }
 
 // fewWins is the level of the sign test that a point has to pass too if its runs did not all
 // arrive: four wins and no loss, or eight and two.
 const fewWins = 1.0 / 16
 
-// winsMost reports whether a point wins so many pairs that it hardly does so by chance.
-func (d *difference) winsMost() bool {
-	n := d.pairs - d.ties
-	return n > 0 && distuv.Binomial{N: float64(n), P: 0.5}.Survival(float64(d.wins-1)) <= fewWins
+// mostly reports whether so many pairs are won and so few lost that it is hardly chance.
+func mostly(won, lost int) bool {
+	return won > 0 && distuv.Binomial{N: float64(won + lost), P: 0.5}.Survival(float64(won-1)) <= fewWins
 }
 
 // significant reports whether a difference puts the slower point out.
 func (f *field) significant(d *difference) bool {
-	if d.pairs < LeastRepeats || d.rarer || 2*d.wins <= d.pairs-d.ties {
+	if d.pairs < LeastRepeats || d.rarer {
 		return false
 	}
 	if d.outArrives(f.level) {
 		return true
 	}
-	if d.missed > 0 && !d.winsMost() {
+	if 2*d.wins <= d.pairs-d.ties || d.missed > 0 && !mostly(d.wins, d.pairs-d.ties-d.wins) {
 		return false
 	}
 	critical, known := f.critical[d.pairs]
@@ -480,7 +488,7 @@ func (f *field) repeats(d *difference) (n int) {
 	if d.mean > 0 {
 		n = repeats(d.mean/d.std, f.level, d.pairs)
 	}
-	if d.wins == d.pairs && d.lead == d.pairs { // by their number alone
+	if d.lead == d.pairs { // by their number alone
 		enough := max(d.pairs+1, int(math.Ceil(math.Log(1/f.level)/math.Log(4))))
 		if n == 0 || enough < n {
 			n = enough

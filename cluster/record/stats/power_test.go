@@ -231,6 +231,8 @@ func TestPointsThatHardlyArriveAreOut(t *testing.T) {
 		{"1 of 10", []Sample{sample(1, 2), sample(10, 50), sample(10, 56)}, []Word{Slower, Fastest, Slower}},
 		{"1 of 10 beside one of 8", []Sample{sample(1, 2), sample(8, 10), sample(10, 50)},
 			[]Word{Slower, Undecided, Undecided}},
+		{"1 of 10, ended early", []Sample{early(sample(1, 2), 3), sample(10, 50), sample(10, 56)},
+			[]Word{Slower, Fastest, Slower}},
 		{"9 of 10 each", []Sample{sample(9, 2), sample(9, 20)}, []Word{Fastest, Slower}},
 		{"5 and 0 of 10", []Sample{sample(5, 30), sample(0, 0)}, []Word{Fastest, Slower}},
 	} {
@@ -240,6 +242,16 @@ func TestPointsThatHardlyArriveAreOut(t *testing.T) {
 			}
 		}
 	}
+}
+
+// early lets the runs that do not arrive end earlier.
+func early(s Sample, end float64) Sample {
+	for i := range s {
+		if s[i].Fate == Censored {
+			s[i].At = end
+		}
+	}
+	return s
 }
 
 func TestTheHorizonIsNamedWhereAVerdictRestsOnIt(t *testing.T) {
