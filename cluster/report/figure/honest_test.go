@@ -77,8 +77,9 @@ func TestALogarithmicAxisSaysWhatLiesBelowIt(t *testing.T) {
 func TestTheAxisOfWaitsHasFewDecades(t *testing.T) {
 	s, traces := reporttest.Sample([]string{"a", "alone"}, 1, 0.94)
 	w := NewWorkloads(2)
-	w.Add(0, 60, []record.Update{{Node: "n", Waiting: []record.Waiting{{Cause: "c", Count: 100, Total: 99, Buckets: []record.Bucket{
-		{Low: 1e-9, High: 2e-9, Count: 5, Total: 5e-9}, {Low: 1, High: 2, Count: 95, Total: 99}}}}}})
+	w.Add(0, 60, []record.Update{{Node: "n", Waiting: []record.Waiting{{Cause: "c", Count: 100, Total: 99,
+		Buckets: []record.Bucket{
+			{Low: 1e-9, High: 2e-9, Count: 5, Total: 5e-9}, {Low: 1, High: 2, Count: 95, Total: 99}}}}}})
 	w.Add(1, 60, []record.Update{{Node: "n"}})
 	f := waitingBoxes(&Data{Summary: s, Traces: traces, Work: w.Sorted()})
 	if f.X.Max/f.X.Min > 2*math.Pow10(maxDecades) {

@@ -31,7 +31,8 @@ func (n *network) matrices(s record.Summary) *Figure {
 	sent, whose := "bytes sent", n.whose()
 	if len(n.points) > 1 {
 		sent += " by " + n.points[0]
-		whose = fmt.Sprintf(" Delays and bytes: of the first run of %s; the others send other numbers of bytes.", n.points[0])
+		whose = fmt.Sprintf(" Delays and bytes: of the first run of %s; the others send other numbers of bytes.",
+			n.points[0])
 	}
 	f.divide([]string{"mean delay", sent})
 	_, slowest := n.delays()

@@ -48,7 +48,8 @@ func (f *Figure) addOpenBar(left, right, low, high float64, l look, opacity uint
 		Color: faded(l.color, opacity), LineStyle: draw.LineStyle{Color: color.Transparent},
 	})
 	f.addLine(l, plotter.XYs{{X: right, Y: low}, {X: left, Y: low}, {X: left, Y: high}, {X: right, Y: high}})
-	f.addMarks(draw.GlyphStyle{Color: l.color, Radius: 6, Shape: arrowGlyph{}}, plotter.XYs{{X: right, Y: (low + high) / 2}})
+	f.addMarks(draw.GlyphStyle{Color: l.color, Radius: 6, Shape: arrowGlyph{}},
+		plotter.XYs{{X: right, Y: (low + high) / 2}})
 }
 
 // arrowGlyph is an arrow that begins at its place and points to the right.

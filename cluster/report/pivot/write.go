@@ -93,9 +93,11 @@ func (t *Table) rule(widths []int) string {
 func (t *Table) latex() string {
 	escape := strings.NewReplacer(`\`, `\textbackslash{}`, "&", `\&`, "%", `\%`, "$", `\$`, "#", `\#`, "_", `\_`,
 		"{", `\{`, "}", `\}`, "~", `\textasciitilde{}`, "^", `\textasciicircum{}`, "<", `\textless{}`, ">",
-		`\textgreater{}`, report.NoValue, "--", "∞", `$\infty$`, "≤", `$\leq$`, "±", `$\pm$`, "×", `$\times$`, "→", `$\to$`)
+		`\textgreater{}`, report.NoValue, "--",
+		"∞", `$\infty$`, "±", `$\pm$`, "×", `$\times$`, "→", `$\to$`)
 	var b strings.Builder
-	b.WriteString("% needs \\usepackage{booktabs}\n\\begin{table}\n  \\caption{" + escape.Replace(t.Caption+". "+t.Note) + "}\n  \\begin{tabular}{" +
+	b.WriteString("% needs \\usepackage{booktabs}\n")
+	b.WriteString("\\begin{table}\n  \\caption{" + escape.Replace(t.Caption+". "+t.Note) + "}\n  \\begin{tabular}{" +
 		strings.Repeat("l", t.Labels) + strings.Repeat("r", len(t.Head)-t.Labels) + "}\n    \\toprule\n")
 	for i, row := range append([][]string{t.Head}, t.shown()...) {
 		for k, cell := range row {

@@ -137,7 +137,8 @@ func missedNote(s record.Summary) string {
 	if failed > 0 {
 		text += ", or without a bound if they failed"
 	}
-	return text + "; a point is never called slower than one that arrived in a smaller share of its runs; medians by Kaplan and Meier's curve."
+	return text + "; a point is never called slower than one that arrived in a smaller share of its runs; " +
+		"medians by Kaplan and Meier's curve."
 }
 
 // title names what the points of a family have in common.
@@ -173,7 +174,8 @@ func (f *family) needs(s record.Summary, named bool) string {
 	var parts []string
 	if len(decide) > 0 {
 		parts = append(parts, fmt.Sprintf("Repeats that would separate %s, whose runs take the least time in the mean, "+
-			"from the other leaders with %.0f %% power: %s.", leader, 100*stats.Power, report.ListSome(decide)))
+			"from the other leaders with %.0f %% power: %s.", leader, 100*stats.Power,
+			report.ListSome(decide)))
 	}
 	if len(finer) > 0 {
 		parts = append(parts, "Less apart than evaluations are, which must come more often to decide: "+
