@@ -2825,7 +2825,9 @@ type Submission struct {
 	Held bool `protobuf:"varint,23,opt,name=held,proto3" json:"held,omitempty"`
 	// Holders without an up-to-date copy, each with the reason: "n3: no space left on device". Without holders, why the
 	// submission does not survive its process.
-	Lacking       []string `protobuf:"bytes,24,rep,name=lacking,proto3" json:"lacking,omitempty"`
+	Lacking []string `protobuf:"bytes,24,rep,name=lacking,proto3" json:"lacking,omitempty"`
+	// The submissions that it goes on with, the latest first.
+	Continues     []string `protobuf:"bytes,25,rep,name=continues,proto3" json:"continues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2996,6 +2998,13 @@ func (x *Submission) GetHeld() bool {
 func (x *Submission) GetLacking() []string {
 	if x != nil {
 		return x.Lacking
+	}
+	return nil
+}
+
+func (x *Submission) GetContinues() []string {
+	if x != nil {
+		return x.Continues
 	}
 	return nil
 }
@@ -4253,7 +4262,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +
 	"\vSubmissions\x126\n" +
-	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\xaf\x04\n" +
+	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\"\xcd\x04\n" +
 	"\n" +
 	"Submission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
@@ -4276,7 +4285,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x04copy\x18\x15 \x01(\bR\x04copy\x12\x12\n" +
 	"\x04lost\x18\x16 \x01(\bR\x04lost\x12\x12\n" +
 	"\x04held\x18\x17 \x01(\bR\x04held\x12\x18\n" +
-	"\alacking\x18\x18 \x03(\tR\alacking\x1a<\n" +
+	"\alacking\x18\x18 \x03(\tR\alacking\x12\x1c\n" +
+	"\tcontinues\x18\x19 \x03(\tR\tcontinues\x1a<\n" +
 	"\x0ePlacementEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"n\n" +

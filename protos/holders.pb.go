@@ -48,7 +48,9 @@ type HeldPlan struct {
 	// The attempts to carry it out since a run was finished last, the latest last.
 	Attempts []*Attempt `protobuf:"bytes,12,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// The build of the process that carries it out.
-	Build         string `protobuf:"bytes,13,opt,name=build,proto3" json:"build,omitempty"`
+	Build string `protobuf:"bytes,13,opt,name=build,proto3" json:"build,omitempty"`
+	// The submissions that it goes on with, the latest first.
+	Continues     []string `protobuf:"bytes,14,rep,name=continues,proto3" json:"continues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -172,6 +174,13 @@ func (x *HeldPlan) GetBuild() string {
 		return x.Build
 	}
 	return ""
+}
+
+func (x *HeldPlan) GetContinues() []string {
+	if x != nil {
+		return x.Continues
+	}
+	return nil
 }
 
 // Attempt is one process's attempt to carry a submission out. It is at a majority of the holders
@@ -742,7 +751,7 @@ var File_protos_holders_proto protoreflect.FileDescriptor
 
 const file_protos_holders_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/holders.proto\x12\bgradwire\x1a\x14protos/cluster.proto\"\xe7\x02\n" +
+	"\x14protos/holders.proto\x12\bgradwire\x1a\x14protos/cluster.proto\"\x85\x03\n" +
 	"\bHeldPlan\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x122\n" +
 	"\tsubmitted\x18\x02 \x01(\v2\x14.gradwire.SubmitPlanR\tsubmitted\x12\x12\n" +
@@ -757,7 +766,8 @@ const file_protos_holders_proto_rawDesc = "" +
 	" \x03(\tR\x06former\x12&\n" +
 	"\x03end\x18\v \x01(\v2\x14.gradwire.SubmissionR\x03end\x12-\n" +
 	"\battempts\x18\f \x03(\v2\x11.gradwire.AttemptR\battempts\x12\x14\n" +
-	"\x05build\x18\r \x01(\tR\x05build\"\x81\x01\n" +
+	"\x05build\x18\r \x01(\tR\x05build\x12\x1c\n" +
+	"\tcontinues\x18\x0e \x03(\tR\tcontinues\"\x81\x01\n" +
 	"\aAttempt\x12\x18\n" +
 	"\aprocess\x18\x01 \x01(\tR\aprocess\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +

@@ -204,6 +204,9 @@ func writeStatus(w io.Writer, s *driver.Submission) {
 	fmt.Fprintf(w, "submission\t%s\nplan\t%s\nstate\t%s\n", s.ID, s.Plan, s.State)
 	fmt.Fprintf(w, "runs\t%d of %d, %.0f %%\nnode\t%s\nsubmitted\t%s by %s\n",
 		s.Done, s.Total, 100*s.Share, s.Process, s.Submitted.Format(time.DateTime), s.By)
+	if len(s.Continues) > 0 {
+		fmt.Fprintf(w, "continues\t%s\n", strings.Join(s.Continues, ", "))
+	}
 	if !s.Away.IsZero() {
 		fmt.Fprintf(w, "away\t%s is since %s (%s); this is what others know\n",
 			s.Process, s.Away.Format(time.DateTime), s.Why)
@@ -309,13 +312,28 @@ func fetchCommand(con *console) *cobra.Command {
 			return err
 		}
 		folder := cmp.Or(dir, defaultDir(&s))
-		if err := c.Fetch(ctx, s.ID, folder); err != nil {
+		if err := copyRecord(ctx, c, con, s.ID, folder); err != nil {
 			return err
 		}
 		return showFetched(con, &s, folder)
 	})
 	cmd.Flags().StringVar(&dir, "out", "", "folder of the copy (default: a new one in results/)")
 	return cmd
+}
+
+// copyRecord copies the record of a submission into a folder. It says so where the folder has it
+// already, as the one of a node that works in the same folder does.
+func copyRecord(ctx context.Context, c *driver.Client, con *console, id, dir string) error {
+	taken := client.Vacant(dir) != nil
+	err := c.Fetch(ctx, id, dir)
+	switch {
+	case errors.Is(err, record.ErrExists):
+		return fmt.Errorf("%w, and is not the record of submission %s; --out names another folder, as in\n"+
+			"  gradwire fetch %s --out %s", err, id, id, dir+"-2")
+	case err == nil && taken:
+		fmt.Fprintf(con.notes(), "the record is in %s: nothing was copied\n", dir)
+	}
+	return err
 }
 
 // showFetched is showRecord of a record that was fetched, which has no summary if its process could
@@ -507,8 +525,12 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, c
 		return fmt.Errorf("submission %s can no longer be followed: %w\nSee 'gradwire status %s'", id, err, id)
 	}
 	dir := cmp.Or(f.out, defaultDir(&s))
-	if err := c.Fetch(ctx, id, dir); err != nil {
-		return fmt.Errorf("submission %s is %s, but its record cannot be copied: %w", id, s.State, err)
+	if err := copyRecord(ctx, c, con, id, dir); err != nil {
+		text := fmt.Sprintf("submission %s is %s, but its record cannot be copied: %v", id, s.State, err)
+		if errors.As(err, new(*driver.AgainError)) {
+			return fmt.Errorf("%w\n%s", err, text)
+		}
+		return errors.New(text) // not an InputError: the plan and the command were in order
 	}
 	if err := showFetched(con, &s, dir); err != nil {
 		return err

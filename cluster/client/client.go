@@ -94,6 +94,8 @@ type Submission struct {
 	// Copy says that Process has a copy of the record; the process that made it is away, or has it
 	// no longer.
 	Copy bool `json:"copy,omitempty"`
+	// Continues are the submissions that it goes on with, the latest first; their ids lead to it.
+	Continues []string `json:"continues,omitempty"`
 	// Lost says that somebody has deleted the record, and that no process that answers has a copy.
 	Lost bool `json:"lost,omitempty"`
 	// Insecure says that the cluster's connections are not protected.
@@ -407,7 +409,7 @@ func (c *Client) tell(ctx context.Context, nodes []Node, id string) ([]told, err
 	replies, err := everywhere(nodes, func(n *Node) (*protos.Reply, error) {
 		r, err := c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
 		if id != "" && slices.ContainsFunc(r.GetSubmissions().GetSubmissions(), func(m *protos.Submission) bool {
-			return strings.HasPrefix(m.Id, id)
+			return leadsTo(id, m.Id, m.Continues)
 		}) {
 			time.AfterFunc(stragglerPatience, func() {
 				cancel(fmt.Errorf("it has not answered for %v after another process had", stragglerPatience))
@@ -451,8 +453,15 @@ func submissionOf(s *protos.Submission) Submission {
 		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done),
 		Total: int(s.Total), Share: s.Share,
 		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
-		Away: away, Why: s.Why, Holders: s.Holders, Lacking: s.Lacking, Copy: s.Copy, Lost: s.Lost,
+		Away: away, Why: s.Why, Holders: s.Holders, Lacking: s.Lacking, Copy: s.Copy, Lost: s.Lost, Continues: s.Continues,
 	}
+}
+
+// leadsTo reports whether an id, which may be shortened, stands for a submission or for one that it
+// goes on with.
+func leadsTo(id, whole string, continues []string) bool {
+	return strings.HasPrefix(whole, id) ||
+		slices.ContainsFunc(continues, func(former string) bool { return strings.HasPrefix(former, id) })
 }
 
 // find returns what is known of a run, as the process tells it that knows best.
@@ -463,7 +472,8 @@ func (c *Client) find(ctx context.Context, id string) (found told, err error) {
 	}
 	all, failed := c.tell(ctx, nodes, id)
 	for _, s := range all {
-		if id == "" || !strings.HasPrefix(s.ID, id) {
+		continued := slices.ContainsFunc(all, func(o told) bool { return slices.Contains(o.Continues, s.ID) })
+		if id == "" || continued || !leadsTo(id, s.ID, s.Continues) {
 			continue
 		}
 		if found.ID != "" {
@@ -535,7 +545,8 @@ func (c *Client) Submit(ctx context.Context, p WrittenPlan, o SubmitOptions) (st
 }
 
 // Continue has the process that keeps a submission, whose id may be shortened, carry out what is
-// missing of it, when it has ended before its runs had: as another submission, whose id it returns.
+// missing of it, when it has ended before its runs had: as another submission, whose id it returns,
+// and to which the id of the first leads from then on.
 // A run that was saved goes on where it was. The plan, and where nodes live, are as they were.
 func (c *Client) Continue(ctx context.Context, id string, note func(text string)) (string, error) {
 	address, s, err := c.keeper(ctx, id)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,12 +15,14 @@ import (
 	"github.com/gradwire/gradwire/cluster/archive"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/datasets/input"
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Fetch copies the record of a run that has ended into a folder that does not exist or is empty.
-// Until all of it has come it lies in a folder beside that one, or in it, whose name begins with
-// .partial-.
+// Fetch copies the record of a run that has ended into a folder that does not exist or is empty. A
+// folder that has the very record, because it is the process's own or a former copy, is left as it
+// is. Until all of it has come the copy lies in a folder beside that one, or in it, whose name begins
+// with .partial-.
 func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 	var content *pieces
 	err := locate(ctx, func() error {
@@ -46,11 +49,70 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 		return err
 	}
 	defer content.of.close()
-	if err := Vacant(dir); err != nil {
+	unpack := func(part string) error { return archive.Unpack(content, part, archive.Accepted) }
+	if taken := Vacant(dir); taken != nil {
+		return present(dir, taken, unpack)
+	}
+	return assemble(dir, unpack)
+}
+
+// present returns nil if a folder has every file of a record, as it was made, and else the error
+// taken.
+func present(dir string, taken error, unpack func(part string) error) (err error) {
+	if _, err := os.Stat(filepath.Join(dir, record.PlanName)); err != nil {
+		return taken // it is no record, and nothing needs to be sent
+	}
+	part, err := os.MkdirTemp("", "gradwire-fetch-")
+	if err != nil {
 		return err
 	}
-	return assemble(dir, func(part string) error { return archive.Unpack(content, part, archive.Accepted) })
+	defer func() { err = errors.Join(err, os.RemoveAll(part)) }()
+	if err := unpack(part); err != nil {
+		return err
+	}
+	return filepath.WalkDir(part, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(part, path)
+		if err != nil {
+			return err
+		}
+		if same, err := sameFile(path, filepath.Join(dir, name)); err != nil || !same {
+			return cmp.Or(err, taken)
+		}
+		return nil
+	})
 }
+
+// sameFile reports whether two files have the same bytes. One that is not there has none.
+func sameFile(a, b string) (bool, error) {
+	one, err := os.Open(a) //nolint:gosec // just made
+	if err != nil {
+		return false, err
+	}
+	defer one.Close() //nolint:errcheck // it was only read
+	two, err := input.OpenFile(input.Anywhere, b)
+	if err != nil {
+		return false, nil //nolint:nilerr // what cannot be read is not the file
+	}
+	defer two.Close() //nolint:errcheck // it was only read
+	for left, right := make([]byte, compared), make([]byte, compared); ; {
+		n, errA := io.ReadFull(one, left)
+		m, errB := io.ReadFull(two, right)
+		if !bytes.Equal(left[:n], right[:m]) {
+			return false, nil
+		}
+		if errA != nil || errB != nil { // both end here, or one cannot be read further
+			return ended(errA) && ended(errB), nil
+		}
+	}
+}
+
+// compared is how many bytes of two files are compared at a time.
+const compared = 64 << 10
+
+func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // assemble makes a folder as a whole or not at all. Into one that is there already, which must be
 // empty, the files come at the end, the summary as the last.

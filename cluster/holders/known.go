@@ -57,7 +57,7 @@ func (s *Service) heldHere(h *holding) *protos.Submission {
 	m := &protos.Submission{
 		Id: h.plan.Id, Plan: request.Text(h.plan.Name, request.MaxListed), Process: owner, By: h.plan.By,
 		State: request.Waiting, Total: h.plan.Total, Submitted: h.plan.At, Holders: h.plan.Holders, Held: true,
-		Folder: filepath.Join(s.config.Out, h.folder), Lacking: s.faults(h),
+		Folder: filepath.Join(s.config.Out, h.folder), Lacking: s.faults(h), Continues: h.plan.Continues,
 		Away: time.Now().Add(-silence).UnixNano(),
 		Why:  fmt.Sprintf("as process %s, which holds it, knows it", s.config.Process),
 	}

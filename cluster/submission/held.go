@@ -35,6 +35,7 @@ func (s *Submission) hold(ctx context.Context, m *protos.SubmitPlan) (note strin
 	s.Holders, note = s.queue.config.Holders.Hold(ctx, &protos.HeldPlan{
 		Id: s.ID, Submitted: &protos.SubmitPlan{File: s.File, Text: m.Text, Set: m.Set, Place: m.Place},
 		Name: s.Plan, By: s.By, At: s.Submitted.UnixNano(), Total: int32(s.Total), Target: s.Target, Folder: s.Folder,
+		Continues: s.Continues,
 	})
 	if len(s.Holders) == 0 {
 		s.Alone = request.Text(note, request.MaxListed)
@@ -207,7 +208,7 @@ func (q *Queue) copied(id string) *Submission {
 	}
 	s := q.newSubmission(entry{
 		ID: m.Id, Plan: m.Plan, By: m.By, Submitted: time.Unix(0, m.Submitted), State: m.State, Done: int(m.Done),
-		Total: int(m.Total), Error: m.Error, Folder: folder, Holders: m.Holders,
+		Total: int(m.Total), Error: m.Error, Folder: folder, Holders: m.Holders, Continues: m.Continues,
 	})
 	s.held = m
 	s.recall(where)
@@ -225,6 +226,7 @@ func (q *Queue) claim(ctx context.Context, id string) (*Submission, error) {
 		ID: p.Id, Plan: p.Name, File: cmp.Or(p.Submitted.GetFile(), record.PlanName), Place: p.Submitted.GetPlace(),
 		By: p.By, Submitted: time.Unix(0, p.At), State: p.End.GetState(), Done: int(p.End.GetDone()),
 		Total: int(p.Total), Target: p.Target, Error: p.End.GetError(), Folder: p.Folder, Holders: p.Holders,
+		Continues: p.Continues,
 	})
 	s.recall("at another process, which has lost the record; the copy, now the record,")
 	q.mu.Lock()
@@ -277,6 +279,7 @@ func (q *Queue) Adopt(p *protos.HeldPlan, term uint64) *protos.Submission {
 	s := q.newSubmission(entry{
 		ID: p.Id, Plan: p.Name, File: p.Submitted.GetFile(), By: p.By, Submitted: time.Unix(0, p.At),
 		State: request.Waiting, Total: int(p.Total), Target: p.Target, Folder: p.Folder, Holders: p.Holders,
+		Continues: p.Continues,
 	})
 	s.runs = term * runsOfTerm
 	s.lines = s.written()

@@ -53,6 +53,8 @@ type entry struct {
 	Holders []string `json:"holders,omitempty"`
 	// Alone says why no others hold it; empty if they do.
 	Alone string `json:"alone,omitempty"`
+	// Continues are the submissions that it goes on with, the latest first.
+	Continues []string `json:"continues,omitempty"`
 }
 
 // check returns an error for an entry that no process has written.

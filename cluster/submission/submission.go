@@ -42,6 +42,8 @@ const (
 	// MaxKept is how many are remembered; of more, those that have ended first are forgotten, but
 	// not their records.
 	MaxKept = 1000
+	// maxContinued is how many submissions one remembers that it goes on with, the latest.
+	maxContinued = 100
 	// maxLines is how many lines of a submission's log are kept, the latest.
 	maxLines = 10_000
 )
@@ -608,7 +610,7 @@ func (s *Submission) message() *protos.Submission {
 		Id: s.ID, Plan: s.Plan, Folder: s.folder(), Process: s.queue.config.Process, By: s.By, State: s.State,
 		Done: int32(s.Done), Total: int32(s.Total), Share: s.share, Error: request.Text(s.Error, request.MaxText),
 		Submitted: s.Submitted.UnixNano(), Placement: maps.Clone(s.placement), Insecure: s.queue.config.Insecure,
-		Holders: s.Holders, Lacking: s.lacking(), Lost: s.lost(),
+		Holders: s.Holders, Lacking: s.lacking(), Lost: s.lost(), Continues: s.Continues,
 	}
 }
 

@@ -34,6 +34,8 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan,
 	s.Folder = filepath.Base(strings.TrimSuffix(file, filepath.Ext(file)) + "-" + s.ID) // the file may be "/"
 	giveBack := func() error { return os.RemoveAll(s.folder()) }
 	if former != nil {
+		s.Continues = append([]string{former.ID}, former.Continues...)
+		s.Continues = s.Continues[:min(len(s.Continues), maxContinued)]
 		if err := os.Rename(former.folder(), s.folder()); err != nil {
 			return nil, "", err
 		}
@@ -84,5 +86,7 @@ func (q *Queue) goOn(ctx context.Context, by, id string) (s *Submission, note st
 		return nil, "", err
 	}
 	s.Log("goes on with submission %s, with %d of %d runs finished", former.ID, s.Done, s.Total)
+	note = strings.TrimSuffix(fmt.Sprintf("submission %s goes on as %s, with %d of %d runs finished; either id leads "+
+		"to it\n%s", former.ID, s.ID, s.Done, s.Total, note), "\n")
 	return s, note, q.remove(former)
 }
