@@ -71,6 +71,9 @@ func (c *Catalog) count(n *syntax.Node) (*syntax.Node, string, error) {
 	switch {
 	case err != nil:
 		return nil, "", err
+	case !is && unlikeNumber(n):
+		_, err := unit.ParseSpan(n.Text)
+		return nil, "", syntax.Errorf(n, "%w", err)
 	case !is:
 		return n, inSteps, nil // the schedule's own reader says whether it is a number
 	case span.Epochs > 0:

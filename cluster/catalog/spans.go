@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
@@ -119,11 +120,20 @@ func (s *spans) settle(section *syntax.Node, of reflect.Type) (plain *syntax.Nod
 		if err != nil {
 			return nil, nil, err
 		}
+		if !is && len(t.Words) == 0 && unlikeNumber(value) {
+			_, err := unit.ParseSpan(value.Text)
+			return nil, nil, syntax.Errorf(value, "%w", err)
+		}
 		if is {
 			all = append(all, spanOf{span, func(steps float64) { copied.Fields[i].Value = number(steps, value) }})
 		}
 	}
 	return &copied, all, nil
+}
+
+// unlikeNumber reports whether a scalar is no attempt at a number.
+func unlikeNumber(n *syntax.Node) bool {
+	return n.Kind == syntax.Scalar && !n.Quoted && strings.Trim(n.Text, "0123456789.+-eE_") != ""
 }
 
 // note collects the counting settings of a section, and restores its spans as written.

@@ -40,13 +40,13 @@ type Plan struct {
 	Repeats int `plan:"repeats" range:"1..10000" doc:"how many runs each point has"`
 
 	// Data, Model, Train and Architecture are read by the catalog. Train may be nil.
-	Data         *syntax.Node `plan:"data,required" names:"data" doc:"what is learnt from: the set, what is tested on, who sees which samples"`
-	Model        *syntax.Node `plan:"model,required" names:"model" doc:"the network that is trained"`
+	Data         *syntax.Node `plan:"data,required" names:"data" example:"{set: synthetic-digits}" doc:"what is learnt from: the set, what is tested on, who sees which samples"`
+	Model        *syntax.Node `plan:"model,required" names:"model" example:"{kind: mlp, layers: [784, 32, 10]}" doc:"the network that is trained"`
 	Train        *syntax.Node `plan:"train" names:"train" doc:"how a worker makes its steps: batch, optimizer, class weights"`
-	Architecture *syntax.Node `plan:"architecture,required" names:"architecture" doc:"who computes what and who exchanges what with whom"`
+	Architecture *syntax.Node `plan:"architecture,required" names:"architecture" example:"{kind: all-reduce}" doc:"who computes what and who exchanges what with whom"`
 
 	// Nodes that take part, groups written out as their members, in the order of the file.
-	Nodes   []NodeSpec  `plan:"nodes,required" doc:"who takes part"`
+	Nodes   []NodeSpec  `plan:"nodes,required" example:"[{name: w, count: 4}]" doc:"who takes part"`
 	Network NetworkSpec `plan:"network" doc:"who is whose neighbour, and what the links are like"`
 
 	Evaluate Evaluate `plan:"evaluate" doc:"when the accuracy is measured, and of which model"`

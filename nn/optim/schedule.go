@@ -41,7 +41,7 @@ func (s Constant) Rate(int) float64 { return float64(s) }
 // Validate refuses a rate that is negative or not finite.
 func (s Constant) Validate() error {
 	if !(s >= 0) || math.IsInf(float64(s), 0) {
-		return fmt.Errorf("constant %v: must be a finite number, at least 0", float64(s))
+		return fmt.Errorf("%v is no rate; accepted is a finite number of 0 or more, such as 0.1", float64(s))
 	}
 	return nil
 }

@@ -44,6 +44,7 @@ type Tag struct {
 	Required, OmitZero, Node bool
 
 	Doc, Names, Unit, None, Example string
+	Type                            reflect.Type
 
 	Words  []string   // nil for any
 	Range  *Range     // nil for any
@@ -153,6 +154,7 @@ func read(f reflect.StructField, text string, i int) Tag {
 		Key: options[0], Name: f.Name, Index: []int{i},
 		Doc: f.Tag.Get("doc"), Names: f.Tag.Get("names"), Unit: f.Tag.Get("unit"), None: f.Tag.Get("none"),
 		Example:  f.Tag.Get("example"),
+		Type:     f.Type,
 		Required: slices.Contains(options[1:], "required"),
 		OmitZero: slices.Contains(options[1:], "omitzero"),
 		Node:     slices.Contains(options[1:], "node"),

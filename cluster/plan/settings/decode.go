@@ -163,6 +163,30 @@ func (d *decoder) mapping(n *syntax.Node, v reflect.Value) {
 	v.Set(out)
 }
 
+// unknownKey makes the error about a key that a map has not. Where a section within it has such a
+// key, that is the likely one.
+func unknownKey(n *syntax.Node, f syntax.Field, fields []field.Tag, accepted []string) *syntax.Error {
+	err := syntax.UnknownKey(n, f, accepted)
+	var within []string
+	for _, section := range fields {
+		t := section.Type
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if section.Node || t == nodeType.Elem() || t.Kind() != reflect.Struct {
+			continue
+		}
+		if _, known := field.Find(field.Tags(t), f.Key); known {
+			within = append(within, strings.TrimPrefix(n.Path()+"."+section.Key+"."+f.Key, "."))
+		}
+	}
+	if found := "unknown key " + syntax.Quote(f.Key); len(within) > 0 && !strings.Contains(err.Problem, "did you mean") {
+		err.Problem = found + "; did you mean " + strings.Join(within, " or ") + "?" +
+			strings.TrimPrefix(err.Problem, found)
+	}
+	return err
+}
+
 // share says how a fraction is written that stands in the place of a map with one.
 func share(n *syntax.Node, fields []field.Tag) string {
 	if n.Kind == syntax.Scalar && strings.HasSuffix(n.Text, "%") {
@@ -195,7 +219,7 @@ func (d *decoder) structure(n *syntax.Node, v reflect.Value) {
 					accepted = append(accepted, d.besides...)
 				}
 				slices.Sort(accepted)
-				d.errs = append(d.errs, syntax.UnknownKey(n, f, accepted))
+				d.errs = append(d.errs, unknownKey(n, f, fields, accepted))
 			}
 			continue
 		}

@@ -267,7 +267,6 @@ var meant = map[string]string{
 	"l2": "weight-decay", "batchsize": "batch", "minibatch": "batch", "path": "file", "filename": "file",
 	"dataset": "data", "units": "outputs", "filters": "channels", "kernelsize": "kernel",
 	"target": "label", "delimiter": "separator", "sep": "separator",
-	"bps": "bit/s", "kbps": "kbit/s", "mbps": "Mbit/s", "gbps": "Gbit/s", "tbps": "Tbit/s",
 }
 
 // Suggestion completes a message about an unknown word: the likely one, if any, and all that are

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -176,14 +177,36 @@ func (q *scale) unit(name string) (unit, error) {
 		}
 		names = append(names, u.name)
 	}
-	for _, u := range q.units {
-		if strings.EqualFold(u.name, name) {
-			return unit{}, fmt.Errorf("has the unit %s, which is not known; did you mean %s?", syntax.Quote(name),
-				u.name)
+	for _, same := range []func(a, b string) bool{func(a, b string) bool { return a == b }, strings.EqualFold} {
+		for _, form := range spellings(name) {
+			if i := slices.IndexFunc(q.units, func(u unit) bool { return same(u.name, form) }); i >= 0 {
+				return unit{}, fmt.Errorf("has the unit %s, which is not known; did you mean %s?", syntax.Quote(name),
+					q.units[i].name)
+			}
 		}
 	}
 	return unit{}, errors.New("has the unit " + syntax.Quote(name) + ", which is not known" + syntax.Suggest(name,
 		"accepted", names))
+}
+
+// spellings are what may be meant by a unit: Mb, Mbps and Mbit for Mbit/s, MB for MB/s and the other
+// way round.
+func spellings(name string) []string {
+	base := name
+	for _, ending := range []string{"/second", "/sec", "/s", "ps"} {
+		if lower := strings.ToLower(name); strings.HasSuffix(lower, ending) {
+			base = name[:len(name)-len(ending)]
+			break
+		}
+	}
+	all := []string{name}
+	if bits, is := strings.CutSuffix(base, "b"); is {
+		all = append(all, bits+"bit/s")
+	}
+	if bytes, is := strings.CutSuffix(strings.TrimSuffix(base, "s"), "byte"); is {
+		all = append(all, bytes+"B", bytes+"B/s")
+	}
+	return append(all, base+"/s", base, strings.TrimSuffix(base, "s")+"/s", name[:max(len(name)-1, 0)]+"/s")
 }
 
 func (q *scale) bound(f float64) string {
