@@ -43,6 +43,9 @@ type Catalog struct {
 	// Folder, if not nil, is the only folder from which files that a plan names are read, and
 	// what their paths are relative to: for plans of others.
 	Folder *os.Root
+	// FolderHint ends the error about a file that cannot be opened in Folder: whose folder it is, and
+	// how a file gets there.
+	FolderHint string
 	// told are the notes on the plan that is being read, which ends at the latest at end; nil for
 	// none.
 	told *[]string
@@ -163,6 +166,7 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 			return nil, err
 		}
 	}
+	s.doubts()
 	return s, nil
 }
 

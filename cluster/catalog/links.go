@@ -115,7 +115,11 @@ func (c *Catalog) begins(n *syntax.Node, first time.Duration) {
 
 func (c *Catalog) open(n *syntax.Node, path *string) (*os.File, error) {
 	if c.Folder != nil {
-		return input.OpenFile(c.Folder, *path)
+		f, err := input.OpenFile(c.Folder, *path)
+		if err != nil && c.FolderHint != "" {
+			err = fmt.Errorf("%w; %s", err, c.FolderHint)
+		}
+		return f, err
 	}
 	name := *path
 	if n.Pos.File != "--set" && !filepath.IsAbs(name) {

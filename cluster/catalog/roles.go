@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/plan"
@@ -92,8 +93,10 @@ func (c *Catalog) cast(s *Spec) (err error) {
 	s.ArchitectureSection = section
 	var p parts
 	shared := section.Only(rolesKey, deliveryKey)
-	if err := settings.Decode(shared, &p); err != nil {
-		return err
+	if section.Kind == syntax.Map { // a word alone is told below
+		if err := settings.Decode(shared, &p); err != nil {
+			return err
+		}
 	}
 	s.Delivery = p.Delivery
 	counting := *c
@@ -124,6 +127,7 @@ type cast struct {
 	roles []train.Role
 	names []string // of the roles
 	role  []int    // of each node; -1 for none yet
+	first []int    // nodes that have their role because they come first
 	named []bool   // the roles that are given their nodes by name
 }
 
@@ -248,6 +252,7 @@ func (c *cast) rest() error {
 		few := r.Max > 0 || r.ByName
 		if few && !c.named[k] {
 			c.take(k, r.Min)
+			c.doubt(k)
 		}
 		if !few && !c.named[k] {
 			if open >= 0 {
@@ -284,10 +289,31 @@ func (c *cast) take(k, wanted int) {
 	}
 	for i := range c.role {
 		if wanted > 0 && c.role[i] < 0 {
-			c.role[i] = k
+			c.role[i], c.first = k, append(c.first, i)
 			wanted--
 		}
 	}
+}
+
+// doubt notes which nodes do not train for the only reason that they come first.
+func (c *cast) doubt(k int) {
+	var names []string
+	for _, i := range c.first {
+		node := &c.spec.Plan.Nodes[i]
+		if c.role[i] == k && !c.roles[k].Trains && node.Name != c.names[k] && node.Group != c.names[k] {
+			names = append(names, node.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	given := names[0]
+	if len(names) > 1 {
+		given = "[" + strings.Join(names, ", ") + "]"
+	}
+	c.spec.doubt(c.spec.ArchitectureSection, "no node has the role %s, so the first has it and trains nothing: %s; "+
+		"roles: {%s: %s} says so, and roles: {%s: added} adds a node for it", c.names[k], strings.Join(names, ", "),
+		c.names[k], given, c.names[k])
 }
 
 // mixed reports whether the nodes of a group have different roles, so that the group cannot say its

@@ -86,7 +86,7 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 	_, err = submit(sent, "data.delivery=local")
 	expectInput(t, err,
 		"process b: small.yaml:7:9: data.file: the file of samples cannot be read: openat table.csv: no such file or "+
-			"directory")
+			"directory; node b reads the files of a plan in its folder of data alone, ")
 	_, err = submit("data={set: csv, file: nowhere.csv, header: absent, delivery: sent}")
 	expectInput(t, err, "process a: --set data={")
 	_, err = submit("data.delivery=post")

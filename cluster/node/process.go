@@ -300,8 +300,23 @@ func (p *process) openFiles() (err error) {
 	if p.files, err = os.OpenRoot(dir); err != nil {
 		return fmt.Errorf("the folder of data: %w", err)
 	}
-	p.catalog.Folder = p.files
+	p.catalog.Folder, p.catalog.FolderHint = p.files, p.folderHint()
 	return nil
+}
+
+// folderHint says which folder this process reads the files of plans in.
+func (p *process) folderHint() string {
+	const alone = "node %s reads the files of a plan in its folder of data alone, "
+	if p.config.Data == "" {
+		return fmt.Sprintf(alone+"and was started without one: start it with --data FOLDER, and name the file by its "+
+			"path in that folder", p.config.Name)
+	}
+	folder := p.config.Data
+	if whole, err := filepath.Abs(folder); err == nil {
+		folder = whole
+	}
+	return fmt.Sprintf(alone+"%s (--data): copy the file there, and name it by its path in that folder",
+		p.config.Name, folder)
 }
 
 func (p *process) connect(ctx context.Context) (err error) {
