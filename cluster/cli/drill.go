@@ -67,7 +67,7 @@ input.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.set, "set", nil, setUsage)
 	flags.StringVar(&f.seed, "seed", "", "seed of the run and its faults (default: the plan's)")
-	flags.StringVar(&o.Out, "out", "", "folder of the report (default: a new one in results/)")
+	flags.StringVar(&o.Out, "out", "", "folder of the record (default: a new one in results/)")
 	flags.StringVar(&o.Data, "data", "", dataUsage)
 	flags.StringArrayVar(&o.Where, "where", nil, "keep the points with these values, as in data.split=iid (repeated)")
 	flags.Uint64Var(&many.Seeds, "seeds", 0, "how many random plans are drilled, in place of PLAN")
@@ -114,7 +114,7 @@ func drillPlan(cmd *cobra.Command, con *console, p *driver.Plan, o drill.Options
 		return err
 	}
 	if con.json() {
-		fmt.Fprintf(con.notes(), "report in %s\n", r.Dir)
+		fmt.Fprintf(con.notes(), "record in %s\n", r.Dir)
 	}
 	if err := con.print(r, func(out io.Writer) error { return r.Write(display.Screen(out)) }); err != nil {
 		return err

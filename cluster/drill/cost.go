@@ -18,6 +18,8 @@ import (
 // of the next fault, or to the end: what faults cost that overlap is told of the later one.
 type Cost struct {
 	goodput.Fault
+	// AfterEnd says that the run ended before the fault, which therefore cost nothing.
+	AfterEnd bool `json:"after_end,omitempty"`
 	// Noticed is when the coordinator heard of it; nil for faults that nobody is told of.
 	Noticed *float64 `json:"noticed_s"`
 	// Served is when each node that was struck made a step, or took in or handed on an update again
@@ -47,10 +49,13 @@ func costs(w *Watch, p *experiment.Point, all []goodput.Fault) []Cost {
 	for i, f := range all {
 		next := w.Run.End.Seconds()
 		if i+1 < len(all) {
-			next = all[i+1].At
+			next = min(all[i+1].At, next)
 		}
 		c := &costs[i]
 		c.Fault = f
+		if c.AfterEnd = f.At >= w.Run.End.Seconds(); c.AfterEnd {
+			continue
+		}
 		c.Noticed = noticed(&f, p)
 		c.Served = served(w.Run, p.Spec.Plan, &f)
 		c.Regained = regained(w.Run.Data.Curve, f.At)

@@ -105,7 +105,7 @@ type Drill struct {
 	// Swept is true if the plan has a sweep. Unhurt is the number of its points without faults.
 	Swept  bool
 	Unhurt int
-	// Dir is the folder of the reports.
+	// Dir is the folder of drill.json and the plots.
 	Dir string
 }
 
@@ -242,14 +242,19 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 		}
 		o.Progress(experiment.Progress{Done: done, Total: stages, Share: share / stages})
 	}
+	ended := func() { // a run of the drill
+		done++
+		tell(record.Evaluation{})
+	}
 	if w.Run, err = p.Try(ctx, shelf, seed, sim.Audit{Tensors: true}, tell); err != nil {
 		return err
 	}
-	done, horizon = 1, w.Run.End
+	horizon = w.Run.End
+	ended()
 	if w.Again, err = p.Try(ctx, shelf, seed, sim.Audit{}, tell); err != nil {
 		return err
 	}
-	done = 2
+	ended()
 	calm, err := p.Undisturbed(o.Catalog, seed, w.Run.End)
 	if err != nil {
 		return err
@@ -257,7 +262,7 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 	if w.Calm, err = calm.Try(ctx, shelf, seed, sim.Audit{}, tell); err != nil {
 		return err
 	}
-	done = 3
+	ended()
 	task, err := p.Task(shelf, seed)
 	if err != nil {
 		return err
@@ -266,7 +271,7 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 	if w.Count, err = p.TryTask(ctx, task, sim.Audit{}, tell); err != nil {
 		return err
 	}
-	done = 4
+	ended()
 	w.SavedAt = max(w.Run.End/eighths*time.Duration(1+seed%(eighths-1)), 1)
 	if w.Run.Failure == nil {
 		if w.Resumed, w.Unresumed = p.Resume(ctx, shelf, seed, w.SavedAt, tell); ctx.Err() != nil {
@@ -278,6 +283,7 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 			}
 		}
 	}
+	ended()
 	for _, f := range list(p, seed) {
 		if f.What != plan.Slow { // under which training goes on
 			w.Recovered = max(w.Recovered, over(&f, p))
@@ -334,7 +340,9 @@ func (d *Drill) write() error {
 	for _, r := range d.Points {
 		var marks []goodput.Fault
 		for k := range r.Faults {
-			marks = append(marks, r.Faults[k].Fault)
+			if !r.Faults[k].AfterEnd {
+				marks = append(marks, r.Faults[k].Fault)
+			}
 		}
 		title := r.Plan + ": accuracy with faults and without"
 		if d.Swept {

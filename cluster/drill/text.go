@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -49,7 +50,7 @@ func (d *Drill) Write(w io.Writer) error {
 	if len(d.Points) > 1 {
 		plots += " and so on"
 	}
-	return text.Rows(w, fmt.Sprintf("\nreport in %s\nplot   in %s, .svg\n", filepath.Join(d.Dir, "drill.json"), plots))
+	return text.Rows(w, fmt.Sprintf("\nrecord in %s\nplot   in %s, .svg\n", filepath.Join(d.Dir, "drill.json"), plots))
 }
 
 // Write writes the report as tables: a row for each fault, sums, and the invariants. It keeps to
@@ -58,15 +59,29 @@ func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\tpushes lost more\t" +
 		"repeats more\tMB more\n")
-	for i := range r.Faults {
+	met := slices.IndexFunc(r.Faults, func(c Cost) bool { return c.AfterEnd }) // they come last
+	if met < 0 {
+		met = len(r.Faults)
+	}
+	for i := range r.Faults[:met] {
 		c := &r.Faults[i]
 		if i == maxCosts {
-			fmt.Fprintf(&b, "and %d more\n", len(r.Faults)-i)
+			fmt.Fprintf(&b, "and %d more\n", met-i)
 			break
 		}
 		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\t%d\t%d\t%s\t%d\t%.3f\n", faults.Describe(&c.Fault), after(c.Noticed, "–"),
 			after(c.Served, r.unserved(c)), after(c.Regained, "never"), c.Samples, c.Updates, number(c.Pushes),
 			c.Repeats, float64(c.Bytes)/1e6)
+	}
+	if err := text.Rows(w, b.String()); err != nil {
+		return err
+	}
+	b.Reset()
+	if met > 1 {
+		b.WriteString("A fault's costs are counted until the next fault; where faults overlap, the later has them.\n")
+	}
+	if late := len(r.Faults) - met; late > 0 {
+		fmt.Fprintf(&b, "Not listed: %d more faults, due after the end of the run at %.4g s.\n", late, r.End)
 	}
 	if err := text.Rows(w, b.String()); err != nil {
 		return err
