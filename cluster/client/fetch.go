@@ -56,8 +56,8 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 	return assemble(dir, unpack)
 }
 
-// present returns nil if a folder has every file of a record, as it was made, and else the error
-// taken.
+// present returns nil if a folder has every file of a record, as it was made, but for what is drawn
+// from it, and else the error taken.
 func present(dir string, taken error, unpack func(part string) error) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, record.PlanName)); err != nil {
 		return taken // it is no record, and nothing needs to be sent
@@ -71,7 +71,7 @@ func present(dir string, taken error, unpack func(part string) error) (err error
 		return err
 	}
 	return filepath.WalkDir(part, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil || e.IsDir() || slices.Contains(drawn, filepath.Ext(path)) {
 			return err
 		}
 		name, err := filepath.Rel(part, path)
@@ -84,6 +84,9 @@ func present(dir string, taken error, unpack func(part string) error) (err error
 		return nil
 	})
 }
+
+// drawn are the endings of files that whoever shows a record draws in its folder.
+var drawn = []string{".html", ".png", ".svg"}
 
 // sameFile reports whether two files have the same bytes. One that is not there has none.
 func sameFile(a, b string) (bool, error) {
