@@ -71,7 +71,7 @@ func (p Program) Main() {
 		if con.leaves.Load() {
 			time.Sleep(mostLeaving - mostStopping)
 		}
-		fmt.Fprintln(os.Stderr, "stopped; finished work is kept")
+		fmt.Fprintln(os.Stderr, con.kept())
 		os.Exit(ExitFailed)
 	})
 	code := p.run(ctx, con, os.Args[1:])
@@ -108,7 +108,20 @@ func (p Program) Commands(out, errs io.Writer) *cobra.Command {
 }
 
 func (p Program) console(out, errs io.Writer) *console {
-	return &console{out: out, errs: errs, examples: bundled.Plans{FS: p.Examples}, leaves: new(atomic.Bool)}
+	return &console{out: out, errs: errs, examples: bundled.Plans{FS: p.Examples}, leaves: new(atomic.Bool),
+		record: new(atomic.Pointer[string])}
+}
+
+// kept says what a command leaves behind that does not stop in time.
+func (con *console) kept() string {
+	dir := con.record.Load()
+	switch {
+	case con.leaves.Load():
+		return "stopped; finished work is kept"
+	case dir != nil:
+		return "stopped; finished runs are kept; go on with --continue " + *dir
+	}
+	return "stopped; nothing was finished, and there is nothing to continue"
 }
 
 func (p Program) tree(con *console) *cobra.Command {

@@ -27,7 +27,8 @@ type console struct {
 	quiet     bool
 	explain   bool // how figures were computed, below them
 	examples  bundled.Plans
-	leaves    *atomic.Bool // the command is a process of a cluster, which leaves it in order
+	leaves    *atomic.Bool            // the command is a process of a cluster, which leaves it in order
+	record    *atomic.Pointer[string] // the folder in which the command keeps runs; nil for none yet
 }
 
 // formats are the accepted values of --format.

@@ -42,8 +42,10 @@ short prefix of each point and extrapolating it. Name the values that the networ
 settings that are auto, and warn of a value that costs more than twice as much as another. List the
 faults that the seed draws for the first repeat. Warn of events after stop.time, of times of another
 clock, of delays whose random walk has no bound, of a unit that differs between the points of a
-sweep, of one learning rate for several architectures, and of intervals in epochs or samples that
-rounding to whole steps changes by more than a tenth.`,
+sweep, of one learning rate for several architectures, of intervals in epochs or samples that
+rounding to whole steps changes by more than a tenth, of a rate of 0, of a batch beyond a worker's
+samples, of evaluations further apart than a run is long, of a target of 100 %, and of a node that
+does not train because it comes first.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.check(cmd, c, con, args[0]) },
@@ -95,6 +97,9 @@ func (f *checkFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console,
 		"warning":                             warning, "notes": notes, "choices": e.Weighed, "faults": e.Drawn,
 	}
 	if all := con.forecast(cmd.Context(), e, driver.Options{Data: f.data}); all != nil {
+		for _, note := range all.Notes {
+			fmt.Fprintln(con.notes(), "warning: "+note)
+		}
 		takes += all.String() + "\n"
 		about["forecast"] = all
 	}

@@ -133,7 +133,8 @@ func TestInterruptEndsACommandThatIsBlocked(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := io.ReadAll(notes)
-		const want = "stopping cleanly; interrupt again to stop at once\nstopped; finished work is kept\n"
+		const want = "stopping cleanly; interrupt again to stop at once\nstopped; nothing was finished, and " +
+			"there is nothing to continue\n"
 		if status := p.end(t); err != nil || string(text) != want || status.ExitStatus() != cli.ExitFailed {
 			t.Errorf("%v: %q, %v, status %v", signal, text, err, status)
 		}

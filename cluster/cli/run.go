@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,7 +97,12 @@ to their end but a run is degraded.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				args = []string{filepath.Join(f.resume, record.PlanName)}
+				plan := filepath.Join(f.resume, record.PlanName)
+				if _, err := os.Stat(plan); errors.Is(err, fs.ErrNotExist) {
+					return &driver.InputError{Err: fmt.Errorf("--continue %s: there is no record in this folder: no run had "+
+						"begun, or it was never one; run the plan again, with --out %s", f.resume, f.resume)}
+				}
+				args = []string{plan}
 			}
 			return f.run(cmd, args[0], con)
 		},
@@ -145,9 +151,15 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 	}
 	show := display.New(con.notes())
 	f.Progress = show.Progress
+	f.Opened = func(dir string) { con.record.Store(&dir) }
 	r, err := driver.Run(cmd.Context(), p, f.Options)
 	show.Close()
-	if r == nil {
+	switch {
+	case r == nil && errors.Is(err, context.Canceled) && f.resume == "":
+		return errors.New("interrupted before the first run: there is no record to continue; run the plan again")
+	case r == nil && errors.Is(err, context.Canceled):
+		return fmt.Errorf("interrupted before the next run: the record is as it was; go on with --continue %s", f.resume)
+	case r == nil:
 		return err
 	}
 	if errors.Is(err, context.Canceled) {

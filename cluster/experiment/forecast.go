@@ -25,8 +25,9 @@ import (
 // multiplied by their measured time on this machine. If a point's messages depend on trained values,
 // the prefix trains.
 type Forecast struct {
-	// Runs is the number of runs, including those for tuning.
+	// Runs is the number of runs, including those for tuning, which Tune counts.
 	Runs int `json:"runs"`
+	Tune int `json:"runs_to_tune,omitempty"`
 	// Seconds is the wall time on Cores of this machine, or of all runs in sequence on a real clock;
 	// NaN if unknown.
 	Seconds record.Float `json:"seconds"`
@@ -39,6 +40,8 @@ type Forecast struct {
 	AtMost bool `json:"at_most"`
 	// Unknown says why Seconds or Bytes are unknown; empty if both are known.
 	Unknown string `json:"unknown,omitempty"`
+	// Notes tell what of the plan does not fit its samples, as far as they were read.
+	Notes []string `json:"notes,omitempty"`
 
 	clock Clock
 }
@@ -46,8 +49,11 @@ type Forecast struct {
 // String returns the forecast as one line.
 func (f *Forecast) String() string {
 	text := "1 run"
-	if f.Runs != 1 {
-		text = fmt.Sprintf("%d runs", f.Runs)
+	if runs := f.Runs - f.Tune; runs != 1 {
+		text = fmt.Sprintf("%d runs", runs)
+	}
+	if f.Tune > 0 {
+		text += fmt.Sprintf(" and %d to tune", f.Tune)
 	}
 	about := "about "
 	if f.AtMost {
@@ -162,9 +168,32 @@ func (r *Runner) tellForecast(ctx context.Context) {
 	if r.Progress == nil || len(r.queue) == 0 {
 		return
 	}
-	if f, err := r.forecast(ctx); err == nil && !f.Short() {
+	f, err := r.forecast(ctx)
+	if err != nil {
+		return
+	}
+	for _, text := range f.Notes {
+		r.note("note: " + text)
+	}
+	if !f.Short() {
 		r.note(f.String())
 	}
+}
+
+// smallShards says which workers have fewer samples than a batch; empty if none has.
+func smallShards(t *train.Task) string {
+	var small []int // workers
+	for i, rows := range t.Shards {
+		if t.Clients == nil && len(rows) > 0 && len(rows) < t.Batch {
+			small = append(small, i)
+		}
+	}
+	if len(small) == 0 {
+		return ""
+	}
+	first := small[0]
+	return fmt.Sprintf("train.batch is %d, and %d of %d workers have fewer samples (%s has %d): each of their steps "+
+		"takes all of them", t.Batch, len(small), len(t.Shards), t.Workers[first], len(t.Shards[first]))
 }
 
 // forecaster makes a forecast.
@@ -175,6 +204,7 @@ type forecaster struct {
 	units map[string]unitCost
 	began time.Time // start, shifted by the time to read data
 	end   time.Time // deadline
+	notes []string  // on the samples that were read
 }
 
 // cost is the cost of runs: seconds of simulation, which use one core a run; seconds of computation,
@@ -209,6 +239,7 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 		}
 		p := &points[i]
 		told.Runs += left[i] + len(p.candidates)
+		told.Tune += len(p.candidates)
 		told.AtMost = told.AtMost || p.Spec.Plan.Stop.Target != nil
 		live = max(live, each[i].Memory-programBytes)
 		if len(p.candidates) == 0 {
@@ -230,7 +261,7 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 	if f.clock != RealTime {
 		told.Seconds = record.Float(sum.simulated/float64(min(f.jobs, told.Cores)) + sum.computed/float64(told.Cores))
 	}
-	told.Unknown = f.unknown(told, parts)
+	told.Unknown, told.Notes = f.unknown(told, parts), f.notes
 	return told, context.Cause(ctx)
 }
 
@@ -328,6 +359,9 @@ func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c
 	took := time.Since(reading)
 	f.began, f.end = f.began.Add(took), f.end.Add(took)
 	samples = 4 * float64(len(task.Train.X)+len(task.Test.X))
+	if text := smallShards(task); text != "" && !slices.Contains(f.notes, text) {
+		f.notes = append(f.notes, text)
+	}
 	var unit unitCost
 	if !p.counts {
 		unit = f.unit(p.Point, task)

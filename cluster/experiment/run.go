@@ -49,6 +49,8 @@ type Options struct {
 	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in real
 	// time, at the price of later timers; see live.Config.
 	KeepRuntime bool
+	// Opened, if not nil, is told the folder of the record when it has been made, before any run.
+	Opened func(dir string)
 	// Progress, if not nil, is told how far the plan is, from one goroutine at a time.
 	Progress func(Progress)
 }
@@ -59,6 +61,9 @@ type Progress struct {
 	Done, Total int
 	// Share is the share of the whole plan that is done, with runs under way in part.
 	Share float64
+	// Tried is how many of ToTry runs of tune have ended, which are not in Total: those of this
+	// process.
+	Tried, ToTry int
 	// Finished is the run that has just finished; nil in between.
 	Finished *record.Run
 	// Note is something to be told, such as where a run goes on; empty in between.
@@ -127,6 +132,8 @@ type Runner struct {
 	mu       sync.Mutex
 	failures []error // of runs that were made, and could not go on
 	done     int
+	tried    int             // runs of tune that have ended
+	toTry    int             // runs of tune, those that have ended included
 	parts    map[int]float64 // how far the runs under way are
 }
 
@@ -242,6 +249,9 @@ func (r *Runner) open(text string) (err error) {
 	}
 	r.renumber()
 	r.done = r.Total() - len(r.queue)
+	if r.Opened != nil {
+		r.Opened(r.folder.Dir())
+	}
 	return nil
 }
 
@@ -517,12 +527,12 @@ func (r *Runner) reportProgress(row *record.Run, note string) {
 	if r.Progress == nil {
 		return
 	}
-	share := float64(r.done)
+	share := float64(r.done + r.tried)
 	for _, part := range r.parts {
 		share += part
 	}
-	r.Progress(Progress{Done: r.done, Total: r.Total(), Share: share / float64(r.Total()), Finished: row,
-		Note: note})
+	r.Progress(Progress{Done: r.done, Total: r.Total(), Tried: r.tried, ToTry: r.toTry,
+		Share: share / float64(r.Total()+r.toTry), Finished: row, Note: note})
 }
 
 // Plan returns the plan of the first point. All points have its name, target and repeats.

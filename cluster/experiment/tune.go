@@ -75,15 +75,19 @@ func (r *Runner) tune(ctx context.Context) error {
 	if err != nil {
 		return refusal.Input(err)
 	}
+	var open []*Point // points with something to choose
 	for i := range r.points {
 		p := &r.points[i]
 		settled, err := p.settle(tunings)
 		if err != nil {
 			return refusal.Input(err)
 		}
-		if settled || !slices.ContainsFunc(r.queue, func(next run) bool { return next.point == p }) {
-			continue
+		if !settled && slices.ContainsFunc(r.queue, func(next run) bool { return next.point == p }) {
+			open = append(open, p)
+			r.toTry += len(p.candidates)
 		}
+	}
+	for _, p := range open {
 		tuning, err := r.choose(ctx, p)
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
@@ -121,6 +125,10 @@ func (r *Runner) choose(ctx context.Context, p *Point) (record.Tuning, error) {
 		if t.Candidates[i], err = r.try(ctx, &p.candidates[i], t.Seed); err != nil {
 			cancel(err)
 		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.tried++
+		r.reportProgress(nil, "")
 	})
 	if err := context.Cause(ctx); err != nil {
 		return t, err

@@ -44,6 +44,9 @@ func (r *Runner) rehearse(ctx context.Context) error {
 		return nil
 	}
 	for i := range r.points {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		pt := &r.points[i]
 		s, err := r.firstStage(ctx, pt)
 		if err == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -23,6 +24,9 @@ type Display struct {
 }
 
 const (
+	// mostUnfinished is the share that is shown while anything is left to do: the most that is not
+	// rounded to 100 %.
+	mostUnfinished = 0.99
 	// barSteps is the number of steps of a full bar.
 	barSteps = 1000
 	// lineEvery is the time between two plain lines.
@@ -72,7 +76,17 @@ func (d *Display) count(what string, p driver.Progress) {
 		return
 	}
 	text := fmt.Sprintf("%d of %d %s", p.Done, p.Total, what)
-	d.Show(text, text, p.Share, p.Done == p.Total)
+	if p.Total == 1 {
+		text = strings.TrimSuffix(text, "s")
+	}
+	if p.Tried < p.ToTry {
+		text += fmt.Sprintf(", %d of %d to tune", p.Tried, p.ToTry)
+	}
+	share := p.Share
+	if p.Done < p.Total { // a run that is at its end is not saved yet
+		share = min(share, mostUnfinished)
+	}
+	d.Show(text, text, share, p.Done == p.Total)
 }
 
 // Note tells something between.
