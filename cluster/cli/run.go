@@ -97,12 +97,10 @@ to their end but a run is degraded.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				plan := filepath.Join(f.resume, record.PlanName)
-				if _, err := os.Stat(plan); errors.Is(err, fs.ErrNotExist) {
-					return &driver.InputError{Err: fmt.Errorf("--continue %s: there is no record in this folder: no run had "+
-						"begun, or it was never one; run the plan again, with --out %s", f.resume, f.resume)}
+				args = []string{filepath.Join(f.resume, record.PlanName)}
+				if _, err := os.Stat(args[0]); errors.Is(err, fs.ErrNotExist) {
+					return f.noRecord()
 				}
-				args = []string{plan}
 			}
 			return f.run(cmd, args[0], con)
 		},
@@ -118,6 +116,12 @@ to their end but a run is degraded.`,
 	flags.BoolVar(&f.Count, "count", false, "send the plan's messages and train nothing: links, bytes and times")
 	flags.BoolVar(&f.Strict, "strict", false, "check every message on its way; slow, same results")
 	return cmd
+}
+
+// noRecord is the error about a folder to continue that has no record.
+func (f *runFlags) noRecord() error {
+	return &driver.InputError{Err: fmt.Errorf("--continue %s: there is no record in this folder: no run had begun, or it "+
+		"was never one; run the plan again, with --out %s", f.resume, f.resume)}
 }
 
 // complete checks the flags and completes the options.

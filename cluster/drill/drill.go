@@ -284,12 +284,17 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 		}
 	}
 	ended()
+	w.recover(p, seed)
+	return nil
+}
+
+// recover notes when the last fault is over.
+func (w *Watch) recover(p *experiment.Point, seed uint64) {
 	for _, f := range list(p, seed) {
 		if f.What != plan.Slow { // under which training goes on
 			w.Recovered = max(w.Recovered, over(&f, p))
 		}
 	}
-	return nil
 }
 
 // list are the faults of a run of a point.

@@ -76,14 +76,7 @@ func (r *Report) Write(w io.Writer) error {
 	if err := text.Rows(w, b.String()); err != nil {
 		return err
 	}
-	b.Reset()
-	if met > 1 {
-		b.WriteString("A fault's costs are counted until the next fault; where faults overlap, the later has them.\n")
-	}
-	if late := len(r.Faults) - met; late > 0 {
-		fmt.Fprintf(&b, "Not listed: %d more faults, due after the end of the run at %.4g s.\n", late, r.End)
-	}
-	if err := text.Rows(w, b.String()); err != nil {
+	if err := text.Rows(w, r.remarks(met)); err != nil {
 		return err
 	}
 	b.Reset()
@@ -116,6 +109,17 @@ func (r *Report) Write(w io.Writer) error {
 		}
 	}
 	return text.Rows(w, b.String())
+}
+
+// remarks stand below the table of faults, the first met of which the run had.
+func (r *Report) remarks(met int) (text string) {
+	if met > 1 {
+		text = "A fault's costs are counted until the next fault; where faults overlap, the later has them.\n"
+	}
+	if late := len(r.Faults) - met; late > 0 {
+		text += fmt.Sprintf("Not listed: %d more faults, due after the end of the run at %.4g s.\n", late, r.End)
+	}
+	return text
 }
 
 // unserved is the word for a fault after which nodes did not serve again.
