@@ -284,12 +284,12 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 		}
 	}
 	ended()
-	w.recover(p, seed)
+	w.noteRecovery(p, seed)
 	return nil
 }
 
-// recover notes when the last fault is over.
-func (w *Watch) recover(p *experiment.Point, seed uint64) {
+// noteRecovery notes when the last fault is over.
+func (w *Watch) noteRecovery(p *experiment.Point, seed uint64) {
 	for _, f := range list(p, seed) {
 		if f.What != plan.Slow { // under which training goes on
 			w.Recovered = max(w.Recovered, over(&f, p))
