@@ -46,12 +46,26 @@ const (
 
 // textual are the tolerances of text.
 func textual(comment string) map[string]string {
-	return map[string]string{"byte order mark": accepted, "CRLF": accepted, "CR": accepted,
-		"blanks at the ends of lines": accepted, "comment lines (`#`)": comment, "empty last lines": accepted, "gzip under any name": accepted}
+	return map[string]string{
+		"byte order mark":             accepted,
+		"CRLF":                        accepted,
+		"CR":                          accepted,
+		"blanks at the ends of lines": accepted,
+		"comment lines (`#`)":         comment,
+		"empty last lines":            accepted,
+		"gzip under any name":         accepted,
+	}
 }
 
-var arrays = map[string]string{"byte order mark": none, "CRLF": none, "CR": none,
-	"blanks at the ends of lines": none, "comment lines (`#`)": none, "empty last lines": none, "gzip under any name": accepted}
+var arrays = map[string]string{
+	"byte order mark":             none,
+	"CRLF":                        none,
+	"CR":                          none,
+	"blanks at the ends of lines": none,
+	"comment lines (`#`)":         none,
+	"empty last lines":            none,
+	"gzip under any name":         accepted,
+}
 
 const connection = "0,tcp,http,SF,491,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,2,2,0,0,0,0,1,0,0,150,25,0.17,0.03,0.17,0," +
 	"0,0,0.05,0,normal,20"
@@ -142,8 +156,15 @@ func numpyArrays() []format {
 		},
 		{
 			name: "npz",
-			says: map[string]string{"byte order mark": none, "CRLF": none, "CR": none,
-				"blanks at the ends of lines": none, "comment lines (`#`)": none, "empty last lines": none, "gzip under any name": "named"},
+			says: map[string]string{
+				"byte order mark":             none,
+				"CRLF":                        none,
+				"CR":                          none,
+				"blanks at the ends of lines": none,
+				"comment lines (`#`)":         none,
+				"empty last lines":            none,
+				"gzip under any name":         "named",
+			},
 			load: func(_ *testing.T, path string) (*datasets.Source, error) {
 				return npy.LoadArchive(path, npy.Pairs{X: "X", Y: "y"})
 			},

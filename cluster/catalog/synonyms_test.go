@@ -52,7 +52,8 @@ func TestWhatSynonymsStandForCanBeWritten(t *testing.T) {
 				key = "set"
 			}
 			err = all[what](parse(t, "plan.yaml", "x: {"+key+": "+strings.ToUpper(name)+"}").At("x"))
-			if err == nil || !strings.Contains(err.Error(), "; ") || !strings.Contains(err.Error(), write+" (accepted") {
+			if err == nil || !strings.Contains(err.Error(), "; ") ||
+				!strings.Contains(err.Error(), write+" (accepted") {
 				t.Errorf("%s %s is answered with %v", what, name, err)
 			}
 		}

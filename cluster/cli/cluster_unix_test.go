@@ -94,7 +94,8 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 	}
 	site.await("loss", func() bool {
 		code, out, errs := site.run("status", id)
-		return code == cli.ExitFailed && strings.Contains(out, "lost") && strings.Contains(errs, "no other process goes on")
+		return code == cli.ExitFailed && strings.Contains(out, "lost") &&
+			strings.Contains(errs, "no other process goes on")
 	})
 	code, _, errs := site.run("status", "zzz")
 	if code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no submission") {
@@ -232,7 +233,11 @@ func TestSubmitForecastsARunInRealTime(t *testing.T) {
 	s.write("plan.yaml", shortRuns)
 	code, _, errs := s.run("submit", s.path("plan.yaml"), "--repeats=3", "--detach")
 	expectCode(t, cli.ExitDone, code, errs)
-	if line := regexp.MustCompile(`(?m)^3 runs, about [34][.0-9]* s in real time, .* sent, .* of memory$`); !line.MatchString(errs) {
+	if line := regexp.MustCompile(
+		`(?m)^3 runs, about [34][.0-9]* s in real time, .* sent, .* of memory$`,
+	); !line.MatchString(
+		errs,
+	) {
 		t.Errorf("no estimate in\n%s", errs)
 	}
 }

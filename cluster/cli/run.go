@@ -120,8 +120,10 @@ to their end but a run is degraded.`,
 
 // noRecord is the error about a folder to continue that has no record.
 func (f *runFlags) noRecord() error {
-	return &driver.InputError{Err: fmt.Errorf("--continue %s: there is no record in this folder: no run had begun, or it "+
-		"was never one; run the plan again, with --out %s", f.resume, f.resume)}
+	return &driver.InputError{
+		Err: fmt.Errorf("--continue %s: there is no record in this folder: no run had begun, or it "+
+			"was never one; run the plan again, with --out %s", f.resume, f.resume),
+	}
 }
 
 // complete checks the flags and completes the options.
@@ -162,7 +164,10 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 	case r == nil && errors.Is(err, context.Canceled) && f.resume == "":
 		return errors.New("interrupted before the first run: there is no record to continue; run the plan again")
 	case r == nil && errors.Is(err, context.Canceled):
-		return fmt.Errorf("interrupted before the next run: the record is as it was; go on with --continue %s", f.resume)
+		return fmt.Errorf(
+			"interrupted before the next run: the record is as it was; go on with --continue %s",
+			f.resume,
+		)
 	case r == nil:
 		return err
 	}

@@ -15,7 +15,11 @@ import (
 func numpy(shape string, fortran string, content []byte) string {
 	head := fmt.Sprintf("{'descr': '|u1', 'fortran_order': %s, 'shape': %s, }", fortran, shape)
 	head += strings.Repeat(" ", 64-(len(head)+11)%64) + "\n"
-	return "\x93NUMPY\x01\x00" + string(binary.LittleEndian.AppendUint16(nil, uint16(len(head)))) + head + string(content)
+	return "\x93NUMPY\x01\x00" + string(
+		binary.LittleEndian.AppendUint16(nil, uint16(len(head))),
+	) + head + string(
+		content,
+	)
 }
 
 // idxFile is a file of bytes in the format of MNIST.

@@ -450,10 +450,26 @@ func submissionOf(s *protos.Submission) Submission {
 		away = time.Unix(0, s.Away)
 	}
 	return Submission{
-		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done),
-		Total: int(s.Total), Share: s.Share,
-		Error: s.Error, Submitted: time.Unix(0, s.Submitted), Placement: s.Placement, Insecure: s.Insecure,
-		Away: away, Why: s.Why, Holders: s.Holders, Lacking: s.Lacking, Copy: s.Copy, Lost: s.Lost, Continues: s.Continues,
+		ID:        s.Id,
+		Plan:      s.Plan,
+		Process:   s.Process,
+		By:        s.By,
+		State:     s.State,
+		Folder:    s.Folder,
+		Done:      int(s.Done),
+		Total:     int(s.Total),
+		Share:     s.Share,
+		Error:     s.Error,
+		Submitted: time.Unix(0, s.Submitted),
+		Placement: s.Placement,
+		Insecure:  s.Insecure,
+		Away:      away,
+		Why:       s.Why,
+		Holders:   s.Holders,
+		Lacking:   s.Lacking,
+		Copy:      s.Copy,
+		Lost:      s.Lost,
+		Continues: s.Continues,
 	}
 }
 
@@ -669,7 +685,11 @@ func (c *Client) Stop(ctx context.Context, id string) error {
 				return nil // an earlier request may have ended it, though its answer was lost
 			}
 			asked, held = true, len(s.Holders) > 0
-			_, err = c.prompt(ctx, address, &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: s.ID}}})
+			_, err = c.prompt(
+				ctx,
+				address,
+				&protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: s.ID}}},
+			)
 			return err
 		})
 		if err == nil || !held || !unanswered(err) || time.Since(began) > successionPatience ||

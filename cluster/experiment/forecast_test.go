@@ -138,7 +138,10 @@ func TestForecastOfWhatCannotBePlayedIsByFormulaOrNone(t *testing.T) {
 	f, err = forecastOf(t, []Point{*native}, Options{Clock: RealTime}, forecastTime)
 	if err != nil || !math.IsNaN(float64(f.Bytes)) || float64(f.Seconds) != 10 ||
 		!strings.HasPrefix(f.String(), "1 run, about 10 s in real time, ") ||
-		!strings.HasSuffix(f.String(), "; bytes unknown, because nodes compute at this machine's speed (compute: native)") {
+		!strings.HasSuffix(
+			f.String(),
+			"; bytes unknown, because nodes compute at this machine's speed (compute: native)",
+		) {
 		t.Errorf("%+v, %v: %v", f, err, f)
 	}
 	crowded = pointOf(t, steady, "nodes.w.count=20001", "data.samples=30000", "architecture={kind: gossip}",

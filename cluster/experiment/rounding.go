@@ -31,14 +31,26 @@ func (p *Point) rounded(epoch float64) (all []string) {
 	bound := p.Spec.Plan.Stop.Epochs * epoch
 	if at, given := p.Root.Lookup("stop.epochs"); given && bound > 0 {
 		if end := math.Ceil(bound/batch-1e-9) * batch; end-bound > catalog.Rounded*bound {
-			tell(at, "%s epochs are %.4g samples; a run ends with a whole step, after %.4g samples (%.3g epochs)", at.Text,
-				bound, end, end/epoch)
+			tell(
+				at,
+				"%s epochs are %.4g samples; a run ends with a whole step, after %.4g samples (%.3g epochs)",
+				at.Text,
+				bound,
+				end,
+				end/epoch,
+			)
 		}
 	}
 	every := p.Spec.Plan.Evaluate.Every.Epochs * epoch
 	if at, given := p.Root.Lookup("evaluate.every"); given && every > 0 && batch-every > catalog.Rounded*every {
-		tell(at, "%s are %.4g samples; models are evaluated after whole steps, every %.4g samples (%.3g epochs)", at.Text,
-			every, batch, batch/epoch)
+		tell(
+			at,
+			"%s are %.4g samples; models are evaluated after whole steps, every %.4g samples (%.3g epochs)",
+			at.Text,
+			every,
+			batch,
+			batch/epoch,
+		)
 	}
 	return all
 }

@@ -469,7 +469,7 @@ func (s *Service) enter(head *protos.CopyHead) (*holding, *protos.CopyAnswer) {
 		return refused("something later is here")
 	case !known && head.Dismissed:
 		return nil, &protos.CopyAnswer{}
-	case !known && !(head.Whole && head.Anew):
+	case !known && (!head.Whole || !head.Anew):
 		return refused("it is not here")
 	case known && h.ended:
 		s.forget(h, "")

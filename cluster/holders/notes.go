@@ -50,7 +50,10 @@ func (s *Service) keep(h *holding) error {
 		var text []byte
 		if text, err = json.Marshal(n); err == nil {
 			path := s.notePath(h.plan.Id)
-			err = errors.Join(s.config.Disk.MakeFolder(filepath.Dir(path)), s.config.Disk.WriteFile(path, append(text, '\n')))
+			err = errors.Join(
+				s.config.Disk.MakeFolder(filepath.Dir(path)),
+				s.config.Disk.WriteFile(path, append(text, '\n')),
+			)
 		}
 	}
 	if err != nil {

@@ -76,7 +76,8 @@ func (s *Service) judge(h *holding, now time.Duration) {
 		s.takeOver(h)
 	case m.Claims():
 	case !slices.Contains(h.plan.Holders, s.config.Process):
-		if !h.abstains && now-m.Until() > waitPatience { // whoever wanted it to hold this is gone, or has changed its mind
+		if !h.abstains &&
+			now-m.Until() > waitPatience { // whoever wanted it to hold this is gone, or has changed its mind
 			s.forget(h, "")
 		}
 	case h.recordless || h.witness || h.abstains || !m.Expired(now) || !s.free(h) || !s.attended(h):

@@ -231,8 +231,11 @@ func (c *check) nodeChange(node *syntax.Node, change Change) {
 	case !c.deed(change.Source):
 		return
 	case change.Node == Coordinator && !slices.Contains([]string{Crash, Leave, Pause}, change.Do):
-		c.errorf(change.Source.At("do"), "a run has its coordinator from the beginning, it computes in no time, and none joins; accepted "+
-			"are crash, leave and pause")
+		c.errorf(
+			change.Source.At("do"),
+			"a run has its coordinator from the beginning, it computes in no time, and none joins; accepted "+
+				"are crash, leave and pause",
+		)
 	case lasts && change.For == 0:
 		c.errorf(change.Source, "how long "+long+" is missing; give for: 15s", change.Node)
 	}

@@ -49,8 +49,11 @@ func (t *Tuning) edges() (all []string) {
 			all = append(all, fmt.Sprintf("%s: %s is the largest of its candidates: a larger one may be better", s.Key,
 				s.Value))
 		case chosen == low:
-			all = append(all, fmt.Sprintf("%s: %s is the smallest of its candidates: a smaller one may be better", s.Key,
-				s.Value))
+			all = append(
+				all,
+				fmt.Sprintf("%s: %s is the smallest of its candidates: a smaller one may be better", s.Key,
+					s.Value),
+			)
 		}
 	}
 	return all

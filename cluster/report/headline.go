@@ -563,19 +563,7 @@ func tally(all []*comparison) (lines []string) {
 			few++
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(first[b], first[a]) })
-	var parts []string
-	others := 0
-	for i, name := range names {
-		if i < maxNamed {
-			parts = append(parts, fmt.Sprintf("%s is fastest in %d", name, first[name]))
-		} else {
-			others += first[name]
-		}
-	}
-	if others > 0 {
-		parts = append(parts, fmt.Sprintf("another point is in %d", others))
-	}
+	parts := wins(names, first)
 	for _, other := range []struct {
 		n    int
 		text string
@@ -599,6 +587,23 @@ func tally(all []*comparison) (lines []string) {
 			arrived, alone))
 	}
 	return lines
+}
+
+// wins says in how many comparisons each of some points is the fastest, the most frequent one first.
+func wins(names []string, first map[string]int) (parts []string) {
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(first[b], first[a]) })
+	others := 0
+	for i, name := range names {
+		if i < maxNamed {
+			parts = append(parts, fmt.Sprintf("%s is fastest in %d", name, first[name]))
+		} else {
+			others += first[name]
+		}
+	}
+	if others > 0 {
+		parts = append(parts, fmt.Sprintf("another point is in %d", others))
+	}
+	return parts
 }
 
 // and joins words as a sentence does.

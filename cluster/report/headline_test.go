@@ -90,21 +90,27 @@ var headlines = map[string]struct {
 		split("near: most", append(around(13, 8), -60, -60)...), split("far: most", never(10)...)),
 		"iid reaches 92 % first: after 1.3 s, in 10 of 10 runs. near: most takes 13.1 s (8 of 10 runs); " +
 			"far: most never did."},
-	"a fast one that misses": {of(split("local", append(around(2.1, 6), -12, -12, -12, -12)...),
-		split("gossip", around(7.5, 10)...)),
+	"a fast one that misses": {
+		of(split("local", append(around(2.1, 6), -12, -12, -12, -12)...),
+			split("gossip", around(7.5, 10)...)),
 		"local (2.16 s, 6 of 10 runs) and gossip (7.5 s) cannot be told apart in their time to 92 %. local arrived in a " +
 			"smaller share of the runs than another leader, and so cannot be called faster than it; a later bound, such " +
-			"as stop.time, may tell more. Compared up to 12 s, where the first run that did not arrive ended."},
-	"a fastest that misses": {of(split("a", append(around(2, 9), -12)...), split("b", append(around(9, 8), -12, -12)...)),
+			"as stop.time, may tell more. Compared up to 12 s, where the first run that did not arrive ended.",
+	},
+	"a fastest that misses": {
+		of(split("a", append(around(2, 9), -12)...), split("b", append(around(9, 8), -12, -12)...)),
 		"a reaches 92 % first: after 2 s, in 9 of 10 runs. b takes 9.09 s (8 of 10 runs). Compared up to 12 s, where " +
-			"the first run that did not arrive ended."},
-	"only one always arrives": {of(split("a", append(around(3, 8), -60, -60)...),
-		split("b", append(around(2, 5), never(5)...)...), split("c", around(40, 10)...),
-		split("lone", append(around(1, 1), never(9)...)...)),
+			"the first run that did not arrive ended.",
+	},
+	"only one always arrives": {
+		of(split("a", append(around(3, 8), -60, -60)...),
+			split("b", append(around(2, 5), never(5)...)...), split("c", around(40, 10)...),
+			split("lone", append(around(1, 1), never(9)...)...)),
 		"b (2.08 s, 5 of 10 runs), a (3.03 s, 8 of 10 runs) and c (40 s) cannot be told apart in their time to 92 %; lone is " +
 			"slower (95 % confidence). b and a arrived in a smaller share of the runs than another leader, and so cannot be " +
 			"called faster than it; a later bound, such as stop.time, may tell more. Compared up to 60 s, where the first " +
-			"run that did not arrive ended."},
+			"run that did not arrive ended.",
+	},
 	"many losers": {of(split("a", around(1, 5)...), split("b", around(2, 5)...), split("c", around(3, 5)...),
 		split("d", around(4, 5)...), split("e", around(900, 5)...), split("f", around(6, 5)...)),
 		"a reaches 92 % first: after 1 s, in 5 of 5 runs. b takes 2 s; c takes 3 s; d takes 4 s; the other 2 are " +
@@ -145,10 +151,12 @@ var headlines = map[string]struct {
 	"degraded": {of(degrade(split("iid", around(1.3, 5)...), 2, record.Degraded)),
 		"2 of 5 runs are degraded: their figures are worth less. 5 of 5 runs reached 92 %, from 1.25 s to 1.35 s; " +
 			"the median is 1.3 s."},
-	"some failed": {of(split("iid", 1.3, 0, 1.4, 1.35), split("far", around(30, 4)...)),
+	"some failed": {
+		of(split("iid", 1.3, 0, 1.4, 1.35), split("far", around(30, 4)...)),
 		"1 of 8 runs failed. iid (1.38 s, 3 of 4 runs) and far (29.7 s) cannot be told apart in their time to 92 %. iid " +
 			"arrived in a smaller share of the runs than another leader, and so cannot be called faster than it; a later " +
-			"bound, such as stop.time, may tell more."},
+			"bound, such as stop.time, may tell more.",
+	},
 	"all failed": {of(split("iid", 0, 0), split("far", 0, 0)), "All 4 runs failed: there is no result."},
 	"failed":     {of(split("iid", 0)), "The run failed: it has no result."},
 	"stalled": {of(stalled()),

@@ -130,7 +130,7 @@ func TestNobodyWaitsForDataOfAProcessThatStops(t *testing.T) {
 	d := dataOf(t, dir, "{set: csv, file: t.csv, test: 50%}")
 	read := make(chan struct{})
 	defer close(read)
-	d.Loader.Load = func(string, bool) (*datasets.Source, error) { // a large file
+	d.Load = func(string, bool) (*datasets.Source, error) { // a large file
 		<-read
 		return nil, errors.ErrUnsupported
 	}

@@ -266,8 +266,12 @@ func (t *table) stated(line []byte) (bool, error) {
 		return false, nil
 	}
 	if line[4] != t.separator {
-		return true, fmt.Errorf("the line says that the separator is %q, and the plan %q; accepted are separator: comma, "+
-			"semicolon, tab and bar", line[4], t.separator)
+		return true, fmt.Errorf(
+			"the line says that the separator is %q, and the plan %q; accepted are separator: comma, "+
+				"semicolon, tab and bar",
+			line[4],
+			t.separator,
+		)
 	}
 	return true, nil
 }

@@ -291,8 +291,11 @@ func (d *Reader) Lines(accepted string, longest int, visit func(number int, line
 			line = bytes.TrimSuffix(line, []byte("\r"))
 			returns := bytes.IndexByte(line, '\r') >= 0
 			if fault = visit(number, line); fault != nil && returns {
-				fault = fmt.Errorf("%w; there are carriage returns (CR) within the line: end all lines alike, with LF, "+
-					"CRLF or CR", fault)
+				fault = fmt.Errorf(
+					"%w; there are carriage returns (CR) within the line: end all lines alike, with LF, "+
+						"CRLF or CR",
+					fault,
+				)
 			}
 		}
 		if fault != nil {
@@ -342,9 +345,7 @@ func Quote[T ~string | ~[]byte](text T) string {
 
 // NumberHint says what a text that is no number may be meant to be; empty where it is nothing known.
 func NumberHint[T ~string | ~[]byte](text T) string {
-	digits := strings.Trim(string(text), "+-0123456789.")
-	switch strings.TrimSuffix(digits, "%") {
-	case ",":
+	if marks := strings.Trim(string(text), "+-0123456789."); strings.TrimSuffix(marks, "%") == "," {
 		return "; numbers have a decimal point and no thousands separator: if the comma is a decimal one, " +
 			`convert the file, for instance with Python: pandas.read_csv("FILE", sep=";", decimal=",")` +
 			`.to_csv("FILE.csv", index=False)`

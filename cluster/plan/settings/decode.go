@@ -180,7 +180,10 @@ func unknownKey(n *syntax.Node, f syntax.Field, fields []field.Tag, accepted []s
 			within = append(within, strings.TrimPrefix(n.Path()+"."+section.Key+"."+f.Key, "."))
 		}
 	}
-	if found := "unknown key " + syntax.Quote(f.Key); len(within) > 0 && !strings.Contains(err.Problem, "did you mean") {
+	if found := "unknown key " + syntax.Quote(
+		f.Key,
+	); len(within) > 0 &&
+		!strings.Contains(err.Problem, "did you mean") {
 		err.Problem = found + "; did you mean " + strings.Join(within, " or ") + "?" +
 			strings.TrimPrefix(err.Problem, found)
 	}

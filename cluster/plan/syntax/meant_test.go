@@ -9,9 +9,9 @@ import (
 
 func TestWordsOfOtherProgramsLeadToThePlans(t *testing.T) {
 	for word, want := range map[string]string{
-		"bandwidth": "; did you mean rate?", "Latency": "; did you mean delay?", "mbps": "; did you mean Mbit/s?",
+		"bandwidth": "; did you mean rate?", "Latency": "; did you mean delay?", "L2": "; did you mean weight-decay?",
 	} {
-		known := []string{"delay", "rate", "kbit/s", "Mbit/s"}
+		known := []string{"delay", "rate", "weight-decay"}
 		if got := syntax.Suggestion(word, known); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s", word, got)
 		}

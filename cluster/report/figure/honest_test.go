@@ -111,7 +111,10 @@ func TestTitlesOfNetworksNameWholePointsAndWhoseBytesTheyAre(t *testing.T) {
 		for from := range 9 {
 			for to := range 9 {
 				if from != to {
-					links = append(links, between(fmt.Sprint("n", from), fmt.Sprint("n", to), 1000, 0.01*float64(1+i/8)))
+					links = append(
+						links,
+						between(fmt.Sprint("n", from), fmt.Sprint("n", to), 1000, 0.01*float64(1+i/8)),
+					)
 				}
 			}
 		}
