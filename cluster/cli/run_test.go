@@ -164,20 +164,19 @@ func expectSummary(t *testing.T, out, dir string) {
 	}
 }
 
-func TestRunCancelledBeforeItsFirstRunLeavesARecordToContinue(t *testing.T) {
+func TestRunCancelledBeforeItsFirstRunLeavesNothingInItsWay(t *testing.T) {
 	enter(t, small)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, format := range []string{"text", "json"} {
 		var out, errs bytes.Buffer
-		code := asGradwire(catalog.Default()).Run(ctx, []string{"run", "plan.yaml", "--out", format, "--format",
-			format}, &out, &errs)
+		args := []string{"run", "plan.yaml", "--out", format, "--format", format}
+		code := asGradwire(catalog.Default()).Run(ctx, args, &out, &errs)
 		expectCode(t, cli.ExitFailed, code, errs.String())
-		if want := "interrupted: 0 of 1 runs are finished and kept; go on with --continue " +
-			format; !strings.Contains(errs.String(), want) {
+		if want := "there is no record to continue; run the plan again"; !strings.Contains(errs.String(), want) {
 			t.Errorf("%q is not in\n%s", want, errs.String())
 		}
-		code, _, e := gradwire(t, "run", "plan.yaml", "--continue", format)
+		code, _, e := gradwire(t, args...)
 		expectCode(t, cli.ExitDone, code, e)
 	}
 }

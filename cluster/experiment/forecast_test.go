@@ -121,7 +121,7 @@ func TestForecastCountsRunsAndSaysThatTargetsEndThem(t *testing.T) {
 	if err != nil || f.Runs != 2*(2+3) || !f.AtMost {
 		t.Fatalf("%+v, %v", f, err)
 	}
-	line := regexp.MustCompile(`^10 runs, at most about .* s on \d+ cores?, .* sent, .* of memory; ` +
+	line := regexp.MustCompile(`^6 runs and 4 to tune, at most about .* s on \d+ cores?, .* sent, .* of memory; ` +
 		`runs that reach their target end before$`)
 	if !line.MatchString(f.String()) {
 		t.Error(f)

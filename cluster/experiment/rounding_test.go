@@ -20,7 +20,7 @@ func TestIntervalsThatRoundingChangesAreNamed(t *testing.T) {
 		"architecture={kind: all-reduce, every: 410 samples}":                  "",
 		"architecture={kind: all-reduce, every: 2 steps}":                      "",
 		"stop={epochs: 0.001}":                                                 "0.6 samples; a run ends",
-		"stop={epochs: 0.05}":                                                  "",
+		"stop={epochs: 0.15}":                                                  "",
 		"evaluate.every=0.001 epochs":                                          "0.6 samples; models",
 		"evaluate.every=0.02 epochs":                                           "",
 		"train.optimizer.rate={kind: step, first: 1, every: 0.0000024 epochs}": "this becomes 2e-06 epochs",

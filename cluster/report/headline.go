@@ -436,7 +436,7 @@ func Horizon(groups []record.Group) string {
 	}
 	text := "Compared up to " + Duration(float64(horizon)) + ", where the first run that did not arrive ended"
 	if last > horizon {
-		text += "; beyond that only pairs of runs that were both still under way or had arrived count"
+		text += "; beyond that a run that did not arrive counts as slower than one that did"
 	}
 	return text + "."
 }
