@@ -579,8 +579,8 @@ func tally(all []*comparison) (lines []string) {
 		lines = append(lines, fmt.Sprintf("Of %s, %s.", Count(len(all)-alone, "comparison"), and(parts)))
 	}
 	if limited > 0 {
-		lines = append(lines, fmt.Sprintf("In %d runs of the best points did not all arrive: these are compared only "+
-			"up to where the first run that did not arrive ended.", limited))
+		lines = append(lines, fmt.Sprintf("In %d of them, runs of the best points did not all arrive: these are "+
+			"compared only up to where the first run that did not arrive ended.", limited))
 	}
 	if alone > 0 {
 		lines = append(lines, fmt.Sprintf("%d of %d points that are compared with no other reached their targets.",
