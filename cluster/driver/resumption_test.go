@@ -184,7 +184,7 @@ func TestSubmissionThatWasStoppedGoesOnAsAnotherOne(t *testing.T) {
 		!strings.Contains(err.Error(), "all of its runs are finished") {
 		t.Errorf("a submission that is finished: %v", err)
 	}
-	if _, err := operator.Status(t.Context(), id); err == nil {
-		t.Errorf("submission %s is still there, whose record another one has", id)
+	if s, err := operator.Status(t.Context(), id); err != nil || s.ID != next {
+		t.Errorf("submission %s leads to %q, %v; want %s, which has its record", id, s.ID, err, next)
 	}
 }
