@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -413,5 +414,30 @@ func TestBoundedRunInWhichEverythingIsLostTellsThatItStoodStill(t *testing.T) {
 	}
 	if r := s.run(t); r.Stalled <= 0 || r.Stalled > 3*time.Second {
 		t.Errorf("stood still from %v on, want from one of the first looks on", r.Stalled)
+	}
+}
+
+func TestStopEndsThePlacingOfActors(t *testing.T) {
+	stopping := errors.New("stopping")
+	stop, halt := context.WithCancelCause(t.Context())
+	var placed []int
+	nothing := func(actor.Context, actors.Env) {}
+	s := &stage{handlers: []handler{nothing, nothing, nothing}}
+	s.making = func(node, _ int) error {
+		if placed = append(placed, node); node == 1 {
+			halt(stopping)
+		}
+		return nil
+	}
+	c := s.config()
+	c.Stop = stop
+	w, err := live.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nothingLeft(t)
+	defer w.Abandon()
+	if err := w.Place(); !errors.Is(err, stopping) || !slices.Equal(placed, []int{0, 1}) {
+		t.Errorf("%v, with actors of %v, want the cause of the stop after those of 0 and 1", err, placed)
 	}
 }

@@ -139,6 +139,9 @@ type realm struct{ *World }
 var _ world.Realm = realm{}
 
 func (r realm) Place(node int) error {
+	if stop := r.config.Stop; stop != nil && stop.Err() != nil {
+		return context.Cause(stop)
+	}
 	r.spoil()
 	return r.nodes[node].life.Load().place()
 }

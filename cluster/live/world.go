@@ -44,6 +44,8 @@ type Config struct {
 	// Hosted says which nodes live in this process, by position; the coordinator's position is the
 	// number of nodes. Nil stands for all.
 	Hosted func(node int) bool
+	// Stop, if not nil, ends Place when it is done, with its cause: thousands of actors take seconds.
+	Stop context.Context
 	// Carrier reaches the worlds of the other processes, in a run of which not all is hosted.
 	Carrier Carrier
 	// RoundTrip is the measured time to the process of a node that lives elsewhere and back, 0
