@@ -2,31 +2,31 @@ package live
 
 import "time"
 
-// Activity is what moves in a world. If two looks at it are equal and Idle, nothing has happened in
-// between that moves the run on.
+// Activity is a snapshot of the work in a world. If two snapshots are equal and Idle, the run made no
+// progress between them.
 type Activity struct {
-	// Idle says that no message, computation or timer is left here, but for the coordinator's timers.
+	// Idle says that no message, computation or timer is pending here, except the coordinator's timers.
 	Idle bool
 	// Handled counts messages that were handled, Sent messages for nodes of other worlds and
 	// Received messages from there, all without messages of the control protocol.
 	Handled, Sent, Received int64
 }
 
-// activity tells what moves at this instant.
+// activity takes a snapshot now.
 func (w *World) activity() Activity {
 	return Activity{Idle: w.rests(), Handled: w.handled.Load(), Sent: w.sent.Load(), Received: w.received.Load()}
 }
 
 const (
-	// restPatience is how long Activity looks for an instant at which no model is being judged, and
-	// restEach how often.
+	// restPatience bounds the search for an instant without an evaluation, and restEach is the interval
+	// between its snapshots.
 	restPatience = 300 * time.Millisecond
 	restEach     = 5 * time.Millisecond
 )
 
-// Activity tells what moves. If nothing was handled since a look that counted so many messages, it waits
-// a little for an instant at which the world is idle: models may be judged all the time, which moves
-// nothing on. Place must have been called.
+// Activity takes a snapshot, given the number of handled messages in the previous one. If that number
+// has not changed, Activity waits briefly for an idle instant, because evaluations can keep a stalled
+// world busy. Place must have been called.
 func (w *World) Activity(handled int64) Activity {
 	a := w.activity()
 	look := time.NewTicker(restEach)
@@ -42,10 +42,10 @@ func (w *World) Activity(handled int64) Activity {
 	return a
 }
 
-// rests reports whether nothing is left to happen here, but for what the clock watches. It follows the
-// way of a message: from the clock into a mailbox, from there to a job or back to the clock. A message
-// on its way from one to the next is always counted by one of them, however long a thread has to wait
-// for a core in between. So is what the control protocol does: it ends the run.
+// rests reports whether no work is pending here, except calls entered with Clock.Watch. It checks the
+// clock, the mailboxes and the jobs in the order in which a message passes through them, then the clock
+// again. Each counts a message until the next one has it, so a thread that waits for a core cannot hide
+// a message. Control messages count as well, because they end the run.
 func (w *World) rests() bool {
 	if !w.clock.Idle() {
 		return false

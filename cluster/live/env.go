@@ -140,9 +140,9 @@ func (e *env) compute(do func() any, then func(result any)) {
 	}
 }
 
-// Charge lets the rest of the handler, and with it what it sends and the actor's
-// next message, wait until the work would be done or the node's part is over. At the end of the run
-// it waits no longer: what the handler records then has not happened by the end.
+// Charge delays the rest of the handler, its messages and the actor's next message until the work is
+// done or the node's part is over. When the run ends, Charge returns early, and Record drops the events
+// of the rest of the handler: they lie beyond the end.
 func (e *env) Charge(work float64) {
 	p := &e.node.Profile
 	until := e.life.instant.charge(p.Slowed(e.life.now(), p.Time(work)))
@@ -160,7 +160,7 @@ func (e *env) Charge(work float64) {
 		case <-e.node.end:
 		}
 	}
-	for clock.Now() < until && !e.life.cut() {
+	for clock.Now() < until && !e.life.concluded() {
 		runtime.Gosched() // a sleep below 1 ms would take longer than that
 	}
 }
@@ -170,7 +170,7 @@ func (e *env) Record(event actors.Event) {
 	if e.life.over() {
 		return
 	}
-	if e.life.instant.yet(w.clock.Now()) {
+	if e.life.instant.ahead(w.clock.Now()) {
 		if event.Kind == actors.UpdateApplied {
 			w.unfinished.Store(true)
 		}

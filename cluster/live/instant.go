@@ -27,9 +27,9 @@ func (i *instant) begin(now, due, bound time.Duration) {
 // charge lets the time go on, and returns what it is then.
 func (i *instant) charge(d time.Duration) time.Duration { return time.Duration(i.at.Add(int64(d))) }
 
-// yet reports whether the handler at work is at an instant that is yet to come, because what it has
-// charged was cut short.
-func (i *instant) yet(now time.Duration) bool {
+// ahead reports whether the handler's instant lies in the future, because the end of the run cut its
+// charge short.
+func (i *instant) ahead(now time.Duration) bool {
 	at := time.Duration(i.at.Load())
 	return at != promptly && at > now
 }

@@ -67,8 +67,8 @@ func (l *life) over() bool {
 	}
 }
 
-// cut reports whether the actor waits for the end of no charge any longer.
-func (l *life) cut() bool {
+// concluded reports whether charges no longer delay the actor: the run is ending, or this life is over.
+func (l *life) concluded() bool {
 	select {
 	case <-l.node.world.concluded:
 		return true

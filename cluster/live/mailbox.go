@@ -65,7 +65,7 @@ func (m *mailbox) UserMessageCount() int {
 	return m.queues.User.Len()
 }
 
-// busy reports whether a message waits or is being handled.
+// busy reports whether a message waits or a handler runs.
 func (m *mailbox) busy() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

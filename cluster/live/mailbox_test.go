@@ -6,13 +6,13 @@ import (
 	"github.com/gradwire/gradwire/cluster/queue"
 )
 
-// A message that has been taken out of its mailbox moves the run on, before its handler has begun as well.
+// A message keeps its mailbox busy from the post to the end of its handler.
 func TestMailboxIsBusyFromPostToTheEndOfTheHandler(t *testing.T) {
 	m := &mailbox{}
 	if m.busy() {
 		t.Error("an empty mailbox is busy")
 	}
-	m.running = true // nobody handles messages but this test
+	m.running = true // so that enqueue starts no goroutine
 	for _, q := range []*queue.Ring[letter]{&m.queues.System, &m.queues.Control, &m.queues.User} {
 		m.enqueue(q, letter{})
 	}
@@ -29,6 +29,6 @@ func TestMailboxIsBusyFromPostToTheEndOfTheHandler(t *testing.T) {
 	m.enqueue(&m.queues.Control, letter{})
 	m.turn(1)
 	if !m.busy() {
-		t.Error("a mailbox is idle whose message is held")
+		t.Error("a mailbox with a held message is idle")
 	}
 }

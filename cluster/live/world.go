@@ -44,7 +44,7 @@ type Config struct {
 	// Hosted says which nodes live in this process, by position; the coordinator's position is the
 	// number of nodes. Nil stands for all.
 	Hosted func(node int) bool
-	// Stop, if not nil, ends Place when it is done, with its cause: thousands of actors take seconds.
+	// Stop, if not nil, cancels Place: thousands of actors take seconds.
 	Stop context.Context
 	// Carrier reaches the worlds of the other processes, in a run of which not all is hosted.
 	Carrier Carrier
@@ -102,7 +102,7 @@ type Result struct {
 	// Stalled is the instant at which it was noticed that nothing happened, in a run
 	// that only its bound ended; 0 if something did happen to the end.
 	Stalled time.Duration
-	// Unfinished says that the work of an update was not over at the end.
+	// Unfinished says that the run ended before the work of an update did.
 	Unfinished bool
 	// InFlight counts messages, control aside, that left a node and neither arrived nor were
 	// dropped.
@@ -128,9 +128,9 @@ type World struct {
 	placed     chan struct{} // closed when all actors are there
 	halted     chan struct{} // closed when only the coordinator goes on
 	halting    sync.Once
-	concluded  chan struct{} // closed when charges are no longer waited for
+	concluded  chan struct{} // closed when charges no longer delay handlers
 	concluding sync.Once
-	unfinished atomic.Bool   // an update was cut short by the end
+	unfinished atomic.Bool   // the end of the run cut an update short
 	end        chan struct{} // closed when the run is over
 	ended      sync.Once
 	failure    error
@@ -375,7 +375,7 @@ func (w *World) wait(ctx context.Context) {
 	look := time.NewTicker(restEvery)
 	defer look.Stop()
 	handled := int64(-1)
-	var moved time.Duration // the last look that found that something had been handled
+	var moved time.Duration // latest look that found newly handled messages
 	for {
 		select {
 		case <-w.end:
@@ -394,12 +394,12 @@ func (w *World) wait(ctx context.Context) {
 	}
 }
 
-// look notices a standstill: it is told whether everything here rests, and since when nothing was
-// handled. At the end of the run everything does.
+// look detects a standstill, given whether the world rests and since when it has handled no message. A
+// world that is ending rests without a standstill.
 func (w *World) look(rests bool, since time.Duration) {
 	switch {
 	case w.partial: // what is under way elsewhere, this world does not know
-	case w.lead().life.Load().cut():
+	case w.lead().life.Load().concluded():
 	case !rests:
 		w.stalled = 0
 	case !w.config.Deployment.Bounded:
@@ -457,8 +457,8 @@ func (w *World) halt() {
 	})
 }
 
-// conclude lets the coordinator hear at once of the crashes here, and cuts charges short: the last
-// looks at the models must not wait for them.
+// conclude ends charges and reports crashes to the coordinator at once, because the last evaluations
+// must not wait for either.
 func (w *World) conclude() {
 	w.concluding.Do(func() {
 		close(w.concluded)

@@ -373,7 +373,7 @@ func TestScheduledChangeTakesEffectAtItsInstant(t *testing.T) {
 	s.run(t)
 	notBefore(t, "message after the change arrived", arrived[1], sent[1]+25*ms)
 	first := s.network.Edge(0, 1).Stats().DelaySum - 25*ms
-	if late := sent[0] >= 10*ms; first != ms && (!late || first != 25*ms) { // late: a core was free only then
+	if late := sent[0] >= 10*ms; first != ms && (!late || first != 25*ms) { // late: no core was free before
 		t.Errorf("the message at %v was given a delay of %v", sent[0], first)
 	}
 	notBefore(t, "message before the change arrived", arrived[0], sent[0]+first)

@@ -247,8 +247,15 @@ func (p *process) report(name string, run uint64, m proto.Message) {
 // placeWorld makes the world of the nodes that live here.
 func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, c *live.Checkpoints) (*live.World, error) {
 	w, err := s.Live(live.Config{
-		Stop: h.stop, Threads: max(h.process.residents.Free(), 1), Hosted: h.Hosts, Carrier: h,
-		RoundTrip: h.RoundTrip, Start: start, Lives: int(h.lives), KeepRuntime: h.process.config.KeepRuntime, Checkpoints: c,
+		Stop:        h.stop,
+		Threads:     max(h.process.residents.Free(), 1),
+		Hosted:      h.Hosts,
+		Carrier:     h,
+		RoundTrip:   h.RoundTrip,
+		Start:       start,
+		Lives:       int(h.lives),
+		KeepRuntime: h.process.config.KeepRuntime,
+		Checkpoints: c,
 	})
 	if err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ type Clock struct {
 
 	mu      sync.Mutex
 	calls   queue.Calendar[entry]
-	pending int // calls that are entered or at work, neither cancelled nor of those that only watch
+	pending int // calls entered or running, without watchers and cancelled calls
 	asleep  bool
 	stopped bool
 }
@@ -101,7 +101,7 @@ func (c *Clock) Timed(t time.Duration, call func(late time.Duration)) {
 	c.At(t, func() { call(c.Now() - could) })
 }
 
-// Idle reports whether no call is due or at work, but for those that were entered with Watch.
+// Idle reports whether no call is entered or running, except those of Watch.
 func (c *Clock) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,7 @@ func (c *Clock) CancelTimer(id uint64) {
 	}
 }
 
-// took takes note of a call that is not pending any longer. Called under the lock.
+// took removes a call from the pending ones. The caller holds the lock.
 func (c *Clock) took(x entry) {
 	if x.do != nil && !x.watches {
 		c.pending--
@@ -136,11 +136,10 @@ func (c *Clock) Stop() {
 }
 
 func (c *Clock) loop() {
-	var call entry
+	var last entry
 	for {
-		var wait time.Duration
-		var stopped bool
-		call, wait, stopped = c.next(call)
+		call, wait, stopped := c.next(last)
+		last = call
 		switch {
 		case stopped:
 			return
@@ -169,8 +168,8 @@ func (c *Clock) Do(call func()) {
 // longest is how long a thread sleeps that has nothing to do.
 const longest = time.Hour
 
-// next counts the last call as done. It returns the call that is due, without a function if it is
-// cancelled, or how long it is until one will be.
+// next removes the last call from the pending ones. It returns the next due call, whose function is nil
+// if it was cancelled, or else the time until a call is due.
 func (c *Clock) next(last entry) (call entry, wait time.Duration, stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

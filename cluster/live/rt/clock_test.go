@@ -114,7 +114,7 @@ func TestPanicInACallIsReportedAndTheClockGoesOn(t *testing.T) {
 	<-called
 }
 
-// A call at work may deliver a message: the clock is idle only when it is done.
+// A running call may still deliver a message, so the clock is not idle until it returns.
 func TestClockAtWorkIsNotIdle(t *testing.T) {
 	c := started(t)
 	works, goOn := make(chan struct{}), make(chan struct{})
@@ -125,12 +125,12 @@ func TestClockAtWorkIsNotIdle(t *testing.T) {
 	})
 	<-works
 	if c.Idle() {
-		t.Error("the clock is idle while a call is at work")
+		t.Error("the clock is idle while a call runs")
 	}
 	close(goOn)
 	c.Watch(0, func() { close(done) })
 	<-done
 	if !c.Idle() {
-		t.Error("the clock is not idle when only a call that watches is at work")
+		t.Error("the clock is not idle while only a watcher runs")
 	}
 }
