@@ -89,12 +89,14 @@ type Submission struct {
 	// one alone does. Another one carries it out when the one that does dies.
 	Holders []string `json:"holders,omitempty"`
 	// Lacking are holders without an up-to-date copy, each with the reason, as in
-	// "n3: no space left on device"; without Holders, why the submission does not survive Process.
+	// "n3: no space left on device". Without Holders, it says why the submission does not survive
+	// Process.
 	Lacking []string `json:"lacking,omitempty"`
 	// Copy says that Process has a copy of the record; the process that made it is away, or has it
 	// no longer.
 	Copy bool `json:"copy,omitempty"`
-	// Continues are the submissions that it goes on with, the latest first; their ids lead to it.
+	// Continues are the ids of the submissions that this one continues, the latest first. Each of
+	// these ids leads to this one.
 	Continues []string `json:"continues,omitempty"`
 	// Lost says that somebody has deleted the record, and that no process that answers has a copy.
 	Lost bool `json:"lost,omitempty"`
@@ -450,31 +452,14 @@ func submissionOf(s *protos.Submission) Submission {
 		away = time.Unix(0, s.Away)
 	}
 	return Submission{
-		ID:        s.Id,
-		Plan:      s.Plan,
-		Process:   s.Process,
-		By:        s.By,
-		State:     s.State,
-		Folder:    s.Folder,
-		Done:      int(s.Done),
-		Total:     int(s.Total),
-		Share:     s.Share,
-		Error:     s.Error,
-		Submitted: time.Unix(0, s.Submitted),
-		Placement: s.Placement,
-		Insecure:  s.Insecure,
-		Away:      away,
-		Why:       s.Why,
-		Holders:   s.Holders,
-		Lacking:   s.Lacking,
-		Copy:      s.Copy,
-		Lost:      s.Lost,
-		Continues: s.Continues,
+		ID: s.Id, Plan: s.Plan, Process: s.Process, By: s.By, State: s.State, Folder: s.Folder, Done: int(s.Done),
+		Total: int(s.Total), Share: s.Share, Error: s.Error, Submitted: time.Unix(0, s.Submitted),
+		Placement: s.Placement, Insecure: s.Insecure, Away: away, Why: s.Why, Holders: s.Holders, Lacking: s.Lacking,
+		Copy: s.Copy, Lost: s.Lost, Continues: s.Continues,
 	}
 }
 
-// leadsTo reports whether an id, which may be shortened, stands for a submission or for one that it
-// goes on with.
+// leadsTo reports whether an id, which may be shortened, names a submission or one that it continues.
 func leadsTo(id, whole string, continues []string) bool {
 	return strings.HasPrefix(whole, id) ||
 		slices.ContainsFunc(continues, func(former string) bool { return strings.HasPrefix(former, id) })
@@ -560,10 +545,10 @@ func (c *Client) Submit(ctx context.Context, p WrittenPlan, o SubmitOptions) (st
 	return id, located(file, err)
 }
 
-// Continue has the process that keeps a submission, whose id may be shortened, carry out what is
-// missing of it, when it has ended before its runs had: as another submission, whose id it returns,
-// and to which the id of the first leads from then on.
-// A run that was saved goes on where it was. The plan, and where nodes live, are as they were.
+// Continue carries out the missing runs of a submission that ended before all its runs had finished.
+// Its id may be shortened. The process that keeps it makes a new submission with the same plan and
+// the same placement of nodes, and a saved run resumes from its checkpoint. Continue returns the id
+// of the new submission, to which the old id leads from then on.
 func (c *Client) Continue(ctx context.Context, id string, note func(text string)) (string, error) {
 	address, s, err := c.keeper(ctx, id)
 	if err != nil {
@@ -671,8 +656,8 @@ func (c *Client) logOf(ctx context.Context, address, id string, follow bool, tel
 	})
 }
 
-// Stop ends a run. What it has finished is kept. If the process of a run that others hold dies before it
-// answers, Stop asks the one that goes on with the run.
+// Stop ends a run and keeps its finished work. If the run's process dies before it answers, and
+// others hold the run, Stop asks the process that goes on with it.
 func (c *Client) Stop(ctx context.Context, id string) error {
 	asked, held := false, false
 	for began := time.Now(); ; {
@@ -682,17 +667,14 @@ func (c *Client) Stop(ctx context.Context, id string) error {
 				return err
 			}
 			if asked && s.Over() {
-				return nil // an earlier request may have ended it, though its answer was lost
+				return nil // an earlier request, whose answer was lost, may have ended it
 			}
 			asked, held = true, len(s.Holders) > 0
-			_, err = c.prompt(
-				ctx,
-				address,
-				&protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: s.ID}}},
-			)
+			stop := &protos.Request{Kind: &protos.Request_Stop{Stop: &protos.StopRun{Id: s.ID}}}
+			_, err = c.prompt(ctx, address, stop)
 			return err
 		})
-		if err == nil || !held || !unanswered(err) || time.Since(began) > successionPatience ||
+		if err == nil || !held || !retryable(err) || time.Since(began) > successionPatience ||
 			pause(ctx, successionLook) != nil {
 			return err
 		}

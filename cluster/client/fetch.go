@@ -18,9 +18,9 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Fetch copies the record of a run that has ended into a folder that does not exist or is empty. A
-// folder that has the very record, because it is the process's own or a former copy, is left as it
-// is. Until all of it has come the copy lies in a folder beside that one, or in it, whose name begins
+// Fetch copies the record of a run that has ended into a folder that does not exist or is empty. It
+// changes nothing in a folder that has this record already: the process's own, or an earlier copy.
+// Until the copy is complete, its files are in a folder beside that one, or in it, whose name begins
 // with .partial-.
 func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 	var content *pieces
@@ -50,26 +50,30 @@ func (c *Client) Fetch(ctx context.Context, id, dir string) error {
 	defer content.of.close()
 	unpack := func(part string) error { return archive.Unpack(content, part, archive.Accepted) }
 	if taken := Vacant(dir); taken != nil {
-		return present(dir, taken, unpack)
+		if has, err := hasRecord(dir, unpack); has || err != nil {
+			return err
+		}
+		return taken
 	}
 	return assemble(dir, unpack)
 }
 
-// present returns nil if a folder has every file of a record, as it was made, but for what is drawn
-// from it, and else the error taken.
-func present(dir string, taken error, unpack func(part string) error) (err error) {
+// hasRecord reports whether a folder has every file of a record with the same bytes. Pages and
+// pictures do not count: a command that shows a record draws them again in its folder.
+func hasRecord(dir string, unpack func(part string) error) (has bool, err error) {
 	if _, err := os.Stat(filepath.Join(dir, record.PlanName)); err != nil {
-		return taken // it is no record, and nothing needs to be sent
+		return false, nil //nolint:nilerr // a folder without a plan holds no record
 	}
 	part, err := os.MkdirTemp("", "gradwire-fetch-")
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(part)) }()
 	if err := unpack(part); err != nil {
-		return err
+		return false, err
 	}
-	return filepath.WalkDir(part, func(path string, e fs.DirEntry, err error) error {
+	has = true
+	err = filepath.WalkDir(part, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || slices.Contains(drawn, filepath.Ext(path)) {
 			return err
 		}
@@ -77,46 +81,46 @@ func present(dir string, taken error, unpack func(part string) error) (err error
 		if err != nil {
 			return err
 		}
-		if same, err := sameFile(path, filepath.Join(dir, name)); err != nil || !same {
-			return cmp.Or(err, taken)
+		if has, err = sameFile(path, filepath.Join(dir, name)); err == nil && !has {
+			return fs.SkipAll
 		}
-		return nil
+		return err
 	})
+	return has, err
 }
 
-// drawn are the endings of files that whoever shows a record draws in its folder.
+// drawn are the file name extensions of pages and pictures.
 var drawn = []string{".html", ".png", ".svg"}
 
-// sameFile reports whether two files have the same bytes. One that is not there has none.
+// sameFile reports whether file b exists, can be read, and has the same bytes as file a.
 func sameFile(a, b string) (bool, error) {
-	one, err := os.Open(a) //nolint:gosec // just made
+	one, err := os.Open(a) //nolint:gosec // made by hasRecord
 	if err != nil {
 		return false, err
 	}
-	defer one.Close() //nolint:errcheck // it was only read
+	defer one.Close() //nolint:errcheck // read only
 	if about, err := os.Lstat(b); err != nil || !about.Mode().IsRegular() {
-		return false, nil //nolint:nilerr // what cannot be read is not the file
+		return false, nil //nolint:nilerr // an unreadable file is a different one
 	}
-	two, err := os.Open(b) //nolint:gosec // in the folder that the user names
+	two, err := os.Open(b) //nolint:gosec // in the user's folder
 	if err != nil {
-		return false, nil //nolint:nilerr // as above
+		return false, nil //nolint:nilerr // an unreadable file is a different one
 	}
-	defer two.Close() //nolint:errcheck // it was only read
-	for left, right := make([]byte, compared), make([]byte, compared); ; {
+	defer two.Close() //nolint:errcheck // read only
+	const block = 64 << 10
+	for left, right := make([]byte, block), make([]byte, block); ; {
 		n, errA := io.ReadFull(one, left)
 		m, errB := io.ReadFull(two, right)
 		if !bytes.Equal(left[:n], right[:m]) {
 			return false, nil
 		}
-		if errA != nil || errB != nil { // both end here, or one cannot be read further
+		if errA != nil || errB != nil {
 			return ended(errA) && ended(errB), nil
 		}
 	}
 }
 
-// compared is how many bytes of two files are compared at a time.
-const compared = 64 << 10
-
+// ended reports whether io.ReadFull reached the end of a file.
 func ended(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
 // assemble makes a folder as a whole or not at all. Into one that is there already, which must be

@@ -107,9 +107,9 @@ func locate(ctx context.Context, request func() error) error {
 	}
 }
 
-// unanswered reports whether a process has not answered a request, as one that dies, rather than refused
-// it for good.
-func unanswered(err error) bool {
+// retryable reports whether a request that failed may succeed later: its process died before it
+// answered, or refused the request only for now.
+func retryable(err error) bool {
 	if errors.As(err, new(*refusal.AgainError)) {
 		return true
 	}
