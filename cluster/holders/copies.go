@@ -51,16 +51,16 @@ type held struct {
 	told    bool          // the log says so
 	unfit   time.Duration // it is not to become a holder before
 	unable  bool          // its disk or the plan's data refused the latest whole copy
-	witness bool          // it has no copy, and votes
-	retry   time.Duration // a holder that is unable gets no copy before
-	forgot  bool          // it has lost what it had and had promised
+	witness bool          // it votes without a copy
+	retry   time.Duration // time of the next copy to an unable holder
+	forgot  bool          // it has lost its copy and its promise
 }
 
 // stamp tells whether a file has changed.
 type stamp struct{ size, at int64 }
 
-// forgotten takes note that a holder has nothing and knows of no promise.
-func (d *duty) forgotten(name string, c *held) {
+// resetHolder notes that a holder has lost its copy and its promise; s.mu is held.
+func (d *duty) resetHolder(name string, c *held) {
 	c.has, c.files, c.forgot, c.witness = lease.Version{}, nil, true, false
 	d.of.member.Forget(name)
 }
@@ -80,7 +80,7 @@ func (s *Service) supplyOne(d *duty, name string, c *held) {
 			if err == nil {
 				again = againAfter
 			}
-			if err == nil || s.outbid(d, head) || s.isUnable(c) {
+			if err == nil || s.outbid(d, head) || s.isUnable(c) { // due delays copies to an unable holder
 				continue
 			}
 			changed = nil // it needs time
@@ -102,7 +102,7 @@ func (s *Service) outbid(d *duty, head *protos.CopyHead) bool {
 	return d.of.member.Leads() && d.of.member.Promise().Term > head.Ask.Term
 }
 
-// isUnable reports whether a holder cannot store a copy; due knows when to send the next one.
+// isUnable reports whether a holder cannot store a copy.
 func (s *Service) isUnable(c *held) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *Service) due(d *duty, name string, c *held) *protos.CopyHead {
 	case stays && c.forgot && !h.member.Owns(s.now()):
 		return nil
 	}
-	witness := s.testifies(d, name, c)
+	witness := s.needsWitness(d, name, c)
 	if stays && c.unable && !witness && s.now() < c.retry {
 		return nil
 	}
@@ -187,8 +187,8 @@ func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos
 // alone may have met a holder that is busy.
 const tellAfter = 2
 
-// copyFailed takes note that a copy has failed, with the holder's answer, if there is one; s.mu is
-// held.
+// copyFailed notes that a copy has failed. The answer is the holder's, or nil if it gave none; s.mu
+// is held.
 func (s *Service) copyFailed(d *duty, name string, c *held, err error, answer *protos.CopyAnswer) {
 	c.files, c.failed = nil, c.failed+1
 	if !c.witness {
@@ -203,7 +203,7 @@ func (s *Service) copyFailed(d *duty, name string, c *held, err error, answer *p
 		c.refused = s.now()
 	}
 	if answer.GetAnswer().GetId() != "" && answer.Answer.Term == 0 && slices.Contains(d.of.plan.Holders, name) {
-		d.forgotten(name, c)
+		d.resetHolder(name, c)
 	}
 	if c.failed >= tellAfter && !c.told && slices.Contains(d.of.plan.Holders, name) {
 		c.told = true
@@ -385,7 +385,7 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 	if err = s.settle(h, head, files, err); err != nil {
 		answer.Error = request.Text(cause(err), request.MaxText)
 		answer.Unable = !errors.As(err, new(errOvertaken))
-		// The sender reads the answer when it has sent all, which must not fail before.
+		// The sender reads the answer only after it has sent all files: read them to their end.
 		var rest sync.WaitGroup
 		defer rest.Wait()
 		rest.Go(func() { _, _ = io.Copy(io.Discard, in) })
@@ -393,7 +393,7 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 	return request.Write(lively{conn}, answer)
 }
 
-// errOvertaken says that the named process has taken over while a copy came.
+// errOvertaken names a process that took the submission over while a copy arrived.
 type errOvertaken string
 
 func (e errOvertaken) Error() string {
@@ -491,7 +491,7 @@ func (s *Service) enter(head *protos.CopyHead) (*holding, *protos.CopyAnswer) {
 	case head.Dismissed:
 		s.forget(h, "")
 	case head.Witness:
-		s.testify(h, head)
+		s.becomeWitness(h, head)
 		return nil, answer
 	default:
 		h.busy = true
@@ -527,7 +527,7 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 			return err
 		}
 	}
-	s.adopt(h, head)
+	s.adoptHead(h, head)
 	h.folder, h.recordless, h.witness = name, h.recordless && !head.Whole, false
 	if head.Ended {
 		s.end(h, head.From)
@@ -535,8 +535,8 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 	return s.keep(h)
 }
 
-// adopt takes the plan and the version over that a copy's head tells; s.mu is held.
-func (s *Service) adopt(h *holding, head *protos.CopyHead) {
+// adoptHead sets a holding's plan and version to those of a copy's head; s.mu is held.
+func (s *Service) adoptHead(h *holding, head *protos.CopyHead) {
 	h.plan = proto.CloneOf(head.Plan)
 	h.member.Set(version(head.Ask), h.plan.Holders)
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// Disk is how a holder writes into its folder of records. Each step can be refused: by a full disk,
-// a quota, or a folder that is read-only.
+// Disk writes into a holder's folder of records. A full disk, a quota or a read-only folder can make
+// any step fail.
 type Disk interface {
-	// MakeFolder makes a folder and those above it.
+	// MakeFolder makes a folder and its missing parents.
 	MakeFolder(path string) error
 	// WriteFile replaces a file as a whole.
 	WriteFile(path string, text []byte) error
@@ -21,7 +21,7 @@ type Disk interface {
 	Rename(from, to string) error
 }
 
-// osDisk is the operating system's.
+// osDisk is the operating system's file system.
 type osDisk struct{}
 
 var _ Disk = osDisk{}

@@ -103,7 +103,7 @@ type Config struct {
 	Has func(id string) bool
 	// Log is told in a line what has happened.
 	Log func(format string, args ...any)
-	// Disk writes into Out; nil stands for the operating system's.
+	// Disk writes into Out; nil stands for the operating system's file system.
 	Disk Disk
 }
 
@@ -136,8 +136,8 @@ type holding struct {
 	released   string        // the owner that has given the lease up; empty if none has
 	bereft     bool          // the owner released the lease because it could not keep the record
 	recordless bool          // this process handed the record over and has no copy
-	witness    bool          // it has no copy, since it cannot write one, and votes
-	abstains   bool          // an earlier incarnation may have promised what is not on the disk
+	witness    bool          // this process votes without a copy, since it cannot write one
+	abstains   bool          // this process does not vote: the note of its latest promise may be missing
 
 	noteFault string            // why the latest note was not written; empty if it was
 	copyFault string            // why the latest copy was not
@@ -211,72 +211,73 @@ func rank(id string, names []string) []string {
 }
 
 // Hold has two other processes hold a submission, whose record is in plan.Folder, and returns all
-// three, this one first. One of the two may be a witness, if no more can store a copy: the note
-// says why. Without one that can, there are no names, and the note says so.
+// three, this one first. If only one of the two can store a copy, the other one is a witness, and the
+// note says why. If neither can, Hold returns no names, and the note says why.
 func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []string, note string) {
-	able, refused := rank(plan.Id, s.config.Others()), refusals{}
+	able, denied := rank(plan.Id, s.config.Others()), denials{}
 	var h *holding
-	for term := uint64(0); len(able) > 0 && len(able)+len(refused.unable) >= Needed-1; term++ {
+	for term := uint64(0); len(able) > 0 && len(able)+len(denied.unable) >= Needed-1; term++ {
 		plan = proto.CloneOf(plan)
 		plan.Holders = append([]string{s.config.Process}, able[:min(len(able), Needed-1)]...)
-		plan.Holders = append(plan.Holders, refused.unable[:Needed-len(plan.Holders)]...)
+		plan.Holders = append(plan.Holders, denied.unable[:Needed-len(plan.Holders)]...)
 		plan.Build = s.config.Build(s.config.Process)
 		h = s.newHolding(plan, plan.Folder, lease.Promise{Term: term, Owner: s.config.Process}, lease.Version{})
-		answers := s.offer(ctx, h, &refused)
-		if len(answers) == 0 {
-			return plan.Holders, refused.copies(plan)
+		latest := s.offer(ctx, h, &denied)
+		if len(latest) == 0 {
+			return plan.Holders, denied.copies(plan)
 		}
-		if refused.add(plan.Holders, answers); answers[s.config.Process].err != nil {
+		if denied.add(plan.Holders, latest); latest[s.config.Process].err != nil {
 			break
 		}
-		able = slices.DeleteFunc(able, func(name string) bool { return refused.why[name] != "" })
+		able = slices.DeleteFunc(able, func(name string) bool { return denied.why[name] != "" })
 	}
 	if h != nil {
 		s.withdraw(h)
 	}
 	why := fmt.Sprintf("that takes three processes, and the cluster has %d", len(s.config.Others())+1)
-	if len(refused.all) > 0 {
-		why = "others cannot hold it: " + strings.Join(refused.all, "; ")
+	if len(denied.all) > 0 {
+		why = "others cannot hold it: " + strings.Join(denied.all, "; ")
 	}
 	return nil, fmt.Sprintf("submission %s does not survive process %s: %s", plan.Id, s.config.Process, why)
 }
 
-// answered is why a process does not hold a submission that was offered to it.
-type answered struct {
+// denial is the reason of a process that does not hold a submission offered to it.
+type denial struct {
 	err    error
-	unable bool // it cannot store a copy, and may be a witness
+	unable bool // the process cannot store a copy, but can be a witness
 }
 
-// refusals are the answers of the processes that cannot store a submission.
-type refusals struct {
-	all    []string          // each with its reason
-	why    map[string]string // by process
-	unable []string          // those that can be witnesses
+// denials are the reasons of all processes that do not hold a submission offered to them.
+type denials struct {
+	all    []string          // first reason of each process, after its name
+	why    map[string]string // latest reason by process
+	unable []string          // possible witnesses
 }
 
-// add takes the answers of some processes in, in the order of their names.
-func (r *refusals) add(names []string, answers map[string]answered) {
+// add notes the denials of some processes, in the order of the names.
+func (r *denials) add(names []string, denied map[string]denial) {
 	if r.why == nil {
 		r.why = map[string]string{}
 	}
 	for _, name := range names {
-		a, is := answers[name]
+		d, is := denied[name]
 		if !is {
 			continue
 		}
 		if r.why[name] == "" {
-			r.all = append(r.all, fmt.Sprintf("%s: %v", name, a.err))
+			r.all = append(r.all, fmt.Sprintf("%s: %v", name, d.err))
 		}
-		r.why[name] = request.Text(a.err.Error(), request.MaxListed)
+		r.why[name] = request.Text(d.err.Error(), request.MaxListed)
 		r.unable = slices.DeleteFunc(r.unable, func(n string) bool { return n == name })
-		if a.unable {
+		if d.unable {
 			r.unable = append(r.unable, name)
 		}
 	}
 }
 
-// copies says how many copies there are and why there are not more; it is empty if nothing lacks.
-func (r *refusals) copies(plan *protos.HeldPlan) string {
+// copies says how many holders of a plan have a copy and why the others have none; it is empty if all
+// have one.
+func (r *denials) copies(plan *protos.HeldPlan) string {
 	var lacking []string
 	for _, name := range plan.Holders {
 		if why := r.why[name]; why != "" {
@@ -289,8 +290,8 @@ func (r *refusals) copies(plan *protos.HeldPlan) string {
 	return fmt.Sprintf("submission %s has copies %s", plan.Id, countCopies(lacking, len(plan.Holders)))
 }
 
-// offer gives the others a new submission. It returns the answers of those that do not take it.
-func (s *Service) offer(ctx context.Context, h *holding, refused *refusals) map[string]answered {
+// offer gives the others a new submission. It returns the denials by process.
+func (s *Service) offer(ctx context.Context, h *holding, before *denials) map[string]denial {
 	s.mu.Lock()
 	s.newDuty(h)
 	h.busy = true
@@ -299,12 +300,12 @@ func (s *Service) offer(ctx context.Context, h *holding, refused *refusals) map[
 	h.member.Due(s.now())
 	d := h.duty
 	for name, c := range d.copies {
-		if c.why = refused.why[name]; c.why != "" {
+		if c.why = before.why[name]; c.why != "" {
 			c.unable, c.failed, c.refused = true, 1, s.now()
 		}
 	}
 	s.mu.Unlock()
-	answers := map[string]answered{}
+	denied := map[string]denial{}
 	var mu sync.Mutex
 	var offering sync.WaitGroup
 	for name, c := range d.copies {
@@ -317,21 +318,21 @@ func (s *Service) offer(ctx context.Context, h *holding, refused *refusals) map[
 				unable := s.isUnable(c)
 				mu.Lock()
 				defer mu.Unlock()
-				answers[name] = answered{err, unable}
+				denied[name] = denial{err, unable}
 			}
 		})
 	}
 	offering.Wait()
-	if len(answers) > 0 {
-		return answers
+	if len(denied) > 0 {
+		return denied
 	}
-	return s.begin(ctx, h)
+	return s.awaitLease(ctx, h)
 }
 
-// begin waits until the lease holds that was asked for with the offer: it may have taken so long to
-// find out whether the plan can be carried out that it has run out. It returns the answers of the
-// processes that hinder it.
-func (s *Service) begin(ctx context.Context, h *holding) map[string]answered {
+// awaitLease waits until this process has the lease of a submission that all others have taken. The
+// lease may have expired while they checked the plan. It returns the denials of the processes that
+// prevent the lease.
+func (s *Service) awaitLease(ctx context.Context, h *holding) map[string]denial {
 	patience := time.NewTimer(spans.Length)
 	defer patience.Stop()
 	s.mu.Lock()
@@ -355,31 +356,31 @@ func (s *Service) begin(ctx context.Context, h *holding) map[string]answered {
 		s.mu.Lock()
 		if over {
 			delete(s.all, h.plan.Id)
-			return silent(h, s.others(h.plan))
+			return unanswered(h, s.others(h.plan))
 		}
 	}
 	h.member.Set(lease.Version{Term: h.member.Promise().Term}, h.plan.Holders)
 	if err := s.keep(h); err != nil {
 		delete(s.all, h.plan.Id)
-		return map[string]answered{s.config.Process: {err: fmt.Errorf("it cannot note it: %s", cause(err))}}
+		return map[string]denial{s.config.Process: {err: fmt.Errorf("it cannot note it: %s", cause(err))}}
 	}
 	h.busy = false
 	s.supply(h.duty)
 	return nil
 }
 
-// silent are the answers of the processes that do not answer any more; s.mu is held.
-func silent(h *holding, others []string) map[string]answered {
-	answers := map[string]answered{}
+// unanswered returns the denials of the processes that no longer answer; s.mu is held.
+func unanswered(h *holding, others []string) map[string]denial {
+	denied := map[string]denial{}
 	for _, name := range others {
 		if !h.member.Granted(name) {
-			answers[name] = answered{err: errors.New("it does not answer any more")}
+			denied[name] = denial{err: errors.New("it does not answer any more")}
 		}
 	}
-	if len(answers) == 0 { // it has answered too late
-		answers[others[0]] = answered{err: errors.New("it answers too late")}
+	if len(denied) == 0 { // all have granted the lease, but too late
+		denied[others[0]] = denial{err: errors.New("it answers too late")}
 	}
-	return answers
+	return denied
 }
 
 // withdraw has those forget a submission that took it when it was offered last.

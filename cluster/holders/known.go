@@ -134,7 +134,7 @@ func (s *Service) tellCopies(h *holding, before string) {
 	s.config.Begin(func() { s.config.Note(id, text) })
 }
 
-// countCopies says how many holders of some have a copy, and why the others have none.
+// countCopies says how many of all holders have a copy, and lists the others with their reasons.
 func countCopies(lacking []string, all int) string {
 	return strings.Join(append([]string{fmt.Sprintf("%d of %d", all-len(lacking), all)}, lacking...), ", ")
 }

@@ -191,7 +191,8 @@ func (s *Service) handOvers() (all []*protos.LeaseAsk) {
 	return all
 }
 
-// hasHeir reports whether another holder is there, stays, and has room for a copy; s.mu is held.
+// hasHeir reports whether another holder is present, does not leave, and can store a copy; s.mu is
+// held.
 func (s *Service) hasHeir(h *holding) bool {
 	return len(s.storing(h)) > 0
 }

@@ -49,11 +49,8 @@ func (s *Service) keep(h *holding) error {
 	if n.Plan, err = proto.Marshal(h.plan); err == nil {
 		var text []byte
 		if text, err = json.Marshal(n); err == nil {
-			path := s.notePath(h.plan.Id)
-			err = errors.Join(
-				s.config.Disk.MakeFolder(filepath.Dir(path)),
-				s.config.Disk.WriteFile(path, append(text, '\n')),
-			)
+			path, disk := s.notePath(h.plan.Id), s.config.Disk
+			err = errors.Join(disk.MakeFolder(filepath.Dir(path)), disk.WriteFile(path, append(text, '\n')))
 		}
 	}
 	if err != nil {
@@ -85,10 +82,16 @@ func (s *Service) end(h *holding, by string) {
 	s.tidy(maxEnded, func(h *holding) bool { return h.ended }, func(old *holding) {
 		s.removeCopy(old)
 		delete(s.all, old.plan.Id)
-		if err := os.Remove(s.notePath(old.plan.Id)); err != nil {
-			s.config.Log("%v", err)
-		}
+		s.removeNote(old)
 	})
+}
+
+// removeNote removes a holding's note, if there is one; s.mu is held.
+func (s *Service) removeNote(h *holding) {
+	if err := os.Remove(s.notePath(h.plan.Id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.config.Log("%v", err)
+	}
+	h.kept = lease.Promise{}
 }
 
 // tidy does something with the holdings of a kind that were submitted first, until not more than
@@ -211,6 +214,6 @@ func (s *Service) load(path string) error {
 	h := s.newHolding(plan, n.Folder, n.Promise, n.Version)
 	h.life, h.by, h.ended = n.Life, n.EndedBy, n.EndedBy != "" || n.Folder == ""
 	s.all[plan.Id] = h
-	h.abstains = !h.ended && s.keep(h) != nil // the note may be out of date, see promised
+	h.abstains = !h.ended && s.keep(h) != nil // on such a disk the note may be stale
 	return nil
 }

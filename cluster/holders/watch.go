@@ -76,8 +76,8 @@ func (s *Service) judge(h *holding, now time.Duration) {
 		s.takeOver(h)
 	case m.Claims():
 	case !slices.Contains(h.plan.Holders, s.config.Process):
-		if !h.abstains &&
-			now-m.Until() > waitPatience { // whoever wanted it to hold this is gone, or has changed its mind
+		// The owner that offered a copy is gone, or has chosen another process.
+		if !h.abstains && now-m.Until() > waitPatience {
 			s.forget(h, "")
 		}
 	case h.recordless || h.witness || h.abstains || !m.Expired(now) || !s.free(h) || !s.attended(h):
@@ -85,7 +85,7 @@ func (s *Service) judge(h *holding, now time.Duration) {
 	case h.campaign == 0 && !h.ahead:
 		h.campaign = now + s.patience(h)
 	case now >= h.campaign || h.ahead:
-		if h.noteFault == "" || s.keep(h) == nil { // one that cannot write makes way
+		if h.noteFault == "" || s.keep(h) == nil { // a holder that cannot write leaves the lease to others
 			m.Campaign(now)
 		}
 		h.campaign, h.ahead = now+stagger+s.patience(h), false
@@ -246,7 +246,7 @@ func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.Le
 			h.life, h.released, h.bereft = a.Incarnation, "", false
 		}
 		h.ahead = h.ahead || !v.Granted && version(a).Before(h.member.Version())
-		if answer.Granted = v.Granted; v.Granted && !s.promised(h) {
+		if answer.Granted = v.Granted; v.Granted && !s.storePromise(h) {
 			answer.Error = h.noteFault
 		}
 	}
@@ -276,7 +276,7 @@ func (s *Service) hearOf(h *holding, from string, a *protos.LeaseAnswer) {
 		s.heardEnd(h, a)
 	case a.Term == 0:
 		if h.duty != nil && h.duty.copies[from] != nil && !h.duty.copies[from].sending {
-			h.duty.forgotten(from, h.duty.copies[from])
+			h.duty.resetHolder(from, h.duty.copies[from])
 			h.duty.change()
 		}
 	default:
