@@ -2823,10 +2823,10 @@ type Submission struct {
 	Lost bool `protobuf:"varint,22,opt,name=lost,proto3" json:"lost,omitempty"`
 	// The process that tells this holds the submission, which the process above carries out.
 	Held bool `protobuf:"varint,23,opt,name=held,proto3" json:"held,omitempty"`
-	// Holders without an up-to-date copy, each with the reason: "n3: no space left on device". Without holders, why the
-	// submission does not survive its process.
+	// Holders without an up-to-date copy, each with the reason: "n3: no space left on device". Without holders, it says
+	// why the submission does not survive its process.
 	Lacking []string `protobuf:"bytes,24,rep,name=lacking,proto3" json:"lacking,omitempty"`
-	// The submissions that it goes on with, the latest first.
+	// Ids of the submissions that this one continues, the latest first.
 	Continues     []string `protobuf:"bytes,25,rep,name=continues,proto3" json:"continues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

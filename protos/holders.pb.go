@@ -49,7 +49,7 @@ type HeldPlan struct {
 	Attempts []*Attempt `protobuf:"bytes,12,rep,name=attempts,proto3" json:"attempts,omitempty"`
 	// The build of the process that carries it out.
 	Build string `protobuf:"bytes,13,opt,name=build,proto3" json:"build,omitempty"`
-	// The submissions that it goes on with, the latest first.
+	// Ids of the submissions that this one continues, the latest first.
 	Continues     []string `protobuf:"bytes,14,rep,name=continues,proto3" json:"continues,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -565,9 +565,9 @@ type CopyHead struct {
 	Dismissed bool `protobuf:"varint,6,opt,name=dismissed,proto3" json:"dismissed,omitempty"`
 	// The sender has a copy of a record and asks whether the receiver has the record. No files follow.
 	Asks bool `protobuf:"varint,11,opt,name=asks,proto3" json:"asks,omitempty"`
-	// The receiver cannot hold a copy: it takes note of the version and votes, as a witness. No files follow.
+	// The receiver cannot store a copy: it notes the version and votes, as a witness. No files follow.
 	Witness bool `protobuf:"varint,12,opt,name=witness,proto3" json:"witness,omitempty"`
-	// A receiver that knows nothing of the submission may vote: nobody relies on what it promised before.
+	// A receiver that knows nothing of the submission may vote: no process relies on its earlier promise.
 	Anew          bool `protobuf:"varint,13,opt,name=anew,proto3" json:"anew,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -676,7 +676,7 @@ type CopyAnswer struct {
 	Enough bool `protobuf:"varint,3,opt,name=enough,proto3" json:"enough,omitempty"`
 	// The receiver has the record that it was asked about.
 	Has bool `protobuf:"varint,11,opt,name=has,proto3" json:"has,omitempty"`
-	// The receiver cannot hold a copy: its disk refuses it, or the plan cannot be carried out there.
+	// The receiver cannot store a copy: its disk refuses the files, or it cannot carry the plan out.
 	Unable        bool `protobuf:"varint,12,opt,name=unable,proto3" json:"unable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

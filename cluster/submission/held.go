@@ -260,7 +260,8 @@ func (q *Queue) Note(id, text string) {
 	}
 }
 
-// lacking are the holders that have no up-to-date copy, or why nobody else holds the submission.
+// lacking are the holders without an up-to-date copy. Without other holders, it is the reason why
+// there are none.
 func (s *Submission) lacking() []string {
 	switch {
 	case len(s.Holders) == 0 && s.Alone != "" && !s.ended():

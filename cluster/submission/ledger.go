@@ -51,9 +51,9 @@ type entry struct {
 	// Holders are the processes that hold it, the one that it was submitted to first; none if that
 	// one alone does.
 	Holders []string `json:"holders,omitempty"`
-	// Alone says why no others hold it; empty if they do.
+	// Alone says why no other process holds it; empty if others do.
 	Alone string `json:"alone,omitempty"`
-	// Continues are the submissions that it goes on with, the latest first.
+	// Continues are the ids of the submissions that this one continues, the latest first.
 	Continues []string `json:"continues,omitempty"`
 }
 

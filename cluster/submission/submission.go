@@ -42,7 +42,7 @@ const (
 	// MaxKept is how many are remembered; of more, those that have ended first are forgotten, but
 	// not their records.
 	MaxKept = 1000
-	// maxContinued is how many submissions one remembers that it goes on with, the latest.
+	// maxContinued bounds the submissions that a submission remembers to continue: the latest ones.
 	maxContinued = 100
 	// maxLines is how many lines of a submission's log are kept, the latest.
 	maxLines = 10_000
