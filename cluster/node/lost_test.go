@@ -8,7 +8,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// A submission whose process is away counts as lost when nobody can take over any more.
+// A submission whose process is away counts as lost once no other process can take over.
 func TestSubmissionOfAProcessThatIsAwayIsLostInTime(t *testing.T) {
 	now := time.Now()
 	for _, x := range []struct {

@@ -25,8 +25,8 @@ const (
 	maxAway        = 500
 	// tellAgain is how long a process waits before it tries again to reach another one.
 	tellAgain = time.Second
-	// lostAlone is how long the process of a submission is away until the submission counts as lost,
-	// and lostHeld how long where another holder may take over: as long as clients wait for that.
+	// A submission counts as lost when its process has been away for lostAlone, or for lostHeld if
+	// another holder may take over: clients wait as long for a successor.
 	lostAlone = 10 * time.Second
 	lostHeld  = 40 * time.Second
 )
@@ -111,8 +111,8 @@ func (d *directory) away() (all []*protos.Submission) {
 	return all[max(len(all)-maxAway, 0):]
 }
 
-// declareLost gives a submission under way the state Lost if its process has been away for long and
-// nobody has taken over.
+// declareLost sets the state of a submission under way to Lost if its process has been away for too
+// long and no other process has taken over.
 func declareLost(m *protos.Submission, now time.Time) {
 	away, patience := time.Unix(0, m.Away), lostAlone
 	if len(m.Holders) > 0 {
@@ -121,8 +121,8 @@ func declareLost(m *protos.Submission, now time.Time) {
 	if m.Away == 0 || request.Over(m.State) || now.Sub(away) < patience {
 		return
 	}
-	m.Error = fmt.Sprintf("process %s is away since %s, and no other process goes on with it; it was %s when last "+
-		"heard of", m.Process, away.Format(time.DateTime), m.State)
+	m.Error = fmt.Sprintf("process %s has been away since %s, and no other process goes on with it; its last known "+
+		"state is %s", m.Process, away.Format(time.DateTime), m.State)
 	m.State = request.Lost
 }
 

@@ -304,19 +304,19 @@ func (p *process) openFiles() (err error) {
 	return nil
 }
 
-// folderHint says which folder this process reads the files of plans in.
+// folderHint says where this process looks for the files of a plan.
 func (p *process) folderHint() string {
-	const alone = "node %s reads the files of a plan in its folder of data alone, "
+	const only = "node %s reads the files of a plan only from its data folder, "
 	if p.config.Data == "" {
-		return fmt.Sprintf(alone+"and was started without one: start it with --data FOLDER, and name the file by its "+
-			"path in that folder", p.config.Name)
+		return fmt.Sprintf(only+"and has none: start it with --data FOLDER, and name the file by its path in that "+
+			"folder", p.config.Name)
 	}
 	folder := p.config.Data
 	if whole, err := filepath.Abs(folder); err == nil {
 		folder = whole
 	}
-	return fmt.Sprintf(alone+"%s (--data): copy the file there, and name it by its path in that folder",
-		p.config.Name, folder)
+	return fmt.Sprintf(only+"%s (--data): copy the file there, and name it by its path in that folder", p.config.Name,
+		folder)
 }
 
 func (p *process) connect(ctx context.Context) (err error) {
