@@ -81,7 +81,7 @@ func TestANewPlanOfEveryPublishedSetIsInOrder(t *testing.T) {
 
 func TestShapesThatAreDeclaredAreThoseOfTheSamples(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one goroutine reads for long")
+		t.Skip("takes long on one core")
 	}
 	data := os.Getenv("GRADWIRE_DATA")
 	c := catalog.Default()

@@ -180,8 +180,8 @@ func (c *testCluster) ended(client *driver.Client, id string) (driver.Submission
 	return s, summary, dir
 }
 
-// alternating is a plan whose result does not depend on time: server and worker take turns, and when the
-// last of the steps ends the run, its gradient is 100 ms from the server.
+// alternating is a plan whose result does not depend on time: server and worker take turns, and when
+// the last step ends the run, its gradient is still in flight for 100 ms.
 const alternating = `name: turns
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 8, 5]}
@@ -465,7 +465,7 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 		{set: "model.layers=[93, 4]", want: "plans/long.yaml:3:8: model: the model tells 4 classes apart"},
 		{set: "architecture.kind=solo", want: "unknown architecture \"solo\""},
 		{set: trace(secret), want: "the trace cannot be read: openat " + secret + ": path escapes from parent; node a"},
-		{set: trace("../secret.csv"), want: "path escapes from parent; node a reads"},
+		{set: trace("../secret.csv"), want: "path escapes from parent; node a reads the files of a plan only"},
 		{set: trace("link.csv"), want: " (--data): copy the file there, and name it by its path in that folder"},
 		{place: []string{"w1=nowhere"},
 			want: "node w1 is to live on process nowhere, which is not in the cluster; there are a, other"},

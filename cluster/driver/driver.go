@@ -112,7 +112,7 @@ const (
 	Degraded = request.Degraded
 	// Interrupted means that the process that carried it out has ended before it.
 	Interrupted = request.Interrupted
-	// Lost means that the process that carried it out is away, and that no other one goes on with it.
+	// Lost means that its process is away, and that no other process goes on with it.
 	Lost = request.Lost
 )
 

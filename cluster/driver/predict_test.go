@@ -87,7 +87,7 @@ var publishedTests = []publishedTest{
 
 func TestPredictionsOfAPublishedTestSetAreWhatEvalCounts(t *testing.T) {
 	if testing.Short() {
-		t.Skip("one goroutine works for long")
+		t.Skip("takes long on one core")
 	}
 	data := os.Getenv("GRADWIRE_DATA")
 	if data == "" {

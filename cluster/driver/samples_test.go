@@ -73,12 +73,8 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, dir = c.end(client, id)
-	virtual = run(
-		t,
-		load(t, alternating, strings.Replace(own, "table.csv", filepath.Join(data, "table.csv"), 1), rate, twice,
-			weights),
-		driver.Options{},
-	)
+	here := strings.Replace(own, "table.csv", filepath.Join(data, "table.csv"), 1)
+	virtual = run(t, load(t, alternating, here, rate, twice, weights), driver.Options{})
 	if !slices.Equal(paramsOf(t, dir), paramsOf(t, virtual.Dir)) {
 		t.Error("the parameters differ where the table is the worker's and classes have weights")
 	}
@@ -86,7 +82,7 @@ func TestSamplesAreSentToProcessesThatDoNotHaveThem(t *testing.T) {
 	_, err = submit(sent, "data.delivery=local")
 	expectInput(t, err,
 		"process b: small.yaml:7:9: data.file: the file of samples cannot be read: openat table.csv: no such file or "+
-			"directory; node b reads the files of a plan in its folder of data alone, ")
+			"directory; node b reads the files of a plan only from its data folder, ")
 	_, err = submit("data={set: csv, file: nowhere.csv, header: absent, delivery: sent}")
 	expectInput(t, err, "process a: --set data={")
 	_, err = submit("data.delivery=post")
