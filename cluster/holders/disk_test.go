@@ -120,8 +120,8 @@ func TestHolderThatCannotWriteIsNamedAtOnceAndReplaced(t *testing.T) {
 	}
 }
 
-// The conductor dies while the disk of a holder is full: the third goes on, and says that what it
-// finishes does not survive it.
+// The conductor dies while the disk of a holder is full: the third process goes on, and says that its
+// runs do not survive it.
 func TestOwnerWithTheOnlyCopyGoesOnAndSaysSo(t *testing.T) {
 	for i, fault := range faults {
 		t.Run(fault.name, func(t *testing.T) {

@@ -82,8 +82,7 @@ func (c *cluster) start(name string) *process {
 	p.Service = holders.New(holders.Config{
 		Note: p.note, Has: p.has, Intact: p.intact,
 		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Build: p.build,
-		Gone: p.gone, Send: p.send,
-		Disk: p.disk,
+		Gone: p.gone, Send: p.send, Disk: p.disk,
 		Open: p.open, Begin: p.work.Go, Ready: p.ready, Adopt: p.adopt, Drop: p.drop, Held: p.held,
 		Log: func(format string, args ...any) { c.t.Logf(name+": "+format, args...) },
 	})
@@ -187,7 +186,7 @@ func (p *process) open(_ context.Context, to string) (net.Conn, error) {
 func (p *process) ready(_ context.Context, plan *protos.HeldPlan, dir string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := errors.Join(p.unfit, p.disk.refuses("ready")); err != nil {
+	if err := errors.Join(p.unfit, p.disk.fault("ready")); err != nil {
 		return err
 	}
 	return errors.Join(os.MkdirAll(filepath.Join(dir, "runs"), 0o750),

@@ -119,9 +119,9 @@ func (c *cluster) offer(to, from string) *protos.CopyAnswer {
 	here, there := net.Pipe()
 	c.at(to).Take(there, from)
 	answer := &protos.CopyAnswer{}
-	err := request.Write(here, &protos.CopyHead{From: from, Whole: true, Anew: true,
-		Ask:  &protos.LeaseAsk{Id: "1", Term: 1},
-		Plan: &protos.HeldPlan{Id: "1", Folder: "plan-1", Submitted: &protos.SubmitPlan{}}})
+	head := &protos.CopyHead{From: from, Whole: true, Anew: true, Ask: &protos.LeaseAsk{Id: "1", Term: 1},
+		Plan: &protos.HeldPlan{Id: "1", Folder: "plan-1", Submitted: &protos.SubmitPlan{}}}
+	err := request.Write(here, head)
 	if err := errors.Join(err, request.Read(bufio.NewReader(here), answer), here.Close()); err != nil {
 		c.t.Fatal(err)
 	}

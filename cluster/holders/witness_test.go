@@ -16,23 +16,24 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// badDisk refuses some steps of what a holder writes.
+// badDisk is a holder's disk that fails in one step, or in all.
 type badDisk struct {
 	mu   sync.Mutex
-	step string // "all", or the one that is refused; empty for none
+	step string // name of the failing step, or "all"; empty for none
 	err  error
 }
 
 var _ holders.Disk = (*badDisk)(nil)
 
-// breaks has the disk refuse a step from now on.
-func (d *badDisk) breaks(step string, err error) {
+// failAt makes a step fail from now on.
+func (d *badDisk) failAt(step string, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.step, d.err = step, err
 }
 
-func (d *badDisk) refuses(step string) error {
+// fault returns the error of a step; nil if it succeeds.
+func (d *badDisk) fault(step string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.step == step || d.step == "all" {
@@ -42,50 +43,52 @@ func (d *badDisk) refuses(step string) error {
 }
 
 func (d *badDisk) MakeFolder(path string) error {
-	if err := d.refuses("folder"); err != nil {
+	if err := d.fault("folder"); err != nil {
 		return err
 	}
 	return os.MkdirAll(path, 0o750)
 }
 
 func (d *badDisk) WriteFile(path string, text []byte) error {
-	if err := d.refuses("note"); err != nil {
+	if err := d.fault("note"); err != nil {
 		return err
 	}
 	return record.WriteFile(path, text)
 }
 
 func (d *badDisk) Unpack(from io.Reader, dir string) error {
-	if err := d.refuses("files"); err != nil {
-		_, _ = io.Copy(io.Discard, io.LimitReader(from, 1<<10)) // as far as there is room
+	if err := d.fault("files"); err != nil {
+		_, _ = io.Copy(io.Discard, io.LimitReader(from, 1<<10)) // a disk with room for 1 kB
 		return err
 	}
 	return archive.Unpack(from, dir, archive.Accepted)
 }
 
 func (d *badDisk) Rename(from, to string) error {
-	if err := d.refuses("rename"); err != nil {
+	if err := d.fault("rename"); err != nil {
 		return err
 	}
 	return os.Rename(from, to)
 }
 
-// steps are those of a copy: the plan, its folder, the files of runs and checkpoints, their place, and
-// the note with the promise. refusals are what a disk says.
+// steps are the steps of storing a copy: checking the plan, making the folder, writing the files of
+// runs and checkpoints, moving them into place, and writing the note with the promise. refusals are
+// the errors of a disk.
 var (
 	steps    = []string{"ready", "folder", "files", "rename", "note", "all"}
 	refusals = []error{syscall.ENOSPC, syscall.EROFS, syscall.EDQUOT}
 )
 
-// later are the moments at which a disk can begin to refuse.
-var later = []string{"from the start", "after the plan", "after a run", "after a checkpoint"}
+// moments are the times from which a disk fails.
+var moments = []string{"from the start", "after the plan", "after a run", "after a checkpoint"}
 
-// eachRefusal runs a test for each step that a disk can refuse, at each moment, by each holder.
-func eachRefusal(t *testing.T, moments []string,
-	test func(t *testing.T, c *cluster, victim string, refuse func(when string))) {
+// forEachFault runs a test for each step, each of some moments, and each other holder as the victim,
+// whose disk fails in that step once the test calls refuse with that moment.
+func forEachFault(t *testing.T, some []string,
+	test func(t *testing.T, c *cluster, victim string, refuse func(now string))) {
 	n := 0
 	for _, step := range steps {
-		for _, when := range moments {
+		for _, when := range some {
 			for _, victim := range []string{"b", "c"} {
 				err := refusals[n%len(refusals)]
 				n++
@@ -96,7 +99,7 @@ func eachRefusal(t *testing.T, moments []string,
 						test(t, c, victim, func(now string) {
 							if now == when {
 								time.Sleep(2 * time.Second)
-								c.at(victim).disk.breaks(step, err)
+								c.at(victim).disk.failAt(step, err)
 							}
 						})
 					})
@@ -106,26 +109,26 @@ func eachRefusal(t *testing.T, moments []string,
 	}
 }
 
-// begin submits, makes a run and saves, while a disk begins to refuse.
-func (c *cluster) begin(refuse func(when string)) *process {
+// work submits to process a, makes two runs and saves a checkpoint, and calls refuse at each moment.
+func (c *cluster) work(refuse func(now string)) *process {
 	a := c.at("a")
-	refuse(later[0])
+	refuse(moments[0])
 	if names, note := a.submit("1"); len(names) != 3 {
 		c.t.Fatalf("held by %v: %s", names, note)
 	}
-	refuse(later[1])
-	a.attempts()
-	a.makes(0)
-	refuse(later[2])
+	refuse(moments[1])
+	a.mustAttempt()
+	a.mustMake(0)
+	refuse(moments[2])
 	a.Saved("1")
-	refuse(later[3])
-	a.attempts()
-	a.makes(1)
+	refuse(moments[3])
+	a.mustAttempt()
+	a.mustMake(1)
 	return a
 }
 
-// makes makes the run of a number, which counts soon.
-func (p *process) makes(want int) {
+// mustMake makes a run, which must have a number and commit within ten seconds.
+func (p *process) mustMake(want int) {
 	p.c.t.Helper()
 	began := time.Now()
 	if run, err := p.make(p.c.t.Context(), "1"); err != nil || run != want || time.Since(began) > 10*time.Second {
@@ -133,20 +136,21 @@ func (p *process) makes(want int) {
 	}
 }
 
-func (p *process) attempts() {
+// mustAttempt records an attempt, which must succeed.
+func (p *process) mustAttempt() {
 	p.c.t.Helper()
 	if err := p.Attempt(p.c.t.Context(), "1"); err != nil {
-		p.c.t.Errorf("%s begins: %v", p.name, err)
+		p.c.t.Errorf("%s attempts a run: %v", p.name, err)
 	}
 }
 
-// A holder refuses any step at any time, and the conductor dies: the other holder goes on with all
-// that has finished, to the end, and says why there are not more copies.
+// A holder's disk fails in any step at any moment, and the conductor dies: the other holder goes on
+// with all finished runs, to the end, and says why the first holder has no copy.
 func TestHealthyHolderGoesOnWhateverTheOtherRefuses(t *testing.T) {
-	eachRefusal(t, later, func(t *testing.T, c *cluster, victim string, refuse func(when string)) {
-		a, other := c.begin(refuse), map[string]string{"b": "c", "c": "b"}[victim]
+	forEachFault(t, moments, func(t *testing.T, c *cluster, victim string, refuse func(now string)) {
+		a, other := c.work(refuse), map[string]string{"b": "c", "c": "b"}[victim]
 		time.Sleep(3 * time.Second)
-		// One that cannot try the plan any more has its copy still.
+		// A holder that fails to check the plan only later keeps its copy.
 		whole := c.at(victim).disk.step == "ready" && a.Lacking("1") == nil
 		says := fmt.Sprintf("%s: %v", victim, c.at(victim).disk.err)
 		if lacking := a.Lacking("1"); !whole && (len(lacking) != 1 || !strings.HasPrefix(lacking[0], says)) {
@@ -157,8 +161,8 @@ func TestHealthyHolderGoesOnWhateverTheOtherRefuses(t *testing.T) {
 		if p.name != other && !whole || p.text("1", 0) != "0 by a 1" || p.text("1", 1) != "1 by a 1" {
 			t.Errorf("%s goes on with runs %q and %q", p.name, p.text("1", 0), p.text("1", 1))
 		}
-		p.attempts()
-		p.makes(2)
+		p.mustAttempt()
+		p.mustMake(2)
 		if lacking := p.Lacking("1"); !slices.Contains(lacking, "a: away") {
 			t.Errorf("%v lack a copy", lacking)
 		}
@@ -168,10 +172,10 @@ func TestHealthyHolderGoesOnWhateverTheOtherRefuses(t *testing.T) {
 	})
 }
 
-// The record is lost under its process while another holder has no copy: the third goes on.
+// Process a loses the record while another holder has no copy: the third one goes on.
 func TestHealthyHolderGoesOnWhenTheRecordIsLost(t *testing.T) {
-	eachRefusal(t, later[:1], func(t *testing.T, c *cluster, _ string, refuse func(when string)) {
-		a := c.begin(refuse)
+	forEachFault(t, moments[:1], func(t *testing.T, c *cluster, _ string, refuse func(now string)) {
+		a := c.work(refuse)
 		time.Sleep(3 * time.Second)
 		if err := os.RemoveAll(a.out()); err != nil {
 			t.Fatal(err)
@@ -183,31 +187,28 @@ func TestHealthyHolderGoesOnWhenTheRecordIsLost(t *testing.T) {
 		if p.text("1", 0) != "0 by a 1" || p.text("1", 1) != "1 by a 1" {
 			t.Errorf("%s goes on with runs %q and %q", p.name, p.text("1", 0), p.text("1", 1))
 		}
-		p.attempts()
-		p.makes(2)
+		p.mustAttempt()
+		p.mustMake(2)
 	})
 }
 
-// A witness starts again and has forgotten its promise: it lets nobody have the lease until the
-// owner, by the votes of others, lets it vote again.
+// A witness starts again and has lost its promise: it votes for no process until the owner, which
+// has the lease by the votes of others, lets it vote again.
 func TestWitnessThatStartsAgainAbstains(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCluster(t, 1, "a", "b", "c")
 		defer c.close()
-		c.at("b").disk.breaks("all", syscall.ENOSPC)
-		a := c.begin(func(string) {})
-		cut := func(from, to string) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.cut[[2]string{from, to}] = true
-		}
-		cut("a", "c")
-		time.Sleep(4 * time.Second) // the lease is b's to give
+		c.at("b").disk.failAt("all", syscall.ENOSPC)
+		a := c.work(func(string) {})
+		c.mu.Lock()
+		c.cut[[2]string{"a", "c"}] = true
+		c.mu.Unlock()
+		time.Sleep(4 * time.Second) // a keeps the lease only by the vote of b
 		c.kill("b")
 		c.start("b")
 		time.Sleep(10 * time.Second)
 		if c.at("b").Holds("1") {
-			t.Error("b votes though it has forgotten what it has promised")
+			t.Error("b votes though it has lost its promise")
 		}
 		c.mu.Lock()
 		clear(c.cut)
@@ -219,14 +220,14 @@ func TestWitnessThatStartsAgainAbstains(t *testing.T) {
 	})
 }
 
-// A disk that has room again gets a copy.
+// A witness gets a copy once its disk has room again.
 func TestWitnessBecomesAHolderWhenItsDiskHasRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCluster(t, 1, "a", "b", "c")
 		defer c.close()
-		c.at("b").disk.breaks("all", syscall.EROFS)
-		a := c.begin(func(string) {})
-		c.at("b").disk.breaks("", nil)
+		c.at("b").disk.failAt("all", syscall.EROFS)
+		a := c.work(func(string) {})
+		c.at("b").disk.failAt("", nil)
 		time.Sleep(10 * time.Second)
 		if lacking := a.Lacking("1"); lacking != nil || len(c.copies("b")) != 1 || !a.noted("copies 3 of 3") {
 			t.Errorf("%v lack a copy", lacking)
@@ -234,17 +235,17 @@ func TestWitnessBecomesAHolderWhenItsDiskHasRoom(t *testing.T) {
 		c.kill("c")
 		c.kill("a")
 		c.start("c")
-		c.successor("1", "a").makes(2)
+		c.successor("1", "a").mustMake(2)
 	})
 }
 
-// Where nobody else can store a copy, there are no holders, and the note says why.
-func TestSubmissionThatNobodyElseCanHoldSaysSo(t *testing.T) {
+// If no other process can store a copy, a submission has no holders, and the note says why.
+func TestSubmissionThatNoOtherProcessCanHoldSaysSo(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCluster(t, 1, "a", "b", "c")
 		defer c.close()
 		for _, name := range []string{"b", "c"} {
-			c.at(name).disk.breaks("all", syscall.ENOSPC)
+			c.at(name).disk.failAt("all", syscall.ENOSPC)
 		}
 		names, note := c.at("a").submit("1")
 		if names != nil || strings.Count(note, "no space left on device") != 2 {
