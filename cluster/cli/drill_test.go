@@ -90,3 +90,26 @@ func TestDrillOfSeedsTellsHowManyPlansWatchedEachInvariant(t *testing.T) {
 		t.Errorf("the progress is told as %s", errs)
 	}
 }
+
+func TestDrillCountsFaultsThatTheRunDidNotMeet(t *testing.T) {
+	late := edit(t, drilled, "node: w1, do: restart, for: 300ms}]",
+		"node: w1, do: pause, for: 100ms}, {at: 600ms, node: w2, do: pause, for: 50ms}, "+
+			"{at: 1900ms, node: w1, do: pause, for: 10ms}, {at: 1950ms, node: w2, do: pause, for: 10ms}]")
+	enter(t, edit(t, late, "stop: {time: 2s}", "stop: {time: 2s, steps: 60}"))
+	code, out, errs := gradwire(t, "drill", "plan.yaml", "--out", "drill")
+	expectCode(t, cli.ExitDone, code, errs)
+	for _, part := range []string{
+		"A fault's costs are counted until the next fault", "Not listed: 2 more faults, due after the end of the run at ",
+		"\nrecord in ",
+	} {
+		if !strings.Contains(out, part) {
+			t.Errorf("%q is missing in\n%s", part, out)
+		}
+	}
+	if strings.Contains(out, "1.9 s: ") {
+		t.Errorf("a fault after the end is listed:\n%s", out)
+	}
+	if !strings.Contains(errs, "5 of 5 runs, 100 %") {
+		t.Errorf("told: %s", errs)
+	}
+}

@@ -321,3 +321,28 @@ func TestListsAreThoseOfTheCatalog(t *testing.T) {
 	}
 	expectFile(t, filepath.Join(golden, "lists.txt"), all.String())
 }
+
+func TestContinueSaysThatThereIsNoRecord(t *testing.T) {
+	enter(t, plain)
+	code, _, errs := gradwire(t, "run", "--continue", "none")
+	if code != cli.ExitInput || !strings.Contains(errs, "--continue none: there is no record in this folder") {
+		t.Errorf("code %d: %s", code, errs)
+	}
+}
+
+func TestProgressNamesRunsOfTune(t *testing.T) {
+	enter(t, edit(t, plain, "samples: 1500", "samples: 1500, validation: 10%")+
+		"repeats: 2\ntune: {train.optimizer.rate: [0.1, 0.2, 0.4]}\n")
+	code, out, errs := gradwire(t, "plan", "check", "plan.yaml")
+	if code != cli.ExitDone || !strings.Contains(out, "2 runs and 3 to tune") {
+		t.Errorf("code %d: %s%s", code, out, errs)
+	}
+	code, _, errs = gradwire(t, "run", "plan.yaml", "--out", "out")
+	expectCode(t, cli.ExitDone, code, errs)
+	if !strings.Contains(errs, "0 of 2 runs, ") || !strings.Contains(errs, " of 3 to tune, ") {
+		t.Errorf("told: %s", errs)
+	}
+	if strings.Contains(strings.ReplaceAll(errs, "2 of 2 runs, 100 %", ""), "100 %") {
+		t.Errorf("100 %% is told before the end: %s", errs)
+	}
+}

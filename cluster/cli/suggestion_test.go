@@ -151,3 +151,31 @@ func TestTheVersionNamesTheBuild(t *testing.T) {
 		}
 	}
 }
+
+func TestMessagesSayWhatIsMeantInstead(t *testing.T) {
+	for _, x := range []struct{ old, by, want string }{
+		{"kind: gossip", "kind: gossip, every: 10ms", `"10ms" is no interval of training; write 100, 100 steps, 0.1 epochs`},
+		{"rate: 0.1}", "rate: {kind: step, first: 1, every: 10ms}}", `"10ms" is no interval of training`},
+		{"delay: 1ms", "rate: 10 MB", "did you mean MB/s?"},
+		{"delay: 1ms", "rate: 10 Mb", "did you mean Mbit/s?"},
+		{"delay: 1ms", "rate: 10 Mbps", "did you mean Mbit/s?"},
+		{"delay: 1ms", "rate: 10 MBps", "did you mean MB/s?"},
+		{"delay: 1ms", "rate: 10 mbit", "did you mean Mbit/s?"},
+		{"delay: 1ms", "rate: 10 kbytes/s", "did you mean kB/s?"},
+		{"step: 10ms", "speed: 10 Gflops", "did you mean GFLOP/s?"},
+		{"step: 10ms", "speed: 10 GFLOP", "did you mean GFLOP/s?"},
+		{"rate: 0.1", "rate: -0.1", "-0.1 is no rate; accepted is a finite number of 0 or more, such as 0.1"},
+		{"nodes: [{name: w, count: 3, compute: {step: 10ms}}]\n", "", "missing: nodes; such as nodes: [{name: w, count: 4}]"},
+		{"model: {kind: mlp, layers: [93, 5]}\n", "", "missing: model; such as model: {kind: mlp, layers: [784, 32, 10]}"},
+		{"{default: {delay: 1ms}}", "{delay: 1ms}", "did you mean network.default.delay?"},
+		{"stop: {time: 1s}", "stop: {time: 1s}\nsweep: {network.delay: [1ms, 2ms]}", "did you mean network.default.delay?"},
+		{"stop: {time: 1s}", "stop: {time: 1s}\nepochs: 3", "did you mean stop.epochs?"},
+		{"architecture: {kind: gossip}", "architecture: gossip", "write {kind: gossip}"},
+	} {
+		enter(t, edit(t, plain, x.old, x.by))
+		code, _, errs := gradwire(t, "plan", "check", "plan.yaml")
+		if code != cli.ExitInput || !strings.Contains(errs, x.want) {
+			t.Errorf("%s: code %d, want %q: %s", x.by, code, x.want, errs)
+		}
+	}
+}
