@@ -219,19 +219,19 @@ func csv(lines ...string) func(t *testing.T) {
 	return func(t *testing.T) { write(t, "data/nsl-kdd/KDDTrain+.txt", strings.Join(lines, "\n")) }
 }
 
-// images is an IDX file of 10 images of 2 × 2 pixels, labels one of their classes.
-func images() []byte {
-	b := []byte{0, 0, 8, 3}
-	for _, n := range []uint32{10, 2, 2} {
+// idxFile returns an IDX file of bytes, the format of MNIST.
+func idxFile(content []byte, dims ...uint32) []byte {
+	b := []byte{0, 0, 8, byte(len(dims))}
+	for _, n := range dims {
 		b = binary.BigEndian.AppendUint32(b, n)
 	}
-	return append(b, make([]byte, 40)...)
+	return append(b, content...)
 }
 
-func labels() []byte {
-	b := binary.BigEndian.AppendUint32([]byte{0, 0, 8, 1}, 10)
-	return append(b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
-}
+// images is an IDX file of 10 images of 2 × 2 pixels, labels one of their classes.
+func images() []byte { return idxFile(make([]byte, 40), 10, 2, 2) }
+
+func labels() []byte { return idxFile([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 10) }
 
 // mnist writes a tiny MNIST whose training images are spoiled.
 func mnist(spoil func([]byte) []byte) func(t *testing.T) {

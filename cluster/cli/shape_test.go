@@ -11,28 +11,16 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli"
 )
 
-// numpy is a file of NumPy's with bytes.
-func numpy(shape string, fortran string, content []byte) string {
+// npyFile returns a file of NumPy's that holds bytes; fortran is True or False.
+func npyFile(shape, fortran string, content []byte) string {
 	head := fmt.Sprintf("{'descr': '|u1', 'fortran_order': %s, 'shape': %s, }", fortran, shape)
 	head += strings.Repeat(" ", 64-(len(head)+11)%64) + "\n"
-	return "\x93NUMPY\x01\x00" + string(
-		binary.LittleEndian.AppendUint16(nil, uint16(len(head))),
-	) + head + string(
-		content,
-	)
+	length := binary.LittleEndian.AppendUint16(nil, uint16(len(head)))
+	return "\x93NUMPY\x01\x00" + string(length) + head + string(content)
 }
 
-// idxFile is a file of bytes in the format of MNIST.
-func idxFile(content []byte, dims ...uint32) string {
-	b := []byte{0, 0, 8, byte(len(dims))}
-	for _, n := range dims {
-		b = binary.BigEndian.AppendUint32(b, n)
-	}
-	return string(b) + string(content)
-}
-
-// Images with the channels last do not fit a model that takes them first, whatever file they are in:
-// plan check and run refuse them, and name both shapes and the setting that moves the channels.
+// Images with the channels last do not fit a model that takes them first, whatever the file format:
+// plan check and run name both shapes and the setting that moves the channels.
 func TestImagesWithTheirChannelsLastAreRefused(t *testing.T) {
 	const samples = 40
 	pixels, labels := make([]byte, samples*6*6*3), make([]byte, samples)
@@ -44,13 +32,13 @@ func TestImagesWithTheirChannelsLastAreRefused(t *testing.T) {
 	}
 	enter(t, "")
 	shape := fmt.Sprintf("(%d, 6, 6, 3)", samples)
-	ys := numpy(fmt.Sprintf("(%d,)", samples), "False", labels)
+	ys := npyFile(fmt.Sprintf("(%d,)", samples), "False", labels)
 	write(t, "y.npy", ys)
-	write(t, "x.npy", numpy(shape, "False", pixels))
-	write(t, "fortran.npy", numpy(shape, "True", pixels))
+	write(t, "x.npy", npyFile(shape, "False", pixels))
+	write(t, "fortran.npy", npyFile(shape, "True", pixels))
 	var archive bytes.Buffer
 	z := zip.NewWriter(&archive)
-	for name, text := range map[string]string{"x.npy": numpy(shape, "True", pixels), "y.npy": ys} {
+	for name, text := range map[string]string{"x.npy": npyFile(shape, "True", pixels), "y.npy": ys} {
 		w, err := z.Create(name)
 		if err == nil {
 			_, err = w.Write([]byte(text))
@@ -63,8 +51,8 @@ func TestImagesWithTheirChannelsLastAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, "both.npz", archive.String())
-	write(t, "x.idx", idxFile(pixels, samples, 6, 6, 3))
-	write(t, "y.idx", idxFile(labels, samples))
+	write(t, "x.idx", string(idxFile(pixels, samples, 6, 6, 3)))
+	write(t, "y.idx", string(idxFile(labels, samples)))
 	for _, data := range []string{
 		"{set: npy, x: x.npy, y: y.npy", "{set: npy, x: fortran.npy, y: y.npy",
 		"{set: npz, file: both.npz, x: x, y: y", "{set: idx, images: x.idx, labels: y.idx",
