@@ -122,25 +122,16 @@ func TestHoldersAnswerWhileTheConductorIsStopped(t *testing.T) {
 	s.following.end(t)
 }
 
-// The disk of a holder is full from the start. Submission, status and log say so, and when the
-// conductor is killed, the third process goes on, to the end.
+// A holder's disk is full from the start: submit, status and log say so. When the conductor dies, the
+// third process goes on to the end.
 func TestThirdProcessGoesOnThoughAHolderNeverHadRoom(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills processes")
 	}
 	s := newSite(t)
-	for _, name := range []string{"a", "b", "c"} {
-		s.must("identity", "issue", s.path("ca"), "--node", name, "--out", s.path(name))
-		if name == "b" {
-			mountSmall(t, s.path("records-b"), "100k")
-			fillDisk(t, s.path("records-b"))
-		}
-		address := s.start(name)
-		if s.seed == "" {
-			s.seed, s.join = address, address
-		}
-	}
-	s.await("cluster", func() bool { return strings.Count(s.must("nodes"), "\n") == 4 })
+	mountSmall(t, s.path("records-b"), "100k")
+	fillDisk(t, s.path("records-b"))
+	s.settle([]string{"a", "b", "c"})
 	s.write("plan.yaml", shortRuns)
 	code, out, errs := s.run("submit", s.path("plan.yaml"), "--detach", "--repeats=5")
 	id := strings.TrimSpace(out)
@@ -171,17 +162,10 @@ func TestHolderWithAFullDiskIsNamedAndReplaced(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	s := newSite(t)
-	for _, name := range []string{"a", "b", "c", "d"} {
-		s.must("identity", "issue", s.path("ca"), "--node", name, "--out", s.path(name))
-		if name != "a" {
-			mountSmall(t, s.path("records-"+name), "256k")
-		}
-		address := s.start(name)
-		if s.seed == "" {
-			s.seed, s.join = address, address
-		}
+	for _, name := range []string{"b", "c", "d"} {
+		mountSmall(t, s.path("records-"+name), "256k")
 	}
-	s.await("cluster", func() bool { return strings.Count(s.must("nodes"), "\n") == 5 })
+	s.settle([]string{"a", "b", "c", "d"})
 	s.write("plan.yaml", shortRuns)
 	id := strings.TrimSpace(s.must("submit", s.path("plan.yaml"), "--detach", "--repeats=60"))
 	held := s.status(id).Holders

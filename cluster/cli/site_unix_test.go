@@ -70,6 +70,7 @@ type site struct {
 	seed     string              // address of the first node
 	join     string              // address that commands ask
 	nodes    map[string]*program // the process that has each name now
+	shared   bool                // nodes keep their records in the site's default folder, as clients do
 
 	executable string // of the nodes that are started from now on; empty for this program
 }
@@ -133,8 +134,10 @@ func (s *site) program(args ...string) *program {
 // start starts the node of a name, and returns its address when it is part of the cluster.
 func (s *site) start(name string) string {
 	s.t.Helper()
-	p := s.program("node", "--name", name, "--bind", "127.0.0.1:0", "--identity", name, "--join", s.seed,
-		"--out", "records-"+name)
+	p := s.program("node", "--name", name, "--bind", "127.0.0.1:0", "--identity", name, "--join", s.seed)
+	if !s.shared {
+		p.Args = append(p.Args, "--out", "records-"+name)
+	}
 	if s.executable != "" {
 		p.Path = s.executable
 	}

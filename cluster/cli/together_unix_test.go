@@ -11,26 +11,15 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-// beside starts nodes that work in the site's folder and keep their records where all do by default.
-func beside(t *testing.T, names ...string) *site {
+// settleShared makes a site whose nodes keep their records in one folder.
+func settleShared(t *testing.T, names ...string) *site {
 	t.Helper()
 	s := newSite(t)
-	for _, name := range names {
-		s.must("identity", "issue", s.path("ca"), "--node", name, "--out", s.path(name))
-		p := s.program("node", "--bind", "127.0.0.1:0", "--identity", name, "--join", s.seed)
-		s.nodes[name] = p
-		h := listen(t, p)
-		s.await("node "+name, h.has("ready at "))
-		if s.seed == "" {
-			s.seed = strings.TrimPrefix(h.find("ready at "), "ready at ")
-			s.join = s.seed
-		}
-	}
-	s.await("cluster", func() bool { return strings.Count(s.must("nodes"), "\n") == len(names)+1 })
-	return s
+	s.shared = true
+	return s.settle(names)
 }
 
-// here runs a command in the site's folder, where the nodes work too.
+// here runs a command in the site's folder, in which the nodes work too.
 func (s *site) here(args ...string) (code int, out, errs string) {
 	s.t.Helper()
 	p := s.program(s.flags(args...)...)
@@ -42,9 +31,9 @@ func TestNodesAndClientOfOneFolderShareTheRecord(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	s := beside(t, "a", "b", "c")
+	s := settleShared(t, "a", "b", "c")
 	s.write("several.yaml", strings.Replace(shortRuns, "time: 1s", "time: 300ms", 1))
-	const shared = ": nothing was copied\n"
+	const uncopied = ": nothing was copied\n"
 	code, out, errs := s.here("submit", "several.yaml")
 	records, _ := filepath.Glob(s.path("results/*/summary.json"))
 	if len(records) != 1 {
@@ -56,18 +45,22 @@ func TestNodesAndClientOfOneFolderShareTheRecord(t *testing.T) {
 	}
 	id := folder[strings.LastIndexByte(folder, '-')+1:]
 	want := map[string]int{driver.Done: cli.ExitDone, driver.Degraded: cli.ExitDegraded}[s.status(id).State]
-	if code != want || !strings.Contains(errs, "the record is in "+folder+shared) ||
+	if code != want || !strings.Contains(errs, "the record is already in "+folder+uncopied) ||
 		!strings.Contains(out, "\nOpen "+filepath.Join(folder, "index.html")) {
 		t.Errorf("code %d, want %d: %s%s", code, want, out, errs)
 	}
 	for _, args := range [][]string{{"fetch", id}, {"fetch", id, "--out", "copy"}, {"fetch", id, "--out", "copy"}} {
-		if code, _, errs := s.here(args...); code != cli.ExitDone || len(args) == 2 && !strings.Contains(errs, shared) {
+		if code, _, errs := s.here(
+			args...); code != cli.ExitDone ||
+			len(args) == 2 && !strings.Contains(errs, uncopied) {
 			t.Errorf("%v: code %d: %s", args, code, errs)
 		}
 	}
 	s.write("copy/curve.csv", "another's\n")
 	code, _, errs = s.here("fetch", id, "--out", "copy")
-	if code != cli.ExitInput || !strings.Contains(errs, "--out names another folder") {
+	if code != cli.ExitInput ||
+		!strings.Contains(errs, "name another folder, as in\n") ||
+		!strings.Contains(errs, " fetch "+id+" --out copy-2") {
 		t.Errorf("code %d: %s", code, errs)
 	}
 }
@@ -76,7 +69,7 @@ func TestIdOfASubmissionLeadsToTheOneThatGoesOnWithIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	s := beside(t, "a", "b", "c")
+	s := settleShared(t, "a", "b", "c")
 	s.write("several.yaml", strings.Replace(shortRuns, "time: 1s", "time: 700ms", 1))
 	ids := []string{strings.TrimSpace(s.must("submit", s.path("several.yaml"), "--detach"))}
 	for range 2 {
