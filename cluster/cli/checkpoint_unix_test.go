@@ -231,8 +231,8 @@ func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 	}
 }
 
-// A checkpoint with one changed bit and a right checksum is refused, wherever the bit is: the run begins
-// anew and has the same result.
+// gradwire refuses a checkpoint with one changed bit and a correct checksum, wherever the bit is: the
+// run begins again and has the same result.
 func TestRunDoesNotGoOnFromACheckpointWithAChangedBit(t *testing.T) {
 	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 60}")+"checkpoint: {every: 1s, keep: 1}\n")
 	code, _, errs := gradwire(t, "run", "plan.yaml", "--out", "whole")

@@ -112,7 +112,7 @@ func (p Program) console(out, errs io.Writer) *console {
 		record: new(atomic.Pointer[string])}
 }
 
-// kept says what a command leaves behind that does not stop in time.
+// kept says which work remains of a command that did not stop in time.
 func (con *console) kept() string {
 	dir := con.record.Load()
 	switch {

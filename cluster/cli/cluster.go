@@ -183,7 +183,7 @@ func statusCommand(con *console) *cobra.Command {
 	return f.command(&cobra.Command{
 		Use: "status [SUBMISSION]", Short: "Say how far a submission is, or all are",
 		Long: `Say how far a submission is. Without one, list all as 'gradwire submissions' does. The exit code
-is 1 if it is lost: the node that carried it out is away, and no other one goes on with it.`,
+is 1 if it is lost: its node is away, and no other node goes on with it.`,
 		Example: "  gradwire status 1a2b3c4d\n  gradwire status", Args: atMostOne("submission"),
 	}, func(ctx context.Context, c *driver.Client, args []string) error {
 		if len(args) == 0 {
@@ -321,17 +321,17 @@ func fetchCommand(con *console) *cobra.Command {
 	return cmd
 }
 
-// copyRecord copies the record of a submission into a folder. It says so where the folder has it
-// already, as the one of a node that works in the same folder does.
+// copyRecord copies the record of a submission into a folder. If the folder has this record already,
+// as when the node works in the same folder, copyRecord says so and copies nothing.
 func copyRecord(ctx context.Context, c *driver.Client, con *console, id, dir string) error {
 	taken := client.Vacant(dir) != nil
 	err := c.Fetch(ctx, id, dir)
 	switch {
 	case errors.Is(err, record.ErrExists):
-		return fmt.Errorf("%w, and is not the record of submission %s; --out names another folder, as in\n"+
+		return fmt.Errorf("%w, and its files are not the record of submission %s; name another folder, as in\n"+
 			"  gradwire fetch %s --out %s", err, id, id, dir+"-2")
 	case err == nil && taken:
-		fmt.Fprintf(con.notes(), "the record is in %s: nothing was copied\n", dir)
+		fmt.Fprintf(con.notes(), "the record is already in %s: nothing was copied\n", dir)
 	}
 	return err
 }
@@ -382,12 +382,13 @@ func submitCommand(con *console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "submit [PLAN]",
 		Short: "Run a plan on a cluster",
-		Long: `Submit a plan to a cluster, say how long it takes in real time, how much it sends and how much
-memory it needs (estimated here, from the data set in the default folder), show how far it is, and
-copy its record when it has ended. The submission belongs to the cluster: it goes on if this command ends, for whatever reason, and, where
-three processes hold it, if the one that carries it out dies; status, logs and fetch find it, and
-stop ends it. A node of the plan lives on the process of its name, else on one
-with its role, else on the process with the fewest nodes per core; --place puts it elsewhere.
+		Long: `Submit a plan to a cluster, estimate what its runs take, show how far it is, and copy its record when
+it has ended. The estimate is of time, messages and memory in real time; this command makes it, from
+the data set in the default folder. The submission belongs to the cluster: it goes on if this command
+ends, for whatever reason, and, where three processes hold it, if the one that carries it out dies;
+status, logs and fetch find it, and stop ends it. A node of the plan lives on the process of its name,
+else on one with its role, else on the process with the fewest nodes per core; --place puts it
+elsewhere.
 With --continue, instead of a plan, what is missing is made of a submission that has ended before
 its runs had, with the plan and the places that it had. A run that was saved (checkpoint) goes on.
 The exit code is 0 if all is done, 1 if a run failed or the submission was stopped, 2 for bad input,
@@ -463,15 +464,15 @@ func (f *submitFlags) run(cmd *cobra.Command, args []string, con *console) (err 
 	})
 }
 
-// forecastRealTime prints a note on what all runs of a submitted plan take, unless they are short. It
-// estimates with the data here and the names that every program knows. A nil plan, of a submission that
-// goes on, is the cluster's, and gets no note.
+// forecastRealTime prints the cost of all runs of a submitted plan, unless they are short. It needs the
+// plan's data on this machine, and prints nothing if only the cluster's catalog knows the plan's names.
+// The plan is nil if the submission continues another one, whose plan only the cluster has.
 func (con *console) forecastRealTime(ctx context.Context, p *driver.Plan) {
 	if p == nil || con.quiet {
 		return
 	}
 	e, err := p.Examine(nil)
-	if err != nil { // a process of the cluster knows the names of its catalog
+	if err != nil { // the cluster's catalog may know more names
 		return
 	}
 	all := con.forecast(ctx, e, driver.Options{Clock: driver.Real, Jobs: 1})
@@ -530,7 +531,7 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, c
 		if errors.As(err, new(*driver.AgainError)) {
 			return fmt.Errorf("%w\n%s", err, text)
 		}
-		return errors.New(text) // not an InputError: the plan and the command were in order
+		return errors.New(text) // no InputError: the plan and the command were valid
 	}
 	if err := showFetched(con, &s, dir); err != nil {
 		return err

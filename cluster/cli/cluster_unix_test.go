@@ -227,17 +227,14 @@ func (s *site) useThrowAway() {
 	}
 }
 
-// A submission is accepted with an estimate of its runs, in real time.
+// submit prints an estimate of what the runs take in real time.
 func TestSubmitForecastsARunInRealTime(t *testing.T) {
 	s := settle(t, "a")
 	s.write("plan.yaml", shortRuns)
 	code, _, errs := s.run("submit", s.path("plan.yaml"), "--repeats=3", "--detach")
 	expectCode(t, cli.ExitDone, code, errs)
-	if line := regexp.MustCompile(
-		`(?m)^3 runs, about [34][.0-9]* s in real time, .* sent, .* of memory$`,
-	); !line.MatchString(
-		errs,
-	) {
+	line := regexp.MustCompile(`(?m)^3 runs, about [34][.0-9]* s in real time, .* sent, .* of memory$`)
+	if !line.MatchString(errs) {
 		t.Errorf("no estimate in\n%s", errs)
 	}
 }

@@ -28,7 +28,7 @@ type console struct {
 	explain   bool // how figures were computed, below them
 	examples  bundled.Plans
 	leaves    *atomic.Bool            // the command is a process of a cluster, which leaves it in order
-	record    *atomic.Pointer[string] // the folder in which the command keeps runs; nil for none yet
+	record    *atomic.Pointer[string] // folder of the record that the command writes; nil before it has one
 }
 
 // formats are the accepted values of --format.

@@ -43,9 +43,9 @@ settings that are auto, and warn of a value that costs more than twice as much a
 faults that the seed draws for the first repeat. Warn of events after stop.time, of times of another
 clock, of delays whose random walk has no bound, of a unit that differs between the points of a
 sweep, of one learning rate for several architectures, of intervals in epochs or samples that
-rounding to whole steps changes by more than a tenth, of a rate of 0, of a batch beyond a worker's
-samples, of evaluations further apart than a run is long, of a target of 100 %, and of a node that
-does not train because it comes first.`,
+rounding to whole steps changes by more than a tenth, of a rate of 0, of a batch that is larger than
+a worker's samples, of an interval between evaluations that is longer than the run, of a target of
+100 %, and of a first node that is the server, and trains nothing, because no node has that role.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.check(cmd, c, con, args[0]) },
@@ -106,7 +106,8 @@ func (f *checkFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console,
 	return con.say(about, "%s is in order\n%s%s", path, takes, chosen)
 }
 
-// forecast approximates what all runs of a plan take; nil, with a note, if that is unknown.
+// forecast approximates the cost of all runs of a plan. If the cost is unknown, it prints why and
+// returns nil.
 func (con *console) forecast(ctx context.Context, e *driver.Examined, o driver.Options) *driver.Forecast {
 	all, err := e.Forecast(ctx, o)
 	if err != nil && ctx.Err() == nil {

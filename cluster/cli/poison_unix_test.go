@@ -186,8 +186,8 @@ func TestPlanForWhichProcessesHaveTooLittleMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// A submission that kills its processes one after the other is ended by stop, whichever process is
-// asked and whatever it is doing.
+// stop ends a submission that kills one process after another, whichever process it asks and whatever
+// that process does.
 func TestStopEndsASubmissionThatKillsItsProcesses(t *testing.T) {
 	lengthy(t)
 	s := settle(t, "a", "b", "c", "d")

@@ -118,11 +118,11 @@ to their end but a run is degraded.`,
 	return cmd
 }
 
-// noRecord is the error about a folder to continue that has no record.
+// noRecord returns the error for --continue with a folder that has no record.
 func (f *runFlags) noRecord() error {
 	return &driver.InputError{
-		Err: fmt.Errorf("--continue %s: there is no record in this folder: no run had begun, or it "+
-			"was never one; run the plan again, with --out %s", f.resume, f.resume),
+		Err: fmt.Errorf("--continue %s: there is no record in this folder; run the plan again with --out %s", f.resume,
+			f.resume),
 	}
 }
 
@@ -165,7 +165,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 		return errors.New("interrupted before the first run: there is no record to continue; run the plan again")
 	case r == nil && errors.Is(err, context.Canceled):
 		return fmt.Errorf(
-			"interrupted before the next run: the record is as it was; go on with --continue %s",
+			"interrupted before the next run: the record is unchanged; go on with --continue %s",
 			f.resume,
 		)
 	case r == nil:

@@ -24,8 +24,7 @@ type Display struct {
 }
 
 const (
-	// mostUnfinished is the share that is shown while anything is left to do: the most that is not
-	// rounded to 100 %.
+	// mostUnfinished bounds the share shown before the end, so that it never reads 100 %.
 	mostUnfinished = 0.99
 	// barSteps is the number of steps of a full bar.
 	barSteps = 1000
@@ -83,7 +82,7 @@ func (d *Display) count(what string, p driver.Progress) {
 		text += fmt.Sprintf(", %d of %d to tune", p.Tried, p.ToTry)
 	}
 	share := p.Share
-	if p.Done < p.Total { // a run that is at its end is not saved yet
+	if p.Done < p.Total { // a run whose share is 1 may not be saved yet
 		share = min(share, mostUnfinished)
 	}
 	d.Show(text, text, share, p.Done == p.Total)
