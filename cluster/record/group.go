@@ -94,18 +94,18 @@ type Group struct {
 	// Pairs is how many seeds the point has in common with the one of the set of best that looks
 	// fastest.
 	Pairs int `json:"pairs,omitempty"`
-	// Leader says that the point is the one of the set of best that looks fastest.
+	// Leader says that the point looks fastest in the set of best.
 	Leader bool `json:"looks_fastest,omitempty"`
 	// Repeats is how many repeats would separate the point from the one that looks fastest with 80
 	// % power, where the verdict does not; 0 if no number that anybody would run. Finer says that
 	// the difference is less than what lies between evaluations: these must come more often.
 	Repeats int  `json:"repeats_needed,omitempty"`
 	Finer   bool `json:"evaluate_more_often,omitempty"`
-	// Longer says that runs ended which did not arrive: with a later bound fewer repeats may decide.
+	// Longer says that runs ended without an arrival: with a later bound, fewer repeats may decide.
 	Longer bool `json:"run_longer,omitempty"`
-	// ComparedUpTo is the earliest end of a run that did not arrive, of all points that are compared,
-	// in seconds, if the verdicts rest on it: runs of the best points are among those that did not
-	// arrive, or arrived later. It is 0 elsewhere.
+	// ComparedUpTo is the earliest end, in seconds, of a run without an arrival among all points of the
+	// comparison, if the verdicts depend on it: a run of the set of best did not arrive, or arrived
+	// later. It is 0 otherwise.
 	ComparedUpTo Float `json:"compared_up_to_s,omitempty"`
 }
 

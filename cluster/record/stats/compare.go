@@ -46,8 +46,8 @@ type Verdict struct {
 	// Finer says that the difference is smaller than the time between evaluations: more repeats
 	// decide nothing.
 	Finer bool
-	// Longer says that runs of this point or of the leader ended without arriving: to watch them
-	// longer may decide with fewer repeats, or where no number of repeats does.
+	// Longer says that runs of this point or of the leader ended without an arrival. A later end may
+	// then decide with fewer repeats, or where no number of repeats does.
 	Longer bool
 
 	open []func() int // repeats of the comparisons that decided nothing, which are found once
@@ -69,12 +69,12 @@ func (v *Verdict) Repeats() (most int) {
 // 5 %, whichever point it is. A point that is left alone is the fastest.
 //
 // The test is Student's t of the paired differences of log times, a pair for each common seed, in
-// the worst case of what lies between evaluations. A run that did not arrive takes at least as long
-// as it ran: against its own point that lower bound counts; for its own point the pair counts as
-// lost by the largest difference of any pair, or as equal if the other run did not arrive either
-// and was watched as long. The faster point must also win more than half of the pairs, so that a
-// few extreme runs decide nothing, and must have arrived at least as often: a point never puts out
-// one that arrives in a greater share of its runs.
+// the worst case of what lies between evaluations. A run that did not arrive takes at least the
+// time that it ran. In the test whether its point is slower, this lower bound counts. In the test
+// whether its point is faster, the pair counts as lost by the largest difference of any pair, or as
+// equal if the other run did not arrive either and did not end earlier. The faster point must also
+// win more than half of the pairs, so that a few extreme runs decide nothing. A point never puts
+// out a point that arrives in a greater share of its runs.
 func Judge(points []Sample) []Verdict {
 	verdicts := make([]Verdict, len(points))
 	for i := range verdicts {
@@ -108,22 +108,23 @@ func Judge(points []Sample) []Verdict {
 	return verdicts
 }
 
-// Horizon is the earliest end of a run that did not arrive, if the verdicts rest on it: a point of
-// the set of best has such a run, or arrived later in another. It is 0 if they do not.
+// Horizon returns the earliest end of a run that did not arrive, if the verdicts depend on it: a
+// point of the set of best has a run that did not arrive, or one that arrived after that end. It
+// returns 0 otherwise.
 func Horizon(points []Sample, verdicts []Verdict) float64 {
-	ended, rests, last := math.Inf(1), false, 0.0
+	ended, missed, last := math.Inf(1), false, 0.0
 	for i, s := range points {
 		best := verdicts[i].Word == Fastest || verdicts[i].Word == Undecided
 		for _, a := range s {
 			switch {
 			case a.Fate == Censored:
-				ended, rests = min(ended, a.At), rests || best
+				ended, missed = min(ended, a.At), missed || best
 			case a.Fate == Arrived && best:
 				last = max(last, a.At)
 			}
 		}
 	}
-	if math.IsInf(ended, 1) || !rests && last <= ended {
+	if math.IsInf(ended, 1) || !missed && last <= ended {
 		return 0
 	}
 	return ended
@@ -146,7 +147,7 @@ type field struct {
 // point is a sample on the scale of the comparison.
 type point struct {
 	runs []reading // by rising seeds
-	// share is how many of the runs arrived.
+	// share is the fraction of the runs that arrived.
 	share float64
 	// ended is the earliest end of a run that was still under way, +Inf if there is none; latest
 	// the latest of all known times, −Inf if there is none.
@@ -159,6 +160,8 @@ type reading struct {
 	low, mid, high float64
 	cell           float64 // high − low of an arrival, 0 of other runs
 }
+
+func (r *reading) arrived() bool { return !math.IsInf(r.high, 1) }
 
 // resolution is the finest time between evaluations, in seconds, that a comparison of log times
 // counts on: a clock's tick.
@@ -304,29 +307,26 @@ func (f *field) faster(fast, slow int) bool {
 
 // difference is the evidence that one point is faster than another.
 type difference struct {
-	// wins are the pairs in which the first point's run arrived before the other can have, and ties
-	// those in which neither arrived.
-	pairs, wins, ties int
-	// missed counts the pairs in which the first point's run did not arrive.
-	missed int
+	// In wins pairs, the first point's run arrived before the other run can have arrived. In missed
+	// pairs, it did not arrive; in ties pairs, neither run arrived, and the other did not end earlier.
+	pairs, wins, missed, ties int
 	// mean and std are of the paired differences in the worst case, the mean positive where even
 	// then the first point is faster; plain is the mean without the worst case.
 	mean, std, plain float64
-	// lead is by how many more runs the first point arrived, however long the runs were watched:
-	// ahead are the pairs in which its run arrived and the other's did not before, behind those in
-	// which the other's did.
+	// lead counts how many more runs of the first point arrived, whenever runs ended. In behind pairs,
+	// the other run arrived first; in ahead pairs, only the first point's run arrived, or it did first.
 	lead, ahead, behind int
 	// rarer says that the first point arrived in a smaller share of its runs, so it cannot put the
 	// other out.
 	rarer bool
-	// cut says that runs of either were censored.
-	cut bool
+	// censored says that a run of either point is censored.
+	censored bool
 }
 
 // compare gathers the evidence that a point is faster than another.
 func (f *field) compare(fast, slow int) difference {
 	a, b := &f.points[fast], &f.points[slow]
-	d := difference{rarer: a.share < b.share, cut: !math.IsInf(min(a.ended, b.ended), 1)}
+	d := difference{rarer: a.share < b.share, censored: !math.IsInf(min(a.ended, b.ended), 1)}
 	latest := max(a.latest, b.latest)
 	if math.IsInf(latest, -1) {
 		return d
@@ -344,7 +344,7 @@ func (f *field) compare(fast, slow int) difference {
 		}
 		i, k = i+1, k+1
 		d.add(x, y)
-		if math.IsInf(x.high, 1) {
+		if !x.arrived() {
 			continue
 		}
 		worst := min(y.low, latest) - x.high
@@ -378,56 +378,51 @@ func (f *field) compare(fast, slow int) difference {
 // add counts a pair of runs.
 func (d *difference) add(x, y *reading) {
 	d.pairs++
-	arrived, other := !math.IsInf(x.high, 1), !math.IsInf(y.high, 1)
 	switch {
-	case other && y.low <= x.high:
+	case y.arrived() && y.low <= x.high:
 		d.behind++
-	case arrived:
+	case x.arrived():
 		d.ahead++
 	}
-	switch {
-	case arrived && !other:
-		d.lead++
-	case other && !arrived:
+	if y.arrived() {
 		d.lead--
 	}
-	switch {
-	case !math.IsInf(x.high, 1):
+	if x.arrived() {
+		d.lead++
 		if y.low > x.high {
 			d.wins++
 		}
-	case math.IsInf(y.high, 1) && y.low >= x.low:
+		return
+	}
+	if d.missed++; !y.arrived() && y.low >= x.low {
 		d.ties++
-		d.missed++
-	default:
-		d.missed++
 	}
 }
 
 // t is Student's t of a difference, infinite where all differences are the same.
 func (d *difference) t() float64 { return d.mean / stat.StdErr(d.std, float64(d.pairs)) }
 
-// chance is the most that the probability can be of one point arriving in so many more of n runs
-// than another within the same time, if both points are equal: that of arrivals in half of the runs
-// (Barnard, Biometrika 1947).
+// chance bounds the probability that one of two equal points arrives in at least lead more of its n
+// runs within the same time. The probability is greatest if half of all runs arrive (Barnard,
+// Biometrika 1947).
 func chance(n, lead int) float64 {
 	return distuv.Binomial{N: float64(2 * n), P: 0.5}.Survival(float64(n + lead - 1))
 }
 
-// outArrives reports whether a point arrives more often than another at a level, and is ahead in so
-// many of the pairs that the other's early arrivals do not matter. A run that ended is over, so this
-// holds however early the other's runs ended.
-func (d *difference) outArrives(level float64) bool {
-	return d.lead > 0 && (d.behind == 0 || mostly(d.ahead, d.behind)) && chance(d.pairs, d.lead) <= level
+// arrivesMoreOften reports whether the first point arrives more often at a level, and is ahead in
+// enough pairs that the other's early arrivals do not matter. A run that ended never arrives, so it
+// does not matter when the other's runs ended.
+func (d *difference) arrivesMoreOften(level float64) bool {
+	return d.lead > 0 && (d.behind == 0 || passesSignTest(d.ahead, d.behind)) && chance(d.pairs, d.lead) <= level
 }
 
-// fewWins is the level of the sign test that a point has to pass too if its runs did not all
-// arrive: four wins and no loss, or eight and two.
-const fewWins = 1.0 / 16
+// signLevel is the level of the sign test: four wins and no loss pass it, or eight wins and two
+// losses.
+const signLevel = 1.0 / 16
 
-// mostly reports whether so many pairs are won and so few lost that it is hardly chance.
-func mostly(won, lost int) bool {
-	return won > 0 && distuv.Binomial{N: float64(won + lost), P: 0.5}.Survival(float64(won-1)) <= fewWins
+// passesSignTest reports whether a point that is no faster would hardly ever win so many pairs.
+func passesSignTest(won, lost int) bool {
+	return won > 0 && distuv.Binomial{N: float64(won + lost), P: 0.5}.Survival(float64(won-1)) <= signLevel
 }
 
 // significant reports whether a difference puts the slower point out.
@@ -435,10 +430,10 @@ func (f *field) significant(d *difference) bool {
 	if d.pairs < LeastRepeats || d.rarer {
 		return false
 	}
-	if d.outArrives(f.level) {
+	if d.arrivesMoreOften(f.level) {
 		return true
 	}
-	if 2*d.wins <= d.pairs-d.ties || d.missed > 0 && !mostly(d.wins, d.pairs-d.ties-d.wins) {
+	if 2*d.wins <= d.pairs-d.ties || d.missed > 0 && !passesSignTest(d.wins, d.pairs-d.ties-d.wins) {
 		return false
 	}
 	critical, known := f.critical[d.pairs]
@@ -455,7 +450,7 @@ func (d *difference) p() float64 {
 	if d.pairs >= LeastRepeats && d.mean > 0 {
 		p = student(d.pairs - 1).Survival(d.t())
 	}
-	if d.pairs >= LeastRepeats && d.outArrives(1) {
+	if d.pairs >= LeastRepeats && d.arrivesMoreOften(1) {
 		p = min(p, chance(d.pairs, d.lead))
 	}
 	return p
@@ -474,7 +469,7 @@ func (f *field) verdict(leader, i int, slower bool) Verdict {
 		if d.plain < 0 { // it looks faster in the common pairs
 			d = f.compare(i, leader)
 		}
-		v.Word, v.Finer, v.Longer = Undecided, d.plain > 0 && d.mean <= 0 && d.missed == 0, d.cut
+		v.Word, v.Finer, v.Longer = Undecided, d.plain > 0 && d.mean <= 0 && d.missed == 0, d.censored
 		v.open = []func() int{sync.OnceValue(func() int { return f.repeats(&d) })}
 	}
 	return v

@@ -119,15 +119,15 @@ func testEquals(t *testing.T, own func(*rand.Rand) float64, ends float64, points
 	}
 }
 
-// An experiment of points that take factors times as long as the first, some of whose runs never
-// arrive. No point arrives more often than the first or is faster, so it is the best.
+// In each experiment, the first point is the best: no other point is faster or arrives in more runs.
+// The times of point i are slower[i] times the first point's, and a share of its runs never arrives.
 func TestTheBestIsHardlyEverExcludedWhereRunsNeverArrive(t *testing.T) {
 	t.Parallel()
 	slower := []float64{1, 1, 1.2, 1.65, 2.5}
 	for _, repeats := range []int{3, 5, 10} {
 		for _, c := range []struct {
-			best   float64   // the share of the best point's runs that never arrive
-			others []float64 // of the other points'
+			best   float64   // share of the best point's runs that never arrive
+			others []float64 // shares of the other points' runs that never arrive
 		}{
 			{0, []float64{0.1, 0.3, 0.5, 0.1}}, {0, []float64{0, 0.5, 0, 0.3}}, {0.1, []float64{0.1, 0.1, 0.1, 0.1}},
 			{0.3, []float64{0.3, 0.3, 0.5, 0.4}}, {0.5, []float64{0.5, 0.5, 0.5, 0.5}},
@@ -155,7 +155,7 @@ func testMissing(t *testing.T, name string, own func(*rand.Rand) float64, repeat
 	}
 }
 
-// drop lets a share of runs never arrive, until they end.
+// drop replaces a share of the arrivals by runs that end without one.
 func drop(r *rand.Rand, s Sample, share, end float64) {
 	for k := range s {
 		if r.Float64() < share {
@@ -164,8 +164,8 @@ func drop(r *rand.Rand, s Sample, share, end float64) {
 	}
 }
 
-// However fast a point is in the runs that arrive, it puts out none that arrives more often, and so
-// is never the fastest beside it.
+// A point never puts out a point that arrives in more runs, even if its own arrivals are earlier. So
+// no point arrives in more runs than the fastest.
 func TestNoPointPutsOutOneThatArrivesMoreOften(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(14, 1))
@@ -187,8 +187,8 @@ func TestNoPointPutsOutOneThatArrivesMoreOften(t *testing.T) {
 				if v.Word == Fastest && s.count(Arrived) > all[i].count(Arrived) {
 					t.Fatalf("the fastest arrives in %d runs, another in %d", all[i].count(Arrived), s.count(Arrived))
 				}
-				if most := len(s) == s.count(Arrived); most && verdicts[k].Word == Slower &&
-					!another(all, verdicts, k) {
+				if always := len(s) == s.count(Arrived); always && verdicts[k].Word == Slower &&
+					!matched(all, verdicts, k) {
 					t.Fatalf("a point that always arrives is put out, and none that does is left: %+v", verdicts)
 				}
 			}
@@ -196,8 +196,8 @@ func TestNoPointPutsOutOneThatArrivesMoreOften(t *testing.T) {
 	}
 }
 
-// another reports whether a point of the set of best arrives as often as this one.
-func another(all []Sample, verdicts []Verdict, k int) bool {
+// matched reports whether a point of the set of best arrives in no fewer runs than point k.
+func matched(all []Sample, verdicts []Verdict, k int) bool {
 	for i, s := range all {
 		if verdicts[i].Word != Slower && s.count(Arrived) >= all[k].count(Arrived) {
 			return true
@@ -206,8 +206,8 @@ func another(all []Sample, verdicts []Verdict, k int) bool {
 	return false
 }
 
-// A point that arrives once in ten runs is not among the fastest beside those that always arrive,
-// however close to the end these do.
+// A point that arrives in one of ten runs is slower than a point that always arrives, even if these
+// arrivals are close to the end.
 func TestPointsThatHardlyArriveAreOut(t *testing.T) {
 	sample := func(arrived int, at float64) (s Sample) {
 		for seed := range uint64(10) {
@@ -244,7 +244,7 @@ func TestPointsThatHardlyArriveAreOut(t *testing.T) {
 	}
 }
 
-// early lets the runs that do not arrive end earlier.
+// early changes when the runs end that do not arrive.
 func early(s Sample, end float64) Sample {
 	for i := range s {
 		if s[i].Fate == Censored {
