@@ -24,13 +24,13 @@ type Tuning struct {
 	// machine's.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
-	// Edges say which of the chosen values are the least or the greatest of their candidates, so that
-	// others beyond them may be better; they are made anew when they are read.
+	// Edges are sentences about chosen numbers that are the smallest or the largest candidate of their
+	// key: a number beyond them may be better. ReadTunings finds them in the candidates.
 	Edges []string `json:"edges,omitempty"`
 }
 
-// edges finds the chosen values at the edge of what was tried, the numbers of each key by
-// themselves.
+// edges returns a sentence for each chosen number that is the smallest or the largest candidate of
+// its key.
 func (t *Tuning) edges() (all []string) {
 	for _, s := range t.Candidates[t.Chosen].Values {
 		chosen, err := strconv.ParseFloat(s.Value, 64)
@@ -46,14 +46,9 @@ func (t *Tuning) edges() (all []string) {
 		switch {
 		case low == high:
 		case chosen == high:
-			all = append(all, fmt.Sprintf("%s: %s is the largest of its candidates: a larger one may be better", s.Key,
-				s.Value))
+			all = append(all, fmt.Sprintf("%s %s is the largest candidate: a larger one may be better", s.Key, s.Value))
 		case chosen == low:
-			all = append(
-				all,
-				fmt.Sprintf("%s: %s is the smallest of its candidates: a smaller one may be better", s.Key,
-					s.Value),
-			)
+			all = append(all, fmt.Sprintf("%s %s is the smallest candidate: a smaller one may be better", s.Key, s.Value))
 		}
 	}
 	return all

@@ -8,14 +8,14 @@ import (
 
 func TestAChoiceAtTheEdgeOfItsCandidatesSaysSo(t *testing.T) {
 	for _, c := range []struct {
-		values string // of the candidates
+		values string // candidates, in the order of trial
 		chosen int
 		want   string
 	}{
-		{"0.1 0.2 0.4", 2, "k: 0.4 is the largest of its candidates: a larger one may be better"},
-		{"0.1 0.2 0.4", 0, "k: 0.1 is the smallest of its candidates: a smaller one may be better"},
-		{"0.1 0.2 0.4", 1, ""}, {"0.4 0.1 0.2", 0, "k: 0.4 is the largest of its candidates: a larger one may be better"},
-		{"9 10", 1, "k: 10 is the largest of its candidates: a larger one may be better"}, {"5", 0, ""}, {"a b", 1, ""},
+		{"0.1 0.2 0.4", 2, "k 0.4 is the largest candidate: a larger one may be better"},
+		{"0.1 0.2 0.4", 0, "k 0.1 is the smallest candidate: a smaller one may be better"},
+		{"0.1 0.2 0.4", 1, ""}, {"0.4 0.1 0.2", 0, "k 0.4 is the largest candidate: a larger one may be better"},
+		{"9 10", 1, "k 10 is the largest candidate: a larger one may be better"}, {"5", 0, ""}, {"a b", 1, ""},
 	} {
 		one := Tuning{Chosen: c.chosen}
 		for _, v := range strings.Fields(c.values) {
