@@ -43,7 +43,7 @@ func Headline(s record.Summary) []string {
 		if len(all) > 1 {
 			said = said[:1] // the table has the others
 		}
-		if horizon := Horizon(c.groups()); horizon != "" {
+		if horizon := c.horizon(); horizon != "" {
 			said[len(said)-1] += " " + horizon
 		}
 		switch {
@@ -380,7 +380,7 @@ func (c *comparison) advice() string {
 	case all:
 		return fmt.Sprintf("To separate the leaders, run %s (%.0f %% power).", Count(most, "repeat"), 100*stats.Power)
 	case longer:
-		return "Some runs ended without arriving: a later bound, such as stop.time, may tell more."
+		return "Some runs ended without reaching the target. " + LaterBound + "."
 	case finer:
 		return "Some of these times differ by less than the time between evaluations: evaluate more often to " +
 			"separate them."
@@ -388,7 +388,10 @@ func (c *comparison) advice() string {
 	return "Some are too close to be separated by more repeats."
 }
 
-// rarer are the leaders that arrive in a smaller share of their runs than another leader.
+// LaterBound is advice where runs ended without reaching the target.
+const LaterBound = "A later bound, such as stop.time, may tell more"
+
+// rarer are the leaders that reached the target in a smaller share of their runs than another leader.
 func (c *comparison) rarer() []contender {
 	set := c.with(stats.Undecided)
 	most := 0.0
@@ -398,10 +401,10 @@ func (c *comparison) rarer() []contender {
 	return slices.DeleteFunc(set, func(p contender) bool { return p.share() == most })
 }
 
-// share is how many of the runs arrived.
+// share is the fraction of the runs that reached the target.
 func (p *contender) share() float64 { return float64(p.Reached) / float64(max(p.N, 1)) }
 
-// tradeOff says why leaders that arrive less often put no other behind.
+// tradeOff says which leaders cannot be called faster, because they reached the target less often.
 func (c *comparison) tradeOff() string {
 	var names []string
 	rarer := c.rarer()
@@ -411,44 +414,40 @@ func (c *comparison) tradeOff() string {
 	if more := len(rarer) - maxNamed; more > 0 {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
-	return and(names) + " arrived in a smaller share of the runs than another leader, and so cannot be called faster " +
-		"than it; a later bound, such as stop.time, may tell more."
+	return and(names) + " reached the target in a smaller share of runs than another leader, and so cannot be called " +
+		"faster than that leader. " + LaterBound + "."
 }
 
-// groups are the points of a comparison.
-func (c *comparison) groups() (all []record.Group) {
-	for _, p := range c.points {
-		all = append(all, p.Group)
-	}
-	return all
-}
+// earliestEnd names the time up to which all runs can be compared.
+const earliestEnd = "the earliest end of a run that did not reach the target"
 
-// Horizon says up to when points are compared, if their verdicts rest on runs that did not arrive.
-func Horizon(groups []record.Group) string {
-	if len(groups) == 0 || groups[0].ComparedUpTo == 0 {
+// horizon says up to when times are compared, if the verdicts depend on runs that did not reach the
+// target; empty otherwise.
+func (c *comparison) horizon() string {
+	horizon, last := c.points[0].ComparedUpTo, record.Float(0)
+	if horizon == 0 {
 		return ""
 	}
-	horizon, last := groups[0].ComparedUpTo, record.Float(0)
-	for _, g := range groups {
-		if g.TimeToTarget != nil {
-			last = max(last, g.TimeToTarget.Max)
+	for _, p := range c.points {
+		if p.TimeToTarget != nil {
+			last = max(last, p.TimeToTarget.Max)
 		}
 	}
-	text := "Compared up to " + Duration(float64(horizon)) + ", where the first run that did not arrive ended"
+	text := "Times are compared up to " + Duration(float64(horizon)) + ", " + earliestEnd + "."
 	if last > horizon {
-		text += "; beyond that a run that did not arrive counts as slower than one that did"
+		text += " After that, a run that did not reach it counts as slower than a run that did."
 	}
-	return text + "."
+	return text
 }
 
-// Horizons says up to when the comparisons of a summary go whose verdicts rest on runs that did not
-// arrive.
+// Horizons says of the comparisons of a summary up to when times are compared, if the verdicts depend
+// on runs that did not reach the target.
 func Horizons(s record.Summary) []string {
 	all := comparisons(s)
 	var limited []string
 	for _, c := range all {
 		if len(all) == 1 {
-			if text := Horizon(c.groups()); text != "" {
+			if text := c.horizon(); text != "" {
 				return []string{text}
 			}
 		} else if at := c.points[0].ComparedUpTo; at > 0 {
@@ -458,10 +457,10 @@ func Horizons(s record.Summary) []string {
 	if len(limited) == 0 {
 		return nil
 	}
-	return []string{"Compared up to where the first run that did not arrive ended: " + ListSome(limited) + "."}
+	return []string{"Times are compared up to " + earliestEnd + ": " + ListSome(limited) + "."}
 }
 
-// name says what the points of a comparison have in common.
+// name names a comparison by its circumstances, or by its target.
 func (c *comparison) name() string {
 	if len(c.at) > 0 {
 		return PointNames([]record.Point{c.at})[0]
@@ -579,8 +578,7 @@ func tally(all []*comparison) (lines []string) {
 		lines = append(lines, fmt.Sprintf("Of %s, %s.", Count(len(all)-alone, "comparison"), and(parts)))
 	}
 	if limited > 0 {
-		lines = append(lines, fmt.Sprintf("In %d of them, runs of the best points did not all arrive: these are "+
-			"compared only up to where the first run that did not arrive ended.", limited))
+		lines = append(lines, fmt.Sprintf("In %d, times are compared only up to %s.", limited, earliestEnd))
 	}
 	if alone > 0 {
 		lines = append(lines, fmt.Sprintf("%d of %d points that are compared with no other reached their targets.",
@@ -589,7 +587,7 @@ func tally(all []*comparison) (lines []string) {
 	return lines
 }
 
-// wins says in how many comparisons each of some points is the fastest, the most frequent one first.
+// wins says in how many comparisons each named point is the fastest, in falling order.
 func wins(names []string, first map[string]int) (parts []string) {
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(first[b], first[a]) })
 	others := 0

@@ -10,7 +10,7 @@ import (
 // NoValue stands in a table for a figure that does not exist.
 const NoValue = "–"
 
-// NotReached stands for the median time of a point of which most runs did not arrive.
+// NotReached stands for the median time of a point most of whose runs did not reach the target.
 func NotReached(g record.Group) string {
 	return fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
 }

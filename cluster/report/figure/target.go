@@ -55,10 +55,9 @@ func timeToTarget(d *Data) *Figure {
 	return a.figure(d)
 }
 
-const arrivalsCaption = "Dots: runs; crosses: ends of runs that did not arrive; stroke: median, where half of the " +
-	"runs arrived; bar: its 95 % interval, from 6 runs on, with an arrow where too few runs arrived to " +
-	"bound it. Right: median, if there is room, and runs that arrived; " +
-	"* fastest, = among the fastest, ? too few repeats."
+const arrivalsCaption = "Dots: runs; crosses: ends of runs that did not reach the target; stroke: median, if half " +
+	"of the runs reached it; bar: its 95 % interval, from 6 runs on, with an arrow if too few runs reached the target " +
+	"for a bound. Right: median, if there is room, and how many runs reached the target; * fastest, = among the fastest, ? too few repeats."
 
 // figure draws a row for each point; nil without a sweep or a target.
 func (a *arrivals) figure(d *Data) *Figure {

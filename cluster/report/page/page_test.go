@@ -201,8 +201,8 @@ func TestPageOfSeveralRecordsShowsThemTogetherAndByThemselves(t *testing.T) {
 	}
 }
 
-// Two records of equal points say by how much times changed, and whether the order did, in the
-// words of their labels.
+// The page of two records with equal points says how much the times changed, and whether the order
+// changed, in the words of the labels.
 func TestPageOfTwoRecordsSaysWhatChanged(t *testing.T) {
 	labels := []string{"{kind: gossip, every: 2}", "{kind: gossip, every: 4}", "{kind: local, every: 4}"}
 	slower := func(factor float64, which string) func(*record.Run, *record.Data) {
@@ -224,8 +224,8 @@ func TestPageOfTwoRecordsSaysWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := strings.Join(Paired(sources), "\n")
-	for _, want := range []string{"The order of split changes with record beyond doubt", "two ÷ one: gossip, every 2 20 [",
-		"gossip, every 4 1 ["} {
+	for _, want := range []string{"The order of split changes with record beyond doubt", "two ÷ one: 20 [",
+		"] with gossip, every 2; 1 ["} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q lacks %q", said, want)
 		}

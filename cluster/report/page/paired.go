@@ -67,9 +67,9 @@ func planValue(text string) string {
 	return report.Cut(text, report.MaxName)
 }
 
-// Paired are the sentences that two records have in common: whether the order of what is compared
-// changes from one to the other, and the ratio of their times, point by point. There are none of
-// other numbers of records, or where no points answer each other.
+// Paired compares two records in sentences: whether the order of the points changes between them, and
+// the ratio of the times of each pair of points. It returns nil for other numbers of records, or if
+// no points match.
 func Paired(sources []*Source) (lines []string) {
 	p := pairOf(sources)
 	if p == nil {
@@ -85,7 +85,7 @@ func Paired(sources []*Source) (lines []string) {
 	names := report.PointNames(points(p.a.Summary))
 	for _, pair := range p.Of {
 		if ratio := p.ratio(&p.a.Summary.Groups[pair[0]], &p.b.Summary.Groups[pair[1]]); ratio != report.NoValue {
-			ratios = append(ratios, strings.TrimSpace(names[pair[0]]+" "+ratio))
+			ratios = append(ratios, strings.TrimSuffix(ratio+" with "+names[pair[0]], " with "))
 		}
 	}
 	if len(ratios) > 0 {
@@ -113,7 +113,7 @@ func (p *pair) table() *table {
 	if timed {
 		t.Head = append(t.Head, "A: reached", "A: time, "+unit.Name, "B: reached", "B: time, "+unit.Name, "B ÷ A")
 		t.Note = "Medians. B ÷ A: the median of the ratios of runs of equal seeds, with its 95 % interval from 6 " +
-			"runs on; where runs did not arrive, the ratio of the medians."
+			"runs on; where runs did not reach the target, the ratio of the medians."
 	}
 	t.Head = append(t.Head, "A: accuracy, %", "B: accuracy, %", "B − A")
 	row := func(a, b *record.Group) {

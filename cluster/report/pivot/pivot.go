@@ -24,8 +24,9 @@ type Table struct {
 }
 
 // Of pivots a summary: a row for each value of the layout's rows, a column for each facet. A cell
-// has the median time to the target with its interval, or of too few runs for one their range, and
-// how many runs arrived if not all did; without a target it has the final accuracy.
+// has the median time to the target with its interval, or with the range of too few runs for an
+// interval, and how many runs reached the target if not all did. Without a target it has the final
+// accuracy.
 func Of(s record.Summary, l report.Layout) *Table {
 	if len(l.Facets) == 0 && l.Dash != nil {
 		l.Facets, l.Dash = []report.Factor{*l.Dash}, nil
@@ -80,7 +81,7 @@ func captions(s record.Summary, timed, marked bool) (caption, note string) {
 		return "Final accuracy" + report.JudgedSuffix(s) + ", %", note
 	}
 	if slices.ContainsFunc(s.Groups, func(g record.Group) bool { return g.Target != nil && g.Reached < g.N }) {
-		note += " ∞: too few runs arrived for a bound. In n/m, n of m runs arrived."
+		note += " ∞: too few runs reached the target for a bound. n/m: n of m runs reached it."
 	}
 	if marked {
 		note += " " + report.VerdictMarks[stats.Fastest] + " " + string(stats.Fastest) + "; " +

@@ -69,7 +69,7 @@ func TestATableHasOneUnitAndMissingValuesOneForm(t *testing.T) {
 	}
 }
 
-// Whatever arrives in how many runs, each format says it in the same words.
+// Cells have the same words in all formats, however many runs reached the target.
 func TestCellsSayHowManyRunsArrivedAndHowFarApart(t *testing.T) {
 	goal := 0.9
 	point := func(name string, seconds ...float64) []record.Run {

@@ -120,7 +120,7 @@ func Method(s record.Summary) (lines []string) {
 	return lines
 }
 
-// missedNote says how runs that did not arrive are counted.
+// missedNote says how runs that did not reach the target are counted.
 func missedNote(s record.Summary) string {
 	missed, failed := 0, 0
 	for _, g := range s.Groups {
@@ -137,8 +137,8 @@ func missedNote(s record.Summary) string {
 	if failed > 0 {
 		text += ", or without a bound if they failed"
 	}
-	return text + "; a point is never called slower than one that arrived in a smaller share of its runs; " +
-		"medians by Kaplan and Meier's curve."
+	return text + ". Medians are by Kaplan and Meier's curve. No point is called slower than a point that reached the " +
+		"target in a smaller share of its runs."
 }
 
 // title names what the points of a family have in common.
@@ -173,24 +173,16 @@ func (f *family) needs(s record.Summary, named bool) string {
 	}
 	var parts []string
 	if len(decide) > 0 {
-		parts = append(
-			parts,
-			fmt.Sprintf("Repeats that would separate %s, whose runs take the least time in the mean, "+
-				"from the other leaders with %.0f %% power: %s.", leader, 100*stats.Power,
-				report.ListSome(decide)),
-		)
+		parts = append(parts, fmt.Sprintf("Repeats that would separate %s, whose runs take the least time in the mean, "+
+			"from the other leaders with %.0f %% power: %s.", leader, 100*stats.Power, report.ListSome(decide)))
 	}
 	if len(finer) > 0 {
 		parts = append(parts, "Less apart than evaluations are, which must come more often to decide: "+
 			report.ListSome(finer)+".")
 	}
 	if len(longer) > 0 {
-		parts = append(
-			parts,
-			"Runs ended without arriving; a later bound, such as stop.time, may tell more: "+report.ListSome(
-				longer,
-			)+".",
-		)
+		parts = append(parts, fmt.Sprintf("%s about %s beside %s: some of their runs ended without reaching the target.",
+			report.LaterBound, leader, report.ListSome(longer)))
 	}
 	text := strings.Join(parts, " ")
 	if named && text != "" {
@@ -237,15 +229,15 @@ func heap(times []float64) string {
 	return fmt.Sprintf("%d after %s to %s", len(times), first, last)
 }
 
-// outcomeNotes name the runs whose figures are worth less: which, at which node, when and why.
+// outcomeNotes list the failed and degraded runs, and then the other runs that had incidents.
 func outcomeNotes(s record.Summary) (lines []string) {
-	var spoilt, told []record.Run
+	var spoilt, sound []record.Run
 	for _, r := range s.Runs {
 		switch {
 		case r.Outcome == record.Degraded || r.Outcome == record.Failed:
 			spoilt = append(spoilt, r)
 		case len(r.Incidents) > 0:
-			told = append(told, r)
+			sound = append(sound, r)
 		}
 	}
 	if len(spoilt) > 0 {
@@ -253,14 +245,14 @@ func outcomeNotes(s record.Summary) (lines []string) {
 			strings.Join(report.Spoilt(s), ", ")))
 		lines = append(lines, outcomeLines(spoilt)...)
 	}
-	if len(told) > 0 {
+	if len(sound) > 0 {
 		lines = append(lines, "Incidents that made no result unreliable:")
-		lines = append(lines, outcomeLines(told)...)
+		lines = append(lines, outcomeLines(sound)...)
 	}
 	return lines
 }
 
-// outcomeLines say what has become of the first of some runs.
+// outcomeLines list the outcomes of the first runs, and count the others.
 func outcomeLines(runs []record.Run) (lines []string) {
 	for _, r := range runs[:min(len(runs), report.MaxListed)] {
 		lines = append(lines, outcomeLine(r))
@@ -271,7 +263,7 @@ func outcomeLines(runs []record.Run) (lines []string) {
 	return lines
 }
 
-// outcomeLine says what has become of a run, with its first incidents.
+// outcomeLine states the outcome of a run, with its first incidents.
 func outcomeLine(r record.Run) string {
 	line := report.RunName(r) + " " + string(r.Outcome)
 	const most = 2
@@ -338,7 +330,8 @@ func tuningNotes(s record.Summary) []string {
 	return append(lines, edgeNotes(s)...)
 }
 
-// edgeNotes name the points whose chosen values are at the edge of their candidates.
+// edgeNotes list the chosen values that are their key's smallest or largest candidate, with their
+// points.
 func edgeNotes(s record.Summary) (lines []string) {
 	var edges []string
 	points := map[string][]string{}

@@ -79,8 +79,8 @@ func TestTableTellsOfRunsThatFailedOrAreDegraded(t *testing.T) {
 		}
 	}
 	const want = "1 of 40 runs did not reach 90 %: their times are censored at their ends, or without a bound if " +
-		"they failed; a point is never called slower than one that arrived in a smaller share of its runs; medians by " +
-		"Kaplan and Meier's curve."
+		"they failed. Medians are by Kaplan and Meier's curve. No point is called slower than a point that reached the " +
+		"target in a smaller share of its runs."
 	if method := Method(s); !slices.Contains(method, want) {
 		t.Errorf("%q is not in %q", want, method)
 	}
@@ -105,14 +105,14 @@ func TestTableNamesASampleOfTheModelsAndWhatWasChosen(t *testing.T) {
 	}
 	s.Tunings = []record.Tuning{{
 		Point: record.Point{{Key: "k", Value: "a"}}, Chosen: 1, Duration: 106,
-		Edges:      []string{"train.optimizer.rate: 0.2 is the largest of its candidates: a larger one may be better"},
+		Edges:      []string{"train.optimizer.rate 0.2 is the largest candidate: a larger one may be better"},
 		Candidates: []record.Candidate{{}, {Values: record.Point{{Key: "train.optimizer.rate", Value: "0.2"}}}},
 	}}
 	text := tableOf(t, s)
 	for _, want := range []string{
 		"Looked at are the models of a sample: 2 of 5 nodes; 1 of 5 nodes (evaluate.sample).\n",
 		"Chosen on the validation samples, in the place of what the plan says: a with train.optimizer.rate=0.2.\n",
-		"train.optimizer.rate: 0.2 is the largest of its candidates: a larger one may be better (a).\n",
+		"train.optimizer.rate 0.2 is the largest candidate: a larger one may be better (a).\n",
 		"That took 2 further runs of 106 s on their clocks, which no figure here counts.\n",
 	} {
 		if !strings.Contains(text, want) {
@@ -146,7 +146,8 @@ func TestMethodSaysThatRunsEndedTooEarlyToBeCompared(t *testing.T) {
 	}
 	text := strings.Join(Method(joined(0.9, arrivals("long", 40, 1, 1, record.Mean), short)), "\n")
 	if !strings.Contains(text,
-		"Runs ended without arriving; a later bound, such as stop.time, may tell more: long.") {
+		"A later bound, such as stop.time, may tell more about short beside long: some of their runs ended without "+
+			"reaching the target.") {
 		t.Errorf("%s", text)
 	}
 }
