@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/stats"
 )
 
 // NoValue stands in a table for a figure that does not exist.
@@ -13,6 +14,28 @@ const NoValue = "–"
 // NotReached stands for the median time of a point most of whose runs did not reach the target.
 func NotReached(g record.Group) string {
 	return fmt.Sprintf("not reached (%d of %d)", g.N-g.Reached, g.N)
+}
+
+// MedianCell writes a median and behind it its 95 % interval in brackets, or the range of too few runs
+// for an interval in parentheses. An open range ends with ∞. The function write formats a finite value.
+func MedianCell(a *record.Spread, median record.Float, open bool, write func(record.Float) string) string {
+	end := func(v record.Float) string {
+		if math.IsInf(float64(v), 1) {
+			return "∞"
+		}
+		return write(v)
+	}
+	switch highest := a.Max; {
+	case a.N < 2:
+		return write(median)
+	case a.Method != stats.TooFew:
+		return fmt.Sprintf("%s [%s, %s]", write(median), end(a.Low), end(a.High))
+	default:
+		if open {
+			highest = record.Float(math.Inf(1))
+		}
+		return fmt.Sprintf("%s (%s–%s)", write(median), end(a.Min), end(highest))
+	}
 }
 
 // IsFinite reports whether a value is neither NaN nor an infinity.

@@ -174,32 +174,13 @@ func timeCell(g *record.Group, scale float64, digits int) string {
 	case a == nil || !report.IsFinite(float64(a.Median)):
 		return report.NotReached(*g)
 	}
-	number := func(v record.Float) string {
-		if math.IsInf(float64(v), 1) {
-			return "∞"
-		}
+	text := report.MedianCell(&a.Spread, a.Median, a.Reached < a.N, func(v record.Float) string {
 		return fmt.Sprintf("%.*f", digits, float64(v)/scale)
-	}
-	most := a.Max
-	if a.Reached < a.N {
-		most = record.Float(math.Inf(1))
-	}
-	text := spread(a.Spread, a.Median, most, number)
+	})
 	if g.Reached < g.N {
 		text += fmt.Sprintf(" %d/%d", g.Reached, g.N)
 	}
 	return text
-}
-
-// spread writes a median with its interval, or with the range of too few runs for one.
-func spread(a record.Spread, median, most record.Float, number func(record.Float) string) string {
-	switch {
-	case a.N < 2:
-		return number(median)
-	case a.Method == stats.TooFew:
-		return fmt.Sprintf("%s (%s–%s)", number(median), number(a.Min), number(most))
-	}
-	return fmt.Sprintf("%s [%s, %s]", number(median), number(a.Low), number(a.High))
 }
 
 func accuracyCell(g *record.Group) string {
@@ -207,7 +188,7 @@ func accuracyCell(g *record.Group) string {
 	if a == nil || !report.IsFinite(float64(a.Median)) {
 		return ""
 	}
-	return spread(*a, a.Median, a.Max, func(v record.Float) string { return fmt.Sprintf("%.2f", 100*v) })
+	return report.MedianCell(a, a.Median, false, func(v record.Float) string { return fmt.Sprintf("%.2f", 100*v) })
 }
 
 // columnDecimals shows the smallest value of a column with three digits.

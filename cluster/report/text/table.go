@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/gradwire/gradwire/cluster/record"
-	"github.com/gradwire/gradwire/cluster/record/stats"
 	"github.com/gradwire/gradwire/cluster/report"
 )
 
@@ -114,12 +113,12 @@ func Cells(s record.Summary) (head []string, rows [][]string, labels int) {
 // Headline writes what a record shows in a few sentences, and an empty line. It keeps to the width
 // of w as [Table] does.
 func Headline(w io.Writer, s record.Summary) error {
-	return paragraphs(w, strings.Join(report.Headline(s), " "), "")
+	return Paragraphs(w, strings.Join(report.Headline(s), " "))
 }
 
 // Explain writes how the figures of a table were computed, and an empty line. It keeps to the width
 // of w as [Table] does.
-func Explain(w io.Writer, s record.Summary) error { return paragraphs(w, append(Method(s), "")...) }
+func Explain(w io.Writer, s record.Summary) error { return Paragraphs(w, Method(s)...) }
 
 // Paragraphs writes lines, and an empty line if there are any. It keeps to the width of w as
 // [Table] does.
@@ -127,14 +126,10 @@ func Paragraphs(w io.Writer, lines ...string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return paragraphs(w, append(lines, "")...)
-}
-
-func paragraphs(w io.Writer, lines ...string) error {
 	if screen, ok := w.(interface{ Columns() int }); ok {
 		lines = wrap(lines, screen.Columns())
 	}
-	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
+	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n\n")
 	return err
 }
 
@@ -263,7 +258,11 @@ func accuracyForms(s record.Summary) []form {
 			if a == nil {
 				return report.NoValue
 			}
-			return medianCell(a, 100*a.Median, 0.01, 2, intervals, false)
+			percent := func(v record.Float) string { return fmt.Sprintf("%.2f", 100*v) }
+			if !intervals {
+				return percent(a.Median)
+			}
+			return report.MedianCell(a, a.Median, false, percent)
 		}
 	}
 	return []form{formOf("final "+heading, s.Groups, cell(true)), formOf(heading, s.Groups, cell(false))}
@@ -281,6 +280,7 @@ func targetForms(
 		}
 	}
 	digits := decimals(medians)
+	write := func(v record.Float) string { return fmt.Sprintf("%.*f", digits, float64(v)/scale) }
 	known := func(g record.Group) bool { return of(g) != nil && report.IsFinite(float64(of(g).Median)) }
 	cell := func(intervals bool) func(record.Group) string {
 		return func(g record.Group) string {
@@ -291,7 +291,10 @@ func targetForms(
 				return report.NoValue
 			}
 			a := of(g)
-			return medianCell(&a.Spread, a.Median/record.Float(scale), scale, digits, intervals, a.Reached < a.N)
+			if !intervals {
+				return write(a.Median)
+			}
+			return report.MedianCell(&a.Spread, a.Median, a.Reached < a.N, write)
 		}
 	}
 	missed := func(g record.Group) string {
@@ -302,27 +305,6 @@ func targetForms(
 	}
 	return []form{formOf(what+" to target"+unit, s.Groups, missed), formOf(what+unit, s.Groups, cell(true)),
 		formOf(what+unit, s.Groups, cell(false))}
-}
-
-// medianCell writes a median and, in units of scale, behind it in brackets its 95 % interval, or of
-// too few runs for one in parentheses their range. Both are open where runs did not arrive.
-func medianCell(a *record.Spread, median record.Float, scale float64, digits int, around, open bool) string {
-	text := fmt.Sprintf("%.*f", digits, median)
-	end := func(v record.Float) string {
-		if math.IsInf(float64(v), 1) {
-			return "∞"
-		}
-		return fmt.Sprintf("%.*f", digits, float64(v)/scale)
-	}
-	switch {
-	case !around || a.N < 2:
-		return text
-	case a.Method != stats.TooFew:
-		return fmt.Sprintf("%s [%s, %s]", text, end(a.Low), end(a.High))
-	case open:
-		return fmt.Sprintf("%s (%s–∞)", text, end(a.Min))
-	}
-	return fmt.Sprintf("%s (%s–%s)", text, end(a.Min), end(a.Max))
 }
 
 // addVerdicts puts the verdicts behind cells.
