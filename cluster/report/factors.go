@@ -85,7 +85,7 @@ func (v View) Arrange(s record.Summary) (Layout, error) {
 		}
 		chosen := rest[i]
 		rest = slices.Concat(rest[:i:i], rest[i+1:])
-		rest = slices.DeleteFunc(rest, func(f Factor) bool { return implies(s, chosen, f) })
+		rest = slices.DeleteFunc(rest, func(f Factor) bool { return determines(s, chosen, f) })
 	}
 	rest = independent(s, rest)
 	if l.By == nil && len(rest) > 0 {
@@ -97,24 +97,24 @@ func (v View) Arrange(s record.Summary) (Layout, error) {
 	return l, nil
 }
 
-// independent returns the factors without those that others imply, as one of several keys whose values
-// are paired (zip) implies the others. Of two that imply each other it keeps the first.
+// independent drops the factors that another factor determines. Keys with paired values (zip) determine
+// each other: it keeps the first key.
 func independent(s record.Summary, all []Factor) (kept []Factor) {
 	for i, f := range all {
-		implied := false
+		determined := false
 		for j, other := range all {
-			implied = implied || i != j && implies(s, other, f) && (j < i || !implies(s, f, other))
+			determined = determined || i != j && determines(s, other, f) && (j < i || !determines(s, f, other))
 		}
-		if !implied {
+		if !determined {
 			kept = append(kept, f)
 		}
 	}
 	return kept
 }
 
-// implies reports whether all points that share a value of a factor share one of another factor. Records
-// that are compared are always told apart.
-func implies(s record.Summary, one, other Factor) bool {
+// determines reports whether points with the same value of one factor always have the same value of the
+// other factor. The record that a point is from counts as independent of all settings.
+func determines(s record.Summary, one, other Factor) bool {
 	if one.Key == RecordKey || other.Key == RecordKey {
 		return false
 	}

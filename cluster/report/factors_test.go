@@ -58,7 +58,7 @@ func TestEachFactorHasOneMeaning(t *testing.T) {
 	}
 }
 
-// Keys whose values are paired are one factor, unless a reader asks for another of them.
+// A layout has one factor for keys with paired values: the first key, or the key that --by names.
 func TestPairedKeysAreOneFactor(t *testing.T) {
 	s, _ := reporttest.Sweep(3, 0.94, map[string]float64{},
 		reporttest.Axis{Key: "network.topology", Values: []string{"complete", "racks"}},

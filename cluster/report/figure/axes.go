@@ -30,11 +30,12 @@ func (e *extent) add(values ...float64) {
 // spansDecades reports whether values need a logarithmic axis.
 func (e extent) spansDecades() bool { return e.low > 0 && e.high >= decadeAndHalf*e.low }
 
-// maxDecades is how many decades a logarithmic axis has at most.
+// maxDecades limits the decades of a logarithmic axis.
 const maxDecades = 6
 
-// setLogarithmic makes an axis logarithmic around values, and says so. It has no more decades than
-// a reader can use: smaller values, and those that have no logarithm, are drawn at its edge.
+// setLogarithmic makes an axis logarithmic, from the extent's low end to its high end but of no more
+// than maxDecades, and returns a sentence for the caption. Values below the axis, such as 0, are drawn
+// at its edge; least is the smallest value.
 func (e extent) setLogarithmic(a *plot.Axis, name string, least float64) (note string) {
 	logarithmic(a)
 	a.Min, a.Max = max(e.low, e.high*math.Pow10(-maxDecades))/1.15, e.high*1.15

@@ -100,11 +100,11 @@ func (b *boxes) figure(d *Data) *Figure {
 		}
 		b.add(f, f.in(panel), w, place, names, styles[w.Group].color)
 	}
-	f.X.Min, f.X.Max = axis.low, axis.high // which what was added may have widened
+	f.X.Min, f.X.Max = axis.low, axis.high // a box that was added may have widened the axis
 	return f
 }
 
-// missing names the points of which there is nothing to draw.
+// missing names the points without values.
 func (b *boxes) missing(d *Data, work []*Workload) string {
 	var names []string
 	for i, g := range d.Summary.Groups {

@@ -73,7 +73,7 @@ func TestALogarithmicAxisSaysWhatLiesBelowIt(t *testing.T) {
 	}
 }
 
-// A wait of a clock's tick beside waits of seconds leaves these room.
+// The axis leaves room for waits of seconds, even if one wait took a nanosecond.
 func TestTheAxisOfWaitsHasFewDecades(t *testing.T) {
 	s, traces := reporttest.Sample([]string{"a", "alone"}, 1, 0.94)
 	w := NewWorkloads(2)
@@ -90,8 +90,8 @@ func TestTheAxisOfWaitsHasFewDecades(t *testing.T) {
 	}
 }
 
-// Every figure of lines names the points that it has nothing of, and keeps them out of its legend.
-func TestFiguresNameThePointsThatTheyLack(t *testing.T) {
+// A figure of lines names the points without values, and keeps them out of its legend.
+func TestFiguresNameThePointsWithoutValues(t *testing.T) {
 	s, traces := reporttest.Sample([]string{"a", "alone", "b"}, 1, 0.94)
 	for k := range traces[1].Curve {
 		traces[1].Curve[k].Bytes = 0
@@ -111,10 +111,8 @@ func TestTitlesOfNetworksNameWholePointsAndWhoseBytesTheyAre(t *testing.T) {
 		for from := range 9 {
 			for to := range 9 {
 				if from != to {
-					links = append(
-						links,
-						between(fmt.Sprint("n", from), fmt.Sprint("n", to), 1000, 0.01*float64(1+i/8)),
-					)
+					delay := 0.01 * float64(1+i/8)
+					links = append(links, between(fmt.Sprint("n", from), fmt.Sprint("n", to), 1000, delay))
 				}
 			}
 		}

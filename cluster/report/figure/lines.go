@@ -42,7 +42,7 @@ type curve struct {
 	// name stands in the legend once, beside the colour; empty if the legend leaves the line out.
 	// stroke is the name of its dashes, where these mean something by themselves.
 	name, stroke string
-	point        string // the name of what it is of, for the caption
+	point        string // the point's name, for the caption
 	panel        int
 	runs         []plotter.XYs
 	// optional says that it is left out where no run has a point.
@@ -173,8 +173,7 @@ func (l *lines) addGroups(d *Data, of func(record.Trace) plotter.XYs) {
 	numbered, scaled := scale(layout.By)
 	for i, g := range d.Summary.Groups {
 		c := curve{look: styles[i], panel: slices.Index(panels, layout.Panel(g.Point)), runs: d.curves(g.Point, of),
-			point:   report.PointName(g.Point),
-			arrived: l.accuracy && d.endAtTarget(g.Point)}
+			point: report.PointName(g.Point), arrived: l.accuracy && d.endAtTarget(g.Point)}
 		if c.panel < 0 {
 			continue
 		}
@@ -319,7 +318,7 @@ func (l *lines) figure(s record.Summary) *Figure {
 		f.caption += " The horizontal axis is logarithmic."
 	}
 	l.addLines(f, bands, scale)
-	f.X.Min, f.X.Max = from, end // which what was added may have widened
+	f.X.Min, f.X.Max = from, end // a line that was added may have widened the axis
 	l.setHeights(f, bands)
 	if slices.ContainsFunc(l.curves, func(c curve) bool { return c.arrived }) {
 		f.caption += " Ring: all runs have reached the target, and end."
@@ -361,7 +360,7 @@ func (l *lines) setHeights(f *Figure, bands []Band) {
 	}
 }
 
-// positive is the range of the runs' values above zero, and the least of all.
+// positive returns the range of the runs' values above zero, and the least value of all.
 func (l *lines) positive() (e extent, least float64) {
 	e, least = newExtent(), math.Inf(1)
 	for _, c := range l.curves {
@@ -419,7 +418,7 @@ func (l *lines) addLines(f *Figure, bands []Band, scale float64) {
 	}
 }
 
-// withoutValues names in a caption the points that a figure has nothing to draw of.
+// withoutValues is a caption's sentence about the points that have no values in a figure.
 func withoutValues(points []string) string {
 	if len(points) == 0 {
 		return ""

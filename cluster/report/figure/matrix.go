@@ -24,14 +24,14 @@ type matrix struct {
 	unit string
 }
 
-// matrices draws the delays of the links and what they bore, side by side.
+// matrices draws the delays and the bytes of the links side by side.
 func (n *network) matrices(s record.Summary) *Figure {
 	f := newFigure(n.title(s), "", "", "")
 	f.HideAxes()
-	sent, whose := "bytes sent", n.whose()
+	sent, whose := "bytes sent", ""
 	if len(n.points) > 1 {
 		sent += " by " + n.points[0]
-		whose = fmt.Sprintf(" Delays and bytes: of the first run of %s; the others send other numbers of bytes.",
+		whose = fmt.Sprintf(" Delays and bytes are of the first run of %s; other points send other numbers of bytes.",
 			n.points[0])
 	}
 	f.divide([]string{"mean delay", sent})

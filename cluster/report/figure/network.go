@@ -142,7 +142,7 @@ func (n *network) title(s record.Summary) string {
 	return title(s, what+n.listed(room)+")")
 }
 
-// listed names as many of the points as so many characters have room for, and counts the others.
+// listed names as many points as fit in room characters, and counts the others.
 func (n *network) listed(room int) string {
 	for shown := len(n.points); shown > 0; shown-- {
 		text := strings.Join(n.points[:shown], "; ")

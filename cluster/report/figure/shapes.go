@@ -41,7 +41,7 @@ func (f *Figure) addRectangle(left, right, low, high float64, l look, opacity ui
 	return r
 }
 
-// addOpenBar draws a rectangle without its right side, from the middle of which an arrow leads on.
+// addOpenBar draws a rectangle with an arrow to the right in place of its right side.
 func (f *Figure) addOpenBar(left, right, low, high float64, l look, opacity uint8) {
 	f.Add(&plotter.Polygon{
 		XYs:   []plotter.XYs{{{X: left, Y: low}, {X: left, Y: high}, {X: right, Y: high}, {X: right, Y: low}}},
@@ -52,7 +52,7 @@ func (f *Figure) addOpenBar(left, right, low, high float64, l look, opacity uint
 		plotter.XYs{{X: right, Y: (low + high) / 2}})
 }
 
-// arrowGlyph is an arrow that begins at its place and points to the right.
+// arrowGlyph is an arrow from its place to the right.
 type arrowGlyph struct{}
 
 // DrawGlyph implements draw.GlyphDrawer.

@@ -48,8 +48,9 @@ var (
 
 // looksOf gives each point its own look: the layout's By chooses the colour, its Dash the dashes
 // and shapes. Values that are a rising or falling row of numbers run along a scale of colours, and one
-// without a number is the black reference. Elsewhere colours come from a set, and then darkened from
-// the set again with other dashes, or where dashes mean something by themselves with the same.
+// without a number is the black reference. Other values take the colours of a set. If there are more
+// values than colours, the next values take darker colours of the set, and other dashes unless Dash
+// chooses these.
 func looksOf(groups []record.Group, l report.Layout) []look {
 	all := make([]look, len(groups))
 	numbered, scaled := scale(l.By)
@@ -123,7 +124,7 @@ func along(share float64) color.NRGBA {
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 255}
 }
 
-// darkened returns a colour with half of its light, so many times.
+// darkened halves the channels of a colour a number of times.
 func darkened(c color.NRGBA, times int) color.NRGBA {
 	for range times {
 		c.R, c.G, c.B = c.R/2, c.G/2, c.B/2

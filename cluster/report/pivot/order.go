@@ -74,10 +74,7 @@ func Order(s record.Summary, l report.Layout) (lines []string) {
 	if len(report.Targets(s)) != 1 || l.By == nil {
 		return nil
 	}
-	factors := slices.Clone(l.Facets)
-	if l.Dash != nil {
-		factors = append(factors, *l.Dash)
-	}
+	factors := otherFactors(l)
 	all := standings(s, l)
 	for i := range factors {
 		lines = append(lines, order(all, l, &factors[i]))
@@ -85,18 +82,22 @@ func Order(s record.Summary, l report.Layout) (lines []string) {
 	return lines
 }
 
-// OrderWith says of one factor whether the order of the rows changes with it beyond doubt; empty
-// where it is none of the layout's or the rows'.
+// OrderWith says whether the order of the rows changes beyond doubt with the factor of a key; empty if
+// the layout has no such factor beside the rows' factor.
 func OrderWith(s record.Summary, l report.Layout, key string) string {
-	factors := slices.Clone(l.Facets)
-	if l.Dash != nil {
-		factors = append(factors, *l.Dash)
-	}
-	i := slices.IndexFunc(factors, func(f report.Factor) bool { return f.Key == key })
+	i := slices.IndexFunc(otherFactors(l), func(f report.Factor) bool { return f.Key == key })
 	if lines := Order(s, l); i >= 0 && i < len(lines) {
 		return lines[i]
 	}
 	return ""
+}
+
+// otherFactors are the layout's factors beside the rows' factor.
+func otherFactors(l report.Layout) []report.Factor {
+	if l.Dash == nil {
+		return l.Facets
+	}
+	return append(slices.Clone(l.Facets), *l.Dash)
 }
 
 // order compares the panels that differ in one factor alone.
