@@ -113,8 +113,8 @@ func shared(points []record.Point, key, value string) (common []entry) {
 	return common
 }
 
-// flat writes a mapping as words, its kind first, without some of its entries; other values as they
-// are.
+// flat writes a mapping as words, its kind first, without some of its entries. An inner mapping stands
+// in parentheses, unless it has a kind alone. Other values stay unchanged.
 func flat(value string, without []entry) string {
 	entries := entriesOf(value)
 	if entries == nil {
@@ -123,7 +123,7 @@ func flat(value string, without []entry) string {
 	var words []string
 	for _, e := range entries {
 		text := flat(e.value, nil)
-		if len(entriesOf(e.value)) > 1 {
+		if inner := entriesOf(e.value); len(inner) > 1 || len(inner) == 1 && inner[0].key != "kind" {
 			text = "(" + text + ")"
 		}
 		switch {

@@ -12,6 +12,7 @@ func TestMappingsAreNamedByTheirKindAndWhatDiffers(t *testing.T) {
 	for value, want := range map[string]string{
 		"{kind: gossip, every: 4}": "gossip, every 4", "{every: 4, kind: gossip}": "gossip, every 4",
 		"{kind: gossip, topology: {kind: ring}}":            "gossip, topology ring",
+		"{kind: parameter-server, roles: {server: added}}":  "parameter-server, roles (server added)",
 		"{kind: gossip, topology: {kind: ring, degree: 2}}": "gossip, topology (ring, degree 2)",
 		"{kind: \"a, b\", list: [1, 2]}":                    "a, b, list [1, 2]",
 		"label":                                             "label", "{broken": "{broken",
