@@ -200,7 +200,7 @@ func (b *builder) comparison(part *section) {
 		}
 	}
 	for _, s := range shown {
-		means := summaryTable(s, b.title("Medians and their 95 % intervals", s))
+		means := summaryTable(s, b.title("Medians, and means of goodput, messages and MB", s))
 		means.Folded = len(part.Tables) > 0 && len(means.Rows) > foldedRows
 		part.Tables = append(part.Tables, means)
 		part.Notes = slices.Concat(part.Notes, text.Notes(s.Summary), text.Method(s.Summary))

@@ -186,7 +186,7 @@ func TestPageOfSeveralRecordsShowsThemTogetherAndByThemselves(t *testing.T) {
 		strings.Index(text, "over time, two<") > strings.Index(text, "over bytes sent, all") {
 		t.Error("figures of a kind are not beside each other")
 	}
-	if strings.Count(text, "<caption>Medians and their 95 % intervals, all records</caption>") != 1 ||
+	if strings.Count(text, "<caption>Medians, and means of goodput, messages and MB, all records</caption>") != 1 ||
 		strings.Count(text, "<caption>Medians") != 1 {
 		t.Error("the records do not share a table")
 	}

@@ -23,7 +23,7 @@ func narrow(columns []column, width int) (kept []column, left []string) {
 			for i := range columns {
 				c := columns[i]
 				if c.leave > 0 && c.leave <= gone {
-					name, _, _ := strings.Cut(c.forms[0].heading, ",") // without its unit
+					name, _, _ := strings.Cut(c.forms[0].title(), ",") // without its unit
 					left = append(left, name)
 					continue
 				}

@@ -56,11 +56,14 @@ type column struct {
 	bare  *form  // without intervals, for where nothing else is left to leave out; nil if it has none
 }
 
-// form is a heading and a cell for each row.
+// form is a heading, of one line or more, and a cell for each row.
 type form struct {
 	heading string
 	cells   []string
 }
+
+// title is the heading on one line.
+func (f *form) title() string { return strings.ReplaceAll(f.heading, "\n", " ") }
 
 func formOf[T any](heading string, rows []T, cell func(T) string) form {
 	f := form{heading, make([]string, len(rows))}
@@ -71,8 +74,8 @@ func formOf[T any](heading string, rows []T, cell func(T) string) form {
 }
 
 func (f *form) width() int {
-	n := utf8.RuneCountInString(f.heading)
-	for _, cell := range f.cells {
+	n := 0
+	for _, cell := range append(strings.Split(f.heading, "\n"), f.cells...) {
 		n = max(n, utf8.RuneCountInString(cell))
 	}
 	return n
@@ -102,7 +105,7 @@ func Cells(s record.Summary) (head []string, rows [][]string, labels int) {
 	named := labelColumns(s)
 	rows = make([][]string, len(s.Groups))
 	for _, c := range slices.Concat(named, resultColumns(s)) {
-		head = append(head, c.forms[0].heading)
+		head = append(head, c.forms[0].title())
 		for i := range rows {
 			rows[i] = append(rows[i], strings.TrimSpace(c.forms[0].cells[i]))
 		}
@@ -146,7 +149,19 @@ func writeTable(w io.Writer, columns []column, rows int, notes []string) error {
 		abbreviate(columns, tableWidth)
 	}
 	var b strings.Builder
-	writeLine(&b, columns, func(f form) string { return f.heading })
+	lines := 1
+	for _, c := range columns {
+		lines = max(lines, 1+strings.Count(c.forms[0].heading, "\n"))
+	}
+	for n := lines; n > 0; n-- {
+		writeLine(&b, columns, func(f form) string {
+			heading := strings.Split(f.heading, "\n")
+			if n > len(heading) {
+				return ""
+			}
+			return heading[len(heading)-n]
+		})
+	}
 	for row := range rows {
 		writeLine(&b, columns, func(f form) string { return f.cells[row] })
 	}
@@ -192,9 +207,9 @@ func resultColumns(s record.Summary) []column {
 	digits := decimals(volumes)
 	traffic := append(goodputColumn(s), []column{
 		{leave: 1, forms: []form{
-			formOf("messages", messages, func(v float64) string { return fmt.Sprintf("%.0f", v) })}},
+			formOf("messages\na run", messages, func(v float64) string { return fmt.Sprintf("%.0f", v) })}},
 		{leave: 2, forms: []form{
-			formOf("MB", volumes, func(v float64) string { return fmt.Sprintf("%.*f", digits, v) })}},
+			formOf("MB\na run", volumes, func(v float64) string { return fmt.Sprintf("%.*f", digits, v) })}},
 	}...)
 	if report.CountedOnly(s) {
 		runs := formOf("runs counted", s.Groups, func(g record.Group) string { return strconv.Itoa(g.Counted) })
@@ -211,10 +226,11 @@ func resultColumns(s record.Summary) []column {
 		return fmt.Sprintf("%d/%d", g.Reached, g.N)
 	})
 	unit := report.TimeUnit(report.LongestMean(s))
-	times := targetForms(s, "time", ", "+unit.Name, unit.Seconds,
+	times := targetForms(s, "time to\ntarget, "+unit.Name, "not reached", unit.Seconds,
 		func(g record.Group) *record.Arrivals { return g.TimeToTarget })
 	addVerdicts(s, times)
-	epochs := targetForms(s, "epochs", "", 1, func(g record.Group) *record.Arrivals { return g.EpochsToTarget })
+	epochs := targetForms(s, "epochs\nto\ntarget", report.NoValue, 1,
+		func(g record.Group) *record.Arrivals { return g.EpochsToTarget })
 	return append([]column{
 		{leave: 6, forms: []form{reached}},
 		{forms: times[:2], bare: &times[2]},
@@ -251,7 +267,10 @@ func goodputColumn(s record.Summary) []column {
 
 // accuracyForms are the final accuracies, with their intervals and without.
 func accuracyForms(s record.Summary) []form {
-	heading := "accuracy" + report.JudgedSuffix(s) + ", %"
+	heading := "final\naccuracy, %"
+	if suffix := report.JudgedSuffix(s); suffix != "" {
+		heading = "final accuracy\n" + strings.TrimSpace(suffix) + ", %"
+	}
 	cell := func(intervals bool) func(record.Group) string {
 		return func(g record.Group) string {
 			a := g.FinalAccuracy
@@ -265,13 +284,13 @@ func accuracyForms(s record.Summary) []form {
 			return report.MedianCell(a, a.Median, false, percent)
 		}
 	}
-	return []form{formOf("final "+heading, s.Groups, cell(true)), formOf(heading, s.Groups, cell(false))}
+	return []form{formOf(heading, s.Groups, cell(true)), formOf(heading, s.Groups, cell(false))}
 }
 
-// targetForms are the medians to the target, in units of scale: with their intervals, the same with
-// less about points of which most runs did not arrive, and without intervals.
+// targetForms are the medians to the target, in units of scale: with their intervals; the same, with
+// the word missing for points most of whose runs did not reach the target; and without intervals.
 func targetForms(
-	s record.Summary, what, unit string, scale float64, of func(record.Group) *record.Arrivals,
+	s record.Summary, heading, missing string, scale float64, of func(record.Group) *record.Arrivals,
 ) []form {
 	var medians []float64
 	for _, g := range s.Groups {
@@ -285,8 +304,8 @@ func targetForms(
 	cell := func(intervals bool) func(record.Group) string {
 		return func(g record.Group) string {
 			switch {
-			case !known(g) && g.Target != nil && intervals && what == "time": // whose column has the room
-				return "not reached"
+			case !known(g) && g.Target != nil && intervals:
+				return missing
 			case !known(g):
 				return report.NoValue
 			}
@@ -303,8 +322,8 @@ func targetForms(
 		}
 		return cell(true)(g)
 	}
-	return []form{formOf(what+" to target"+unit, s.Groups, missed), formOf(what+unit, s.Groups, cell(true)),
-		formOf(what+unit, s.Groups, cell(false))}
+	return []form{formOf(heading, s.Groups, missed), formOf(heading, s.Groups, cell(true)),
+		formOf(heading, s.Groups, cell(false))}
 }
 
 // addVerdicts puts the verdicts behind cells.
@@ -431,7 +450,11 @@ func (c *column) saving() int { return c.width() - c.forms[1].width() }
 
 func (c *column) cut(width int) {
 	f := &c.forms[0]
-	f.heading = report.Cut(f.heading, width)
+	lines := strings.Split(f.heading, "\n")
+	for i := range lines {
+		lines[i] = report.Cut(lines[i], width)
+	}
+	f.heading = strings.Join(lines, "\n")
 	for i := range f.cells {
 		f.cells[i] = report.Cut(f.cells[i], width)
 	}

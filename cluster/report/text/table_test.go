@@ -39,9 +39,11 @@ func TestTableShowsMeansSpreadAndWhatDidNotArrive(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
-		"split     rate  reached       time to target, s      epochs to target    final accuracy, %  messages    MB",
-		"iid       0.05      1/2         80.0 (80.0–∞) ?         1.50 (1.50–∞)  93.00 (91.00–95.00)       150  3.00",
-		"by class  0.05      0/1  not reached (1 of 1) ?  not reached (1 of 1)                50.00       300  6.00",
+		"                                                               epochs",
+		"                                        time to                    to                final  messages     MB",
+		"split     rate  reached               target, s                target          accuracy, %     a run  a run",
+		"iid       0.05      1/2         80.0 (80.0–∞) ?         1.50 (1.50–∞)  93.00 (91.00–95.00)       150   3.00",
+		"by class  0.05      0/1  not reached (1 of 1) ?  not reached (1 of 1)                50.00       300   6.00",
 		"? too few repeats to compare (at least 3). Medians, ( ) range of fewer than 6 runs.",
 		"The real clock was late in 1 of 3 runs (p99 up to 2.5 ms): their times are not the plan's.",
 		"",
@@ -58,8 +60,9 @@ func TestTableWithoutTargetHasNoColumnsAboutIt(t *testing.T) {
 	if err := Table(&b, s); err != nil {
 		t.Fatal(err)
 	}
-	heading, _, _ := strings.Cut(b.String(), "\n")
-	if want := "split     rate  runs    final accuracy, %  messages    MB"; heading != want {
+	heading := strings.Join(strings.Split(b.String(), "\n")[:2], "\n")
+	if want := "                                    final  messages     MB\n" +
+		"split     rate  runs          accuracy, %     a run  a run"; heading != want {
 		t.Errorf("heading %q, want %q", heading, want)
 	}
 }
@@ -72,6 +75,14 @@ type screen struct {
 
 func (s *screen) Columns() int { return s.columns }
 
+// headOf splits a table into the lines of its headings, the last of which begins with the first key
+// of the sweep, and the lines below.
+func headOf(table string) (head, rows []string) {
+	lines := strings.Split(table, "\n")
+	i := 1 + slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "split") })
+	return lines[:i], lines[i:]
+}
+
 // widest is the number of columns that a text takes.
 func widest(text string) (n int) {
 	for line := range strings.Lines(text) {
@@ -83,20 +94,20 @@ func widest(text string) (n int) {
 func TestTableAbbreviatesResultsBeforeItCutsLabels(t *testing.T) {
 	s := small()
 	for columns, want := range map[int]string{
-		115: "split     rate  reached       time to target, s      epochs to target    final accuracy, %  " +
-			"messages    MB",
-		100: "split     rate  reached       time to target, s      epochs to target  accuracy, %  messages    MB",
-		80:  "split     rate  reached          time, s  epochs  accuracy, %  messages    MB",
-		70:  "split     rate  reached          time, s  epochs  accuracy, %    MB",
-		52:  "split     rate  reached       time to target, s",
-		40:  "split     rate  reached          time, s",
-		30:  "split     rate  time, s",
+		115: "split     rate  reached               target, s                target          accuracy, %     a run  a run",
+		100: "split     rate  reached               target, s                target  accuracy, %     a run  a run",
+		80:  "split     rate  reached        target, s  target  accuracy, %     a run  a run",
+		70:  "split     rate  reached        target, s  target  accuracy, %  a run",
+		52:  "split     rate  reached               target, s",
+		40:  "split     rate  reached        target, s",
+		30:  "split     rate  target, s",
 	} {
 		b := screen{columns: columns}
 		if err := Table(&b, s); err != nil {
 			t.Fatal(err)
 		}
-		if heading, _, _ := strings.Cut(b.String(), "\n"); heading != want {
+		head, _ := headOf(b.String())
+		if heading := head[len(head)-1]; heading != want {
 			t.Errorf("in %d columns the heading is\n%q, want\n%q", columns, heading, want)
 		}
 	}
@@ -121,8 +132,8 @@ func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
 					t.Errorf("%s: in %d columns a line has %d: %s", name, columns, n, line)
 				}
 			}
-			rows := strings.Split(text, "\n")
-			heading, all := rows[0], strings.Join(strings.Fields(text), " ")
+			head, rows := headOf(text)
+			heading, all := strings.Join(head, "\n"), strings.Join(strings.Fields(text), " ")
 			left := strings.Contains(all, "No room here for")
 			if shown := strings.Contains(heading, "messages"); shown == left || columns >= 80 && !shown &&
 				name != "with a target" {
@@ -132,7 +143,7 @@ func TestTableOfATerminalKeepsEveryLineWithinItsWidth(t *testing.T) {
 			if columns < 40 || s.Target == nil {
 				continue
 			}
-			marks := strings.Count(strings.Join(rows[1:1+len(s.Groups)], "\n"), " *")
+			marks := strings.Count(strings.Join(rows[:len(s.Groups)], "\n"), " *")
 			if strings.Contains(heading, "reached") != (columns > 40 || name != "with a target") ||
 				!strings.Contains(heading, "time") || name == "with a target" && marks != 1 {
 				t.Errorf("%s: in %d columns runs that arrived, their time or a mark of the best is missing:\n%s",
@@ -149,7 +160,7 @@ func TestTableWithoutATerminalLeavesNothingOut(t *testing.T) {
 	if err := Table(&b, s); err != nil {
 		t.Fatal(err)
 	}
-	if heading, _, _ := strings.Cut(b.String(), "\n"); !strings.Contains(heading, "messages") ||
+	if head, _ := headOf(b.String()); !strings.Contains(strings.Join(head, "\n"), "messages") ||
 		strings.Contains(b.String(), "No room") || strings.ContainsAny(b.String(), "\x1b\r\t") {
 		t.Errorf("not plain, or not all:\n%s", b.String())
 	}
@@ -169,13 +180,14 @@ func TestTableCutsLabelsOnlyAsFarAsTheWidthAsks(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, room := b.String()+wide.String(), columns
-		table := strings.Join(strings.SplitAfter(text, "\n")[:3], "")
+		head, rows := headOf(text)
+		table := strings.Join(append(head, rows[:2]...), "\n")
 		switch n := widest(table); {
 		case columns > 0 && n > room:
 			t.Errorf("in %d columns %d are taken:\n%s", room, n, table)
 		case strings.Contains(table, "…") && n < room:
 			t.Errorf("in %d columns a label is cut though %d are taken:\n%s", room, n, table)
-		case strings.Contains(table, "…") && strings.Contains(table, "to target"):
+		case strings.Contains(table, "…") && strings.Count(rows[1], "(") > 1:
 			t.Errorf("in %d columns a label is cut before the results are abbreviated:\n%s", room, table)
 		case (columns == 200 || columns == 0) && !strings.Contains(table, strings.TrimSpace(label)):
 			t.Errorf("in %d columns a label is cut:\n%s", room, table)

@@ -13,7 +13,7 @@ func TestTableNamesTheFastestTheUndecidedAndWhatIsJudged(t *testing.T) {
 	text := tableOf(t, joined(0.9, arrivals("slow", 30, 1, 4, record.AverageModel),
 		arrivals("fast", 10, 1, 4, record.AverageModel)))
 	for _, want := range []string{
-		"final accuracy (average model), %", "Judged: the accuracy of the average model.\n", "] *  ",
+		" final accuracy ", " (average model), % ", "Judged: the accuracy of the average model.\n", "] *  ",
 		"* fastest. Medians, [ ] 95 % interval.\n",
 	} {
 		if !strings.Contains(text, want) {
