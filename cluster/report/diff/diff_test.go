@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,6 +120,42 @@ func TestEveryDifferenceOfTwoRunsIsFoundWhereItIs(t *testing.T) {
 			if _, err := json.Marshal(c); err != nil {
 				t.Errorf("%s, %s: %v", d.name, kind, err)
 			}
+		}
+	}
+}
+
+// The text has a row for each entry that differs of a mapping or a list, and no JSON. Mappings of one
+// side stand in words.
+func TestTheTextShowsTheEntriesThatDiffer(t *testing.T) {
+	of := map[record.Of]float64{record.All: 9.25, record.Any: 3, record.Mean: 7.125, record.AverageModel: 6}
+	a, b := pair(t, func(r *record.Run, d *record.Data) {
+		r.Crossings = of
+		r.Incidents = []record.Incident{{At: 2, Node: "n1", What: "lost"}}
+		d.Curve = d.Curve[:len(d.Curve)-1]
+	})
+	c := compare(t, number2(a), number2(b))
+	other := reporttest.WriteRecord(t, "c", "p", []string{"x", "y"}, 2, func(r *record.Run, d *record.Data) {
+		r.Crossings = map[record.Of]float64{record.All: 9.5, record.Any: 3, record.Mean: 7.125, record.AverageModel: 6}
+	})
+	for _, one := range []struct {
+		c    *Comparison
+		want []string
+	}{
+		{c, []string{"crossings_s: all|–|9.25", "crossings_s: any|–|3", "incidents: 1|–|at_s 2, ", "accuracy "}},
+		{compare(t, number2(b), number2(other)), []string{"crossings_s: all|9.25|9.5\n"}},
+	} {
+		var b strings.Builder
+		if err := one.c.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		text := regexp.MustCompile(" {2,}").ReplaceAllString(b.String(), "|")
+		for _, want := range one.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%q is not in\n%s", want, text)
+			}
+		}
+		if strings.ContainsAny(text, "{}[]") {
+			t.Errorf("there is JSON in\n%s", text)
 		}
 	}
 }

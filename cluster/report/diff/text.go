@@ -1,9 +1,13 @@
 package diff
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -13,6 +17,8 @@ import (
 const (
 	// maxShownRuns is how many runs that differ are written out; in JSON are all.
 	maxShownRuns = 20
+	// maxShownEntries limits the entries of a mapping or a list that differ and are written out.
+	maxShownEntries = 8
 	// maxShownValue is how many characters of a value are.
 	maxShownValue = 60
 )
@@ -39,7 +45,7 @@ func (c *Comparison) writeRun(b *strings.Builder) {
 		b.WriteString("equal: " + strings.Join(c.What, ", ") + "\n")
 		return
 	}
-	b.WriteString("first difference: " + c.Runs[0].Differences[0].String() + "\n\n")
+	b.WriteString("first difference: " + c.Runs[0].Differences[0].entries()[0].String() + "\n\n")
 	writeDifferences(b, c.Runs[0].Differences)
 }
 
@@ -48,8 +54,8 @@ func (c *Comparison) writeRecord(b *strings.Builder) {
 	case c.Plan != nil:
 		b.WriteString("first difference: " + c.Plan.String() + "\n")
 	case len(c.Runs) > 0:
-		b.WriteString("first difference: " + report.Printable(c.Runs[0].A) + ", " + c.Runs[0].Differences[0].String() +
-			"\n")
+		b.WriteString("first difference: " + report.Printable(c.Runs[0].A) + ", " +
+			c.Runs[0].Differences[0].entries()[0].String() + "\n")
 	}
 	if len(c.Changes) > 1 {
 		for _, change := range c.Changes[:min(len(c.Changes), maxShownRuns)] {
@@ -92,17 +98,87 @@ func planText(value string) string {
 func writeDifferences(b *strings.Builder, all []*Difference) {
 	w := tabwriter.NewWriter(b, 0, 4, 2, ' ', tabwriter.StripEscape)
 	for _, d := range all {
-		what := d.What
-		if d.Where != "" {
-			what += ": " + d.Where
+		entries := d.entries()
+		for _, e := range entries[:min(len(entries), maxShownEntries)] {
+			writeDifference(w, e)
 		}
-		line := "  " + report.Printable(what) + "\t" + valueText(d.A) + "\t" + valueText(d.B)
-		if d.Note != "" {
-			line += "\t(" + report.Printable(d.Note) + ")"
+		if more := len(entries) - maxShownEntries; more > 0 {
+			fmt.Fprintf(w, "  %s: %d more entries differ\n", report.Printable(d.What), more)
 		}
-		fmt.Fprintln(w, line)
 	}
 	_ = w.Flush() // a strings.Builder takes everything
+}
+
+func writeDifference(w io.Writer, d *Difference) {
+	what := d.What
+	if d.Where != "" {
+		what += ": " + d.Where
+	}
+	line := "  " + report.Printable(what) + "\t" + valueText(d.A) + "\t" + valueText(d.B)
+	if d.Note != "" {
+		line += "\t(" + report.Printable(d.Note) + ")"
+	}
+	fmt.Fprintln(w, line)
+}
+
+// entries splits a difference of two mappings or two lists into a difference for each entry. A null
+// beside a mapping or a list has no entries. Other differences stay whole.
+func (d *Difference) entries() (all []*Difference) {
+	for _, e := range entriesOf(d.A, d.B) {
+		if !bytes.Equal(e.a, e.b) {
+			where := strings.TrimPrefix(d.Where+", "+e.key, ", ")
+			all = append(all, (&Difference{What: d.What, Where: where, A: e.a, B: e.b}).entries()...)
+		}
+	}
+	if len(all) == 0 {
+		return []*Difference{d}
+	}
+	if d.Note != firstKey(d.A, d.B) { // the entries show that key
+		all[0].Note = d.Note
+	}
+	return all
+}
+
+// entry is an entry of one or both of two mappings or lists in JSON.
+type entry struct {
+	key  string // a number from 1 in lists
+	a, b json.RawMessage
+}
+
+// entriesOf returns the entries of two mappings or of two lists; nil of other values.
+func entriesOf(a, b json.RawMessage) (all []entry) {
+	var one, two map[string]json.RawMessage
+	if json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &two) == nil {
+		for _, key := range slices.Sorted(maps.Keys(merged(one, two))) {
+			all = append(all, entry{key, one[key], two[key]})
+		}
+		return all
+	}
+	var listA, listB []json.RawMessage
+	if json.Unmarshal(a, &listA) != nil || json.Unmarshal(b, &listB) != nil {
+		return nil
+	}
+	for i := range max(len(listA), len(listB)) {
+		e := entry{key: strconv.Itoa(i + 1)}
+		if i < len(listA) {
+			e.a = listA[i]
+		}
+		if i < len(listB) {
+			e.b = listB[i]
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// merged has the entries of both mappings.
+func merged(one, two map[string]json.RawMessage) map[string]json.RawMessage {
+	all := maps.Clone(one)
+	if all == nil {
+		return two
+	}
+	maps.Copy(all, two)
+	return all
 }
 
 // String writes the difference in a line.
@@ -117,16 +193,34 @@ func (d *Difference) String() string {
 	return report.Printable(what) + ": " + valueText(d.A) + " | " + valueText(d.B)
 }
 
-// valueText shows a value: a string without its quotes, and what is not there as a dash.
+// valueText shows a value as text, and a missing value as a dash.
 func valueText(value json.RawMessage) string {
-	shown := string(value)
-	switch {
-	case value == nil:
+	if value == nil {
 		return report.NoValue // only the other has it
-	case value[0] == '"':
-		if err := json.Unmarshal(value, &shown); err != nil {
-			shown = string(value)
+	}
+	return report.Cut(report.Printable(plainText(value)), maxShownValue)
+}
+
+// plainText writes a string without its quotes, a mapping as "key value, key value", and a list as
+// its values.
+func plainText(value json.RawMessage) string {
+	entries := entriesOf(value, json.RawMessage("null"))
+	if len(entries) == 0 {
+		shown := string(value)
+		if json.Unmarshal(value, &shown) != nil {
+			return string(value)
+		}
+		return shown
+	}
+	parts := make([]string, len(entries))
+	for i, e := range entries {
+		parts[i] = plainText(e.a)
+		if len(entriesOf(e.a, json.RawMessage("null"))) > 0 {
+			parts[i] = "(" + parts[i] + ")"
+		}
+		if value[0] == '{' {
+			parts[i] = e.key + " " + parts[i]
 		}
 	}
-	return report.Cut(report.Printable(shown), maxShownValue)
+	return strings.Join(parts, ", ")
 }
