@@ -1567,7 +1567,9 @@ type RunResult struct {
 	Lateness int64 `protobuf:"varint,3,opt,name=lateness,proto3" json:"lateness,omitempty"`
 	Late     bool  `protobuf:"varint,4,opt,name=late,proto3" json:"late,omitempty"`
 	// The process has left the cluster, and its nodes the run.
-	Left          bool `protobuf:"varint,5,opt,name=left,proto3" json:"left,omitempty"`
+	Left bool `protobuf:"varint,5,opt,name=left,proto3" json:"left,omitempty"`
+	// The run ended before the work of an update that a node here had applied.
+	Unfinished    bool `protobuf:"varint,6,opt,name=unfinished,proto3" json:"unfinished,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1633,6 +1635,13 @@ func (x *RunResult) GetLate() bool {
 func (x *RunResult) GetLeft() bool {
 	if x != nil {
 		return x.Left
+	}
+	return false
+}
+
+func (x *RunResult) GetUnfinished() bool {
+	if x != nil {
+		return x.Unfinished
 	}
 	return false
 }
@@ -4180,13 +4189,16 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x0edelay_achieved\x18\x06 \x01(\x01R\rdelayAchieved\x12\x12\n" +
 	"\x04lost\x18\a \x01(\x03R\x04lost\x12\x18\n" +
 	"\acontrol\x18\b \x01(\x03R\acontrol\x12#\n" +
-	"\rcontrol_bytes\x18\t \x01(\x03R\fcontrolBytes\"\x88\x01\n" +
+	"\rcontrol_bytes\x18\t \x01(\x03R\fcontrolBytes\"\xa8\x01\n" +
 	"\tRunResult\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12!\n" +
 	"\fdead_letters\x18\x02 \x01(\x04R\vdeadLetters\x12\x1a\n" +
 	"\blateness\x18\x03 \x01(\x03R\blateness\x12\x12\n" +
 	"\x04late\x18\x04 \x01(\bR\x04late\x12\x12\n" +
-	"\x04left\x18\x05 \x01(\bR\x04left\"\x82\x04\n" +
+	"\x04left\x18\x05 \x01(\bR\x04left\x12\x1e\n" +
+	"\n" +
+	"unfinished\x18\x06 \x01(\bR\n" +
+	"unfinished\"\x82\x04\n" +
 	"\aRequest\x12.\n" +
 	"\x06submit\x18\x01 \x01(\v2\x14.gradwire.SubmitPlanH\x00R\x06submit\x12+\n" +
 	"\x05nodes\x18\x02 \x01(\v2\x13.gradwire.ListNodesH\x00R\x05nodes\x12(\n" +

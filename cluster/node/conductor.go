@@ -284,12 +284,13 @@ func (c *conductor) outcome(r live.Result, failure error) (experiment.Outcome, e
 		c.awaitResults()
 	}
 	out := experiment.Outcome{End: r.Now, Watched: true, DeadLetters: r.DeadLetters,
-		Stalled: cmp.Or(r.Stalled, c.stalled)}
+		Stalled: cmp.Or(r.Stalled, c.stalled), Unfinished: r.Unfinished}
 	late, p99 := r.Late, max(r.Messages.P99, r.Steps.P99)
 	c.mu.Lock()
 	for _, q := range c.parties {
 		if q.result != nil {
 			out.DeadLetters += q.result.DeadLetters
+			out.Unfinished = out.Unfinished || q.result.Unfinished
 			late, p99 = late || q.result.Late, max(p99, time.Duration(q.result.Lateness))
 		}
 	}

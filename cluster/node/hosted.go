@@ -209,7 +209,7 @@ func (h *hosted) live(w *live.World, events *forwarder) {
 	flushing.Wait()
 	events.send()
 	last := &protos.RunResult{DeadLetters: result.DeadLetters,
-		Lateness: int64(max(result.Messages.P99, result.Steps.P99)), Late: result.Late}
+		Lateness: int64(max(result.Messages.P99, result.Steps.P99)), Late: result.Late, Unfinished: result.Unfinished}
 	switch {
 	case h.process.stop.Err() != nil, errors.Is(err, errLeadGone):
 		last.Left = true
