@@ -1,8 +1,8 @@
 // Package turns spreads heavy tests over consecutive runs of CI.
 //
-// If GRADWIRE_TURN is unset or empty, every test runs. If it is a number, a test that is one of n
-// runs in every n-th turn and is skipped in the others. .ci/run sets it; n consecutive turns run
-// everything.
+// If GRADWIRE_TURN is unset or empty, every test runs. If it is a number, each of n tests that
+// share turns runs in one turn of n and is skipped in the others. .ci/run sets the number; n
+// consecutive turns run all n tests.
 package turns
 
 import (
@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// variable is the environment variable with the number of the turn.
+// variable names the environment variable with the number of the turn.
 const variable = "GRADWIRE_TURN"
 
 // Take skips a heavy test unless its turn has come. Tests that share n turns number themselves from
@@ -35,8 +35,8 @@ func Take(t testing.TB, number, n int) {
 	}
 }
 
-// Row skips a row of a table of that many rows, unless it is among every n-th row that runs in this
-// turn. At least one row runs in every turn, however short the table.
+// Row skips a row of a table unless its turn has come: every n-th row runs in the same turn. A
+// table with fewer rows than n takes fewer turns, so that every turn runs at least one row.
 func Row(t testing.TB, row, rows, n int) {
 	t.Helper()
 	n = min(n, rows)

@@ -12,7 +12,7 @@ import (
 
 const variable = "GRADWIRE_TURN"
 
-// runs reports whether a test that takes turns this way runs.
+// runs reports whether take lets a test run in a turn.
 func runs(t *testing.T, turn string, take func(t testing.TB)) (ran bool) {
 	t.Helper()
 	t.Setenv(variable, turn)
@@ -74,7 +74,7 @@ func TestWithoutATurnEveryTestRuns(t *testing.T) {
 	}
 }
 
-// failing is a test whose failure is an expected result.
+// failing records the message of Fatalf instead of failing the test.
 type failing struct {
 	testing.TB
 	text string
