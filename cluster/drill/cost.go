@@ -18,7 +18,7 @@ import (
 // of the next fault, or to the end: what faults cost that overlap is told of the later one.
 type Cost struct {
 	goodput.Fault
-	// AfterEnd says that the run ended before the fault, which therefore cost nothing.
+	// AfterEnd says that the run ended before the fault, so it has no costs.
 	AfterEnd bool `json:"after_end,omitempty"`
 	// Noticed is when the coordinator heard of it; nil for faults that nobody is told of.
 	Noticed *float64 `json:"noticed_s"`

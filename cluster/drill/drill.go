@@ -242,7 +242,7 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 		}
 		o.Progress(experiment.Progress{Done: done, Total: stages, Share: share / stages})
 	}
-	ended := func() { // a run of the drill
+	ended := func() {
 		done++
 		tell(record.Evaluation{})
 	}
@@ -288,7 +288,7 @@ func (w *Watch) make(ctx context.Context, p *experiment.Point, shelf *shelf.Shel
 	return nil
 }
 
-// noteRecovery notes when the last fault is over.
+// noteRecovery sets Recovered to the time at which the last fault is over.
 func (w *Watch) noteRecovery(p *experiment.Point, seed uint64) {
 	for _, f := range list(p, seed) {
 		if f.What != plan.Slow { // under which training goes on

@@ -59,7 +59,7 @@ func (r *Report) Write(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("fault\tnoticed, s\tserved, s\tregained, s\tsamples fewer\tupdates fewer\tpushes lost more\t" +
 		"repeats more\tMB more\n")
-	met := slices.IndexFunc(r.Faults, func(c Cost) bool { return c.AfterEnd }) // they come last
+	met := slices.IndexFunc(r.Faults, func(c Cost) bool { return c.AfterEnd }) // faults are in order of time
 	if met < 0 {
 		met = len(r.Faults)
 	}
@@ -111,7 +111,8 @@ func (r *Report) Write(w io.Writer) error {
 	return text.Rows(w, b.String())
 }
 
-// remarks stand below the table of faults, the first met of which the run had.
+// remarks returns the lines below the table of faults. The table lists the first met faults, which
+// the run met.
 func (r *Report) remarks(met int) (text string) {
 	if met > 1 {
 		text = "A fault's costs are counted until the next fault; where faults overlap, the later has them.\n"
