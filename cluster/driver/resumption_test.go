@@ -123,7 +123,7 @@ func TestAnotherProcessGoesOnWithTheRunUnderWay(t *testing.T) {
 // TestRecordOfARunThatIsStoppedAgainAndAgainHasEachStepOnce compares the events of runs on several
 // processes with those of the run in virtual time.
 func TestRecordOfARunThatIsStoppedAgainAndAgainHasEachStepOnce(t *testing.T) {
-	all := map[string]int{ // steps of each run; a server's model counts the steps of all workers
+	all := map[string]int{ // steps of each worker; with a server, steps of all workers together
 		"{kind: all-reduce}": 200, "{kind: d-psgd}": 300,
 		"{kind: parameter-server, consistency: bsp, roles: {server: [peer1]}}": 900,
 	}
