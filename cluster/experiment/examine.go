@@ -44,9 +44,9 @@ func (e *Examined) Forecast(ctx context.Context, o Options) (*Forecast, error) {
 	return forecast(ctx, e.points, e.each, o, e.shelf, forecastTime)
 }
 
-// Rounded names the intervals in epochs or samples that rounding to whole steps changes by more than a
-// tenth, each with the value that it becomes. It reads the data; without them, it names intervals in
-// samples only. It uses the option Data.
+// Rounded returns a note on each interval in epochs or samples that rounding to whole steps changes
+// by more than a tenth, with its rounded value. It reads the data. If the data are missing, it
+// covers intervals in samples only. It uses the option Data.
 func (e *Examined) Rounded(o Options) (all []string) {
 	e.open(o)
 	for i := range e.points {
@@ -61,7 +61,7 @@ func (e *Examined) Rounded(o Options) (all []string) {
 	return all
 }
 
-// open opens the folder of data once, so that the data are read once.
+// open opens the shelf once, so that Forecast and Rounded read the data once.
 func (e *Examined) open(o Options) {
 	if e.shelf == nil {
 		e.shelf = shelf.New(o.Data, 1, nil)

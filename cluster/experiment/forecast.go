@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gradwire/gradwire/actors/train"
@@ -25,7 +26,7 @@ import (
 // multiplied by their measured time on this machine. If a point's messages depend on trained values,
 // the prefix trains.
 type Forecast struct {
-	// Runs is the number of runs, including those for tuning, which Tune counts.
+	// Runs is the number of runs, and Tune the number of runs for tuning among these.
 	Runs int `json:"runs"`
 	Tune int `json:"runs_to_tune,omitempty"`
 	// Seconds is the wall time on Cores of this machine, or of all runs in sequence on a real clock;
@@ -38,9 +39,10 @@ type Forecast struct {
 	Memory record.Float `json:"memory_bytes"`
 	// AtMost is true if a target may end runs early.
 	AtMost bool `json:"at_most"`
-	// Unknown says why Seconds or Bytes are unknown; empty if both are known.
+	// Unknown is the reason why Seconds or Bytes are unknown; empty if both are known.
 	Unknown string `json:"unknown,omitempty"`
-	// Notes tell what of the plan does not fit its samples, as far as they were read.
+	// Notes name settings that do not fit the data. They cover the points whose data the forecast
+	// read.
 	Notes []string `json:"notes,omitempty"`
 
 	clock Clock
@@ -84,7 +86,7 @@ func (f *Forecast) String() string {
 	return text
 }
 
-// Short reports whether the runs take too little time for a note before they start.
+// Short reports whether the runs take less time than a forecast is worth printing for.
 func (f *Forecast) Short() bool { return float64(f.Seconds) < shortestTold }
 
 // roughly formats seconds with two digits.
@@ -102,9 +104,9 @@ func roughly(seconds float64) string {
 }
 
 const (
-	// forecastTime bounds a forecast, without the time to read data. longest is the factor by which the
-	// bound grows if no prefix is long enough to extrapolate, and patience the factor if that is true of
-	// every point that was tried.
+	// forecastTime bounds a forecast, without the time to read data. longest is the factor by which
+	// the bound grows while no prefix of a point is long enough to extrapolate; patience is the
+	// factor while this holds for every point.
 	forecastTime = 500 * time.Millisecond
 	longest      = 3
 	patience     = 10
@@ -116,14 +118,8 @@ const (
 )
 
 // forecast forecasts points within about the given time.
-func forecast(
-	ctx context.Context,
-	points []Point,
-	each []Estimate,
-	o Options,
-	data *shelf.Shelf,
-	within time.Duration,
-) (*Forecast, error) {
+func forecast(ctx context.Context, points []Point, each []Estimate, o Options, data *shelf.Shelf,
+	within time.Duration) (*Forecast, error) {
 	left := make([]int, len(points))
 	for i := range points {
 		left[i] = points[i].Spec.Plan.Repeats
@@ -180,9 +176,10 @@ func (r *Runner) tellForecast(ctx context.Context) {
 	}
 }
 
-// smallShards says which workers have fewer samples than a batch; empty if none has.
+// smallShards returns a note on workers with fewer samples than a batch; empty if every worker has
+// enough.
 func smallShards(t *train.Task) string {
-	var small []int // workers
+	var small []int // indices of these workers
 	for i, rows := range t.Shards {
 		if t.Clients == nil && len(rows) > 0 && len(rows) < t.Batch {
 			small = append(small, i)
@@ -204,7 +201,7 @@ type forecaster struct {
 	units map[string]unitCost
 	began time.Time // start, shifted by the time to read data
 	end   time.Time // deadline
-	notes []string  // on the samples that were read
+	notes []string  // see Forecast.Notes
 }
 
 // cost is the cost of runs: seconds of simulation, which use one core a run; seconds of computation,
@@ -261,19 +258,23 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 	if f.clock != RealTime {
 		told.Seconds = record.Float(sum.simulated/float64(min(f.jobs, told.Cores)) + sum.computed/float64(told.Cores))
 	}
-	told.Unknown, told.Notes = f.unknown(told, parts), f.notes
+	told.Unknown, told.Notes = told.unknown(parts), f.notes
 	return told, context.Cause(ctx)
 }
 
-// probeAll sums the costs of parts within about the given time, and returns the bytes of the largest
-// samples too. If no part could be played in that time, it takes longer to play one.
+// probeAll sums the costs of parts, and returns the size in bytes of their largest data set. It
+// takes about the given time, or up to patience times as long while the cost of every part is
+// unknown.
 func (f *forecaster) probeAll(ctx context.Context, parts []part, within time.Duration) (sum cost, samples float64,
 	err error) {
-	total, probed := 0.0, 0.0
+	total, probed := 0.0, 0.0 // runs: of all parts, and of parts with a known cost
 	probe := func(p part, within time.Duration) error {
 		c, bytes, err := f.probe(ctx, p, within)
 		samples = max(samples, bytes)
-		if err == nil {
+		switch {
+		case errors.Is(err, errUnknown): // the part counts as the mean of the others
+			return nil
+		case err == nil:
 			sum.add(c, p.runs)
 			probed += p.runs
 		}
@@ -288,8 +289,7 @@ func (f *forecaster) probeAll(ctx context.Context, parts []part, within time.Dur
 		if n > 0 && spent > within || ctx.Err() != nil {
 			continue
 		}
-		err := probe(parts[i], (within-spent)/time.Duration(len(parts)-n))
-		if err != nil && !errors.Is(err, errUnknown) { // if unknown, the part counts as the mean of the others
+		if err := probe(parts[i], (within-spent)/time.Duration(len(parts)-n)); err != nil {
 			return sum, samples, err
 		}
 	}
@@ -298,7 +298,7 @@ func (f *forecaster) probeAll(ctx context.Context, parts []part, within time.Dur
 		if probed > 0 || ctx.Err() != nil || time.Now().After(f.end) {
 			break
 		}
-		if err := probe(parts[i], time.Until(f.end)/2); err != nil && !errors.Is(err, errUnknown) {
+		if err := probe(parts[i], time.Until(f.end)/2); err != nil {
 			return sum, samples, err
 		}
 	}
@@ -312,32 +312,31 @@ func (f *forecaster) probeAll(ctx context.Context, parts []part, within time.Dur
 	return sum, samples, nil
 }
 
-// unknown says why the time or the bytes of a forecast are unknown; empty if both are known.
-func (f *forecaster) unknown(told *Forecast, parts []part) string {
-	what := ""
-	switch s, b := math.IsNaN(float64(told.Seconds)), math.IsNaN(float64(told.Bytes)); {
-	case s && b:
-		what = "time and bytes"
-	case s:
-		what = "time"
-	case b:
-		what = "bytes"
-	default:
+// unknown returns the reason why the time or the bytes are unknown; empty if both are known.
+func (f *Forecast) unknown(parts []part) string {
+	var what []string
+	if math.IsNaN(float64(f.Seconds)) {
+		what = append(what, "time")
+	}
+	if math.IsNaN(float64(f.Bytes)) {
+		what = append(what, "bytes")
+	}
+	if what == nil {
 		return ""
 	}
-	if slices.ContainsFunc(parts, func(p part) bool { return p.native() }) {
-		return what + " unknown, because nodes compute at this machine's speed (compute: native)"
-	}
+	why := fmt.Sprintf("the shortest part of a run takes more than %v to play", patience*forecastTime)
 	for i := range parts {
-		if n := len(parts[i].Spec.Roles); n > mostPlayed {
-			return fmt.Sprintf("%s unknown, because %d nodes are too many to play a part of a run", what, n)
+		switch n := len(parts[i].Spec.Roles); {
+		case parts[i].native():
+			why = "nodes compute at this machine's speed (compute: native)"
+		case n > mostPlayed:
+			why = fmt.Sprintf("%d nodes are too many to play a part of a run", n)
 		}
 	}
-	return fmt.Sprintf("%s unknown, because the shortest part of a run takes more than %v to play", what,
-		time.Duration(patience)*forecastTime)
+	return strings.Join(what, " and ") + " unknown, because " + why
 }
 
-// native reports whether a node's steps take the time that the machine needs.
+// native reports whether a node computes at this machine's speed.
 func (p *Point) native() bool {
 	return slices.ContainsFunc(p.Spec.Plan.Nodes, func(n plan.NodeSpec) bool { return n.Compute.Native })
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/shelf"
 )
 
-// For plans of a fixed length, the forecast bytes are near those of a counting run. The forecast has
-// time to play each run to its end, so the speed of the machine changes nothing.
+// For plans of a fixed length, the forecast is near the bytes of a counting run. The forecast has
+// time to play each run to its end, so the result does not depend on the machine's speed.
 func TestForecastsOfTheExamplesAreNear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine works for long")
@@ -50,7 +50,7 @@ func forecastOf(t *testing.T, points []Point, o Options, within time.Duration) (
 	return forecast(t.Context(), points, each, o, shelf.New(o.Data, 1, nil), within)
 }
 
-// nearCount forecasts a point from its whole run, and compares the forecast with a counting run.
+// nearCount compares the forecast from the whole run of a point with a counting run.
 func nearCount(t *testing.T, points []Point, known *int) {
 	if points[0].Spec.Plan.Name == "regions" {
 		t.Skip("takes half a minute")
@@ -138,10 +138,8 @@ func TestForecastOfWhatCannotBePlayedIsByFormulaOrNone(t *testing.T) {
 	f, err = forecastOf(t, []Point{*native}, Options{Clock: RealTime}, forecastTime)
 	if err != nil || !math.IsNaN(float64(f.Bytes)) || float64(f.Seconds) != 10 ||
 		!strings.HasPrefix(f.String(), "1 run, about 10 s in real time, ") ||
-		!strings.HasSuffix(
-			f.String(),
-			"; bytes unknown, because nodes compute at this machine's speed (compute: native)",
-		) {
+		!strings.HasSuffix(f.String(),
+			"; bytes unknown, because nodes compute at this machine's speed (compute: native)") {
 		t.Errorf("%+v, %v: %v", f, err, f)
 	}
 	crowded = pointOf(t, steady, "nodes.w.count=20001", "data.samples=30000", "architecture={kind: gossip}",
@@ -153,15 +151,15 @@ func TestForecastOfWhatCannotBePlayedIsByFormulaOrNone(t *testing.T) {
 	}
 }
 
-// If no part of a run can be played in the usual time, a forecast takes longer.
+// If the usual time is too short to play a part of a run, the forecast takes longer.
 func TestForecastTakesLongerRatherThanNone(t *testing.T) {
 	p := pointOf(t, steady, "stop={steps: 2}", "architecture={kind: gossip}")
-	for range 20 { // a busy machine may stretch any try
+	for range 20 { // because a busy machine can slow down any of these tries
 		began := time.Now()
 		if _, err := forecastOf(t, []Point{*p}, Options{Jobs: 1}, time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		const short = (longest + patience) / 2 // so that longest times within is too little, and patience times is enough
+		const short = (longest + patience) / 2 // between both factors: longest is too little, patience is enough
 		f, err := forecastOf(t, []Point{*p}, Options{Jobs: 1}, time.Since(began)/short)
 		if err != nil || math.IsNaN(float64(f.Bytes)) != (f.Unknown != "") {
 			t.Fatalf("%v, %v", f, err)
