@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Whatever is given in epochs or samples and becomes another number of steps is named with what it
-// became; an interval that rounding hardly changes is not.
+// A note gives the rounded value of each interval that rounding changes, and is missing if rounding
+// hardly changes the interval.
 func TestIntervalsThatRoundingChangesAreNamed(t *testing.T) {
 	const server = ", roles: {server: added}}"
 	for set, want := range map[string]string{
@@ -44,7 +44,7 @@ func TestIntervalsThatRoundingChangesAreNamed(t *testing.T) {
 	}
 }
 
-// A run names them too, before it starts and in its record.
+// Run prints these notes before the first run starts, and keeps them in the record.
 func TestRunNamesIntervalsThatRoundingChanges(t *testing.T) {
 	const every = "architecture={kind: gossip, every: 10 samples}"
 	p, err := Parse("compared.yaml", []byte(compared), every, "stop={steps: 3}")
