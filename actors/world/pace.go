@@ -38,23 +38,17 @@ func (p *Pace) Interrupt(at time.Duration) {
 // StillFactor is how many times as long as its longest step a node that stands still has made none.
 const StillFactor = 10
 
-// MostOfRun is the share of a run, from its end back, that is most of it.
-const MostOfRun = 0.9
-
-// Idled reports whether a node that joined at an instant has made no step in most of the time from
-// there to another.
-func (p *Pace) Idled(joined, at time.Duration) bool {
-	return float64(at-max(p.Last, joined)) >= MostOfRun*float64(at-joined)
-}
+// MostOf reports whether a part is most of the whole time of a run or a node: at least nine tenths.
+func MostOf(part, whole time.Duration) bool { return float64(part) >= 0.9*float64(whole) }
 
 // StoodStill reports whether a node that waits at an instant has stood still since its last step:
 // for more than StillFactor times as long as it ever took from one step to the next, and for least
 // or more. A node that has not made two steps has shown no such time, and longest stands in for it,
 // the longest that any node of the run took. A node that has never waited for others has not shown
-// how long that takes: it stands still only if something was lost that it can wait for, or if it
-// waits for most of the run while others make steps.
+// how long that takes: it stands still only if a message was lost, or if it waits for most of the
+// run while other nodes make steps.
 func (p *Pace) StoodStill(at, longest, least time.Duration, lost bool) bool {
 	pause := at - p.Last
 	longest = cmp.Or(p.Longest, longest)
-	return (lost || p.Waited || longest > 0 && p.Idled(0, at)) && pause > StillFactor*longest && pause >= least
+	return (lost || p.Waited || longest > 0 && MostOf(pause, at)) && pause > StillFactor*longest && pause >= least
 }

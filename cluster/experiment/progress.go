@@ -12,14 +12,10 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// A run makes progress when an update changes a judged model. Its evaluations show accuracy of
-// something that was trained only then, whatever steps the workers made and whatever updates were
-// counted meanwhile: a learning rate of 0 leaves every model as it is.
+// A run makes progress when an update changes a judged model. Steps of workers and counts of
+// updates do not show progress: with a learning rate of 0, every model keeps its parameters.
 
 const (
-	// unproductiveShare is the share of a run, from its end back, in which some update must have
-	// changed a judged model.
-	unproductiveShare = world.MostOfRun
 	// briefSteps is how many steps of each worker end a run that need not have led to an update.
 	briefSteps = 2
 )
@@ -38,7 +34,7 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	switch {
 	case len(s.Task.Workers) == 0, !ever && s.brief(r, end):
 		return nil
-	case ever && silence < leastSilence(r), float64(silence) < unproductiveShare*float64(end) && !s.frozen(out):
+	case ever && silence < leastSilence(r), !world.MostOf(silence, end) && !s.frozen(out):
 		return nil
 	}
 	what := fmt.Sprintf("no update changed a judged model in %.3g s", end.Seconds())
@@ -54,15 +50,16 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	return []record.Incident{{At: last.Seconds(), Node: s.keeper(out), What: what, Harm: record.ToAll}}
 }
 
-// lastChange returns the instant of the latest update that changed a judged model, and whether
-// there was one. In vain were later updates after which no evaluation found other parameters. Not every
-// architecture records updates, and a run that only counts changes no parameters.
+// lastChange returns the time of the latest update that changed a judged model, and whether there
+// was one. vain reports that later updates left the parameters as evaluations had found them.
+// Evaluations stand in for recorded updates, because some architectures record none. A counting run
+// changes no parameters, so there the recorded updates decide.
 func (s *Stage) lastChange(data *record.Data, out Outcome) (last time.Duration, ever, vain bool) {
 	changed := s.result.Changed
 	switch {
 	case data.Learned && (s.Point.counts || changed >= data.LastUpdate):
 		return data.LastUpdate, true, false
-	case !data.Learned && out.Unfinished: // evaluations found an update of which the work was not over
+	case !data.Learned && out.Unfinished: // the last evaluations found the parameters of an unfinished update
 		return 0, false, false
 	}
 	return changed, changed > 0, data.Learned
@@ -134,8 +131,8 @@ func (s *Stage) hindrances(at time.Duration, out Outcome) (why []string) {
 	return why
 }
 
-// unattended returns an incident if the coordinator was paused for so long that it evaluated late,
-// and noticed too late that the run had come to its end, unless it knows so: it counts what it hears.
+// unattended returns an incident for a paused coordinator, which evaluates late and ends the run
+// late. It returns none if the coordinator has reported a delay itself.
 func (s *Stage) unattended(out Outcome) []record.Incident {
 	if slices.ContainsFunc(s.result.Incidents, func(i coordinator.Incident) bool { return i.Late }) {
 		return nil

@@ -174,9 +174,9 @@ func tensors(m nn.Model) []safetensors.Tensor {
 }
 
 // stalled returns an incident for each waiting node that had stalled by the end of its part. all
-// reports that every training node present had stalled. If some had not, no message was lost and
-// nodes were at work to the end, the message that a node waits for can be in flight: it had stalled
-// only if it waited for most of its part of the run.
+// reports that every training node present had stalled. A node can wait for a message in flight if
+// other training nodes went on to the end and no message was lost. Such a node has stalled only if
+// it waited for most of its part.
 func (s *Stage) stalled(out Outcome) (incidents []record.Incident, all bool) {
 	paces, longest := s.Collector.Paces()
 	longest = cmp.Or(longest, out.Halted/(2*world.StillFactor)) // nobody has made two steps
@@ -200,7 +200,7 @@ func (s *Stage) stalled(out Outcome) (incidents []record.Incident, all bool) {
 				cause),
 			Harm: record.ToAll,
 		})
-		if p.Idled(joined, out.Halted) {
+		if world.MostOf(out.Halted-p.Last, out.Halted-joined) {
 			most = append(most, incidents[len(incidents)-1])
 		}
 	}
