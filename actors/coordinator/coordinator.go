@@ -259,7 +259,7 @@ func (c *coordinator) tick(ctx actor.Context) {
 	c.rearm()
 }
 
-// Patience is how late the coordinator may be before that is an incident.
+// Patience is the longest delay of the coordinator that is no incident.
 const Patience = time.Second
 
 // late takes note if what was due at an instant happens much later, as when the coordinator was

@@ -29,7 +29,7 @@ type Deployment struct {
 	// Bounded says that the coordinator ends the run by itself at some instant. A run that
 	// is not bounded fails when nothing but the coordinator's timers is left to happen.
 	Bounded bool
-	// Until is that instant, if it is known before; 0 if it is not.
+	// Until is the time at which a bounded run ends; 0 if unknown in advance.
 	Until time.Duration
 	// Lossy says that links may lose messages for good; see [actors.Env].
 	Lossy bool
@@ -72,8 +72,8 @@ type Control struct {
 	// Announce replaces the coordinator's own view. It is called before the announcement is
 	// sent to the members, whose views their worlds replace when it arrives.
 	Announce func(view *protos.View)
-	// Ending lets the coordinator hear at once of each crash, and cuts charges short, because the
-	// end of the run waits for the answer of every node that is taken to be there.
+	// Ending reports crashes to the coordinator at once, and cuts charges short, because the last
+	// evaluation waits for the answer of every node in the view.
 	Ending func()
 }
 

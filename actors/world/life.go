@@ -93,7 +93,7 @@ type LifeCycle struct {
 	unheard    []*NodeChange // by node: the crash that the coordinator has not heard of
 	leaving    []bool        // by node: its actor, a Leaver, hands over what it holds
 	returns    []bool        // by node: it joins as soon as it has
-	ending     bool          // the coordinator hears of crashes at once
+	ending     bool          // the run is ending: the coordinator hears of crashes at once
 }
 
 // NewLifeCycle returns the life cycle of a deployment's nodes, on which no actor lives yet.
@@ -203,8 +203,8 @@ func (l *LifeCycle) join(node int) {
 // Undetected takes note of a crash before the run went on, of which the coordinator has not heard.
 func (l *LifeCycle) Undetected(crash *NodeChange) { l.unheard[crash.Node] = crash }
 
-// End lets the coordinator hear of each crash at once from now on, because the end of the run waits
-// for the answers of nodes.
+// End reports past and future crashes to the coordinator at once, because the last evaluation waits
+// for the answers of all nodes in the view.
 func (l *LifeCycle) End() {
 	l.ending = true
 	for _, crash := range l.unheard {

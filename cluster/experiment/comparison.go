@@ -32,7 +32,7 @@ func notes(points []Point) []string {
 	return all
 }
 
-// addNew appends the texts that are not in all yet.
+// addNew appends each text that all lacks.
 func addNew(all, texts []string) []string {
 	for _, text := range texts {
 		if !slices.Contains(all, text) {
@@ -196,8 +196,9 @@ func scheduleUnit(p *Point) (string, float64) {
 	return p.paceUnit()
 }
 
-// paceUnit is what one step of the optimizer of a point is. Where clients walk through samples of
-// their own, of which the number is not known yet, it is told in these.
+// paceUnit returns the unit that one optimizer step of a point counts, and its length in batches.
+// If clients pass over partitions of unknown sizes, the unit gives the length in such passes, and
+// batches is 0.
 func (p *Point) paceUnit() (of string, batches float64) {
 	pace, crew := p.pace(0), p.crew(0)
 	crew.Pass = 1
@@ -220,7 +221,7 @@ func stepUnit(p *Point, steps int) (string, float64) {
 	return "steps of all workers together", 1
 }
 
-// roundUnit is what a number of rounds counts.
+// roundUnit returns the unit of a number of rounds, and its length in batches, as paceUnit does.
 func roundUnit(p *Point, rounds int) (of string, batches float64) {
 	if rounds == 0 {
 		return "", 0

@@ -62,8 +62,7 @@ func TestAUnitThatDiffersInOneComparisonIsTold(t *testing.T) {
 	}
 }
 
-// A round of federated averaging is as much work as its clients, their updates and their passes
-// make it.
+// The work of a federated round depends on the number of clients, the buffer and the local steps.
 func TestRoundsOfOtherWorkAreTold(t *testing.T) {
 	sweep := func(values string) string {
 		values = strings.ReplaceAll(values, "F", "kind: federated, roles: {server: added}")

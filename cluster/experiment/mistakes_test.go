@@ -7,7 +7,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/experiment"
 )
 
-// The mistakes of a plan are told together, wherever they stand.
+// One error lists all mistakes of a plan, whatever their sections.
 func TestMistakesOfAPlanAreToldTogether(t *testing.T) {
 	const whole = `data: {set: synthetic-traffic}
 model: {kind: mlp, layers: [93, 5]}

@@ -97,7 +97,7 @@ var emptyRounds = [][]string{
 		"stop={rounds: 20}", byRounds},
 }
 
-// noChange are settings of runs that count updates which change nothing.
+// noChange lists settings of runs whose updates leave every parameter unchanged.
 var noChange = [][]string{
 	{"architecture={kind: federated, outer: {kind: sgd, rate: 0}, roles: {server: added}}", "stop={time: 10s}"},
 	{"architecture={kind: federated, outer: {kind: sgd, rate: 0}, roles: {server: added}}", "stop={rounds: 20}",
@@ -180,7 +180,7 @@ func TestNoRunThatMadeNoProgressIsDone(t *testing.T) {
 	}
 }
 
-// An update whose work ends beyond the run has not happened in it.
+// An update is no progress if its work ends after the run.
 func TestAnUpdateBeyondTheEndIsNoProgress(t *testing.T) {
 	t.Parallel()
 	hubs := "nodes=[{name: s, role: %s, compute: {speed: 1 FLOP/s}}, {name: w, count: 4, role: %s, " +
@@ -206,14 +206,14 @@ func TestAnUpdateBeyondTheEndIsNoProgress(t *testing.T) {
 	}
 }
 
-// The end of a run waits for no node that is dead, paused or at work for longer.
+// A run ends in time although nodes are dead, paused or busy.
 func TestARunEndsWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string][]string{
-		"a crash of which nobody has heard": {"detect=1h", "schedule=[{at: 100ms, node: w2, do: crash}]"},
-		"a paused coordinator":              {"schedule=[{at: 100ms, node: coordinator, do: pause, for: 1h}]"},
-		"paused nodes":                      {"schedule=[{at: 100ms, node: w, do: pause, for: 1h}]"},
-		"slow nodes":                        {"schedule=[{at: 100ms, node: w, do: slow, factor: 1000000, for: 1000h}]"},
+		"an undetected crash":  {"detect=1h", "schedule=[{at: 100ms, node: w2, do: crash}]"},
+		"a paused coordinator": {"schedule=[{at: 100ms, node: coordinator, do: pause, for: 1h}]"},
+		"paused nodes":         {"schedule=[{at: 100ms, node: w, do: pause, for: 1h}]"},
+		"slow nodes":           {"schedule=[{at: 100ms, node: w, do: slow, factor: 1000000, for: 1000h}]"},
 	} {
 		for kind, architectures := range variants {
 			t.Run(kind+", "+name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestARunEndsWhenItsTimeIsOver(t *testing.T) {
 			t.Errorf("%s after %v s: %+v", run.Outcome, run.Duration, run.Incidents)
 		}
 	})
-	t.Run("after rounds that a paused coordinator has not heard of", func(t *testing.T) {
+	t.Run("after rounds, with a paused coordinator", func(t *testing.T) {
 		t.Parallel()
 		run, _ := attempt(t, "architecture={kind: federated, roles: {server: added}}", "stop={rounds: 9, time: 10s}",
 			byRounds, "schedule=[{at: 1ms, node: coordinator, do: pause, for: 1h}]")
@@ -254,7 +254,7 @@ func TestARunEndsWhenItsTimeIsOver(t *testing.T) {
 	})
 }
 
-// A node that waits for most of the run for a message in flight is named.
+// An incident names each node that spends most of the run waiting for a message in flight.
 func TestAWaitForAMessageInFlightIsTold(t *testing.T) {
 	t.Parallel()
 	for _, slow := range []string{"network={default: {delay: 1ms, rate: 1 bit/s}}", "network={default: {delay: 1h}}",

@@ -49,7 +49,7 @@ type Options struct {
 	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in real
 	// time, at the price of later timers; see live.Config.
 	KeepRuntime bool
-	// Opened, if not nil, is told the folder of the record when it has been made, before any run.
+	// Opened, if not nil, gets the folder of the record once it exists, before the first run.
 	Opened func(dir string)
 	// Progress, if not nil, is told how far the plan is, from one goroutine at a time.
 	Progress func(Progress)
@@ -61,8 +61,8 @@ type Progress struct {
 	Done, Total int
 	// Share is the share of the whole plan that is done, with runs under way in part.
 	Share float64
-	// Tried is how many of ToTry runs of tune have ended, which are not in Total: those of this
-	// process.
+	// Tried and ToTry count the ended and all runs of tune in this process. Total does not include
+	// them.
 	Tried, ToTry int
 	// Finished is the run that has just finished; nil in between.
 	Finished *record.Run
@@ -126,14 +126,14 @@ type Runner struct {
 	folder  *record.Folder
 	queue   []run
 	notes   []string // notes on the plan as written, before tuning
-	rounded []string // notes on its intervals that rounding changes, which depend on the samples
+	rounded []string // notes on intervals that rounding changes; see Point.rounded
 	keyOnce sync.Once
 
 	mu       sync.Mutex
 	failures []error // of runs that were made, and could not go on
 	done     int
-	tried    int             // runs of tune that have ended
-	toTry    int             // runs of tune, those that have ended included
+	tried    int             // ended runs of tune
+	toTry    int             // all runs of tune, including the ended ones
 	parts    map[int]float64 // how far the runs under way are
 }
 

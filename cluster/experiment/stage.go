@@ -278,7 +278,7 @@ func nodeChanges(p *plan.Plan) (changes []world.NodeChange) {
 		}
 		c := world.NodeChange{At: time.Duration(e.At), Node: e.Node, Do: events[e.Do], For: time.Duration(e.For)}
 		if end := time.Duration(p.Stop.Time); end > 0 && c.At < end {
-			c.For = min(c.For, end-c.At) // the run ends on time, with the models of paused nodes
+			c.For = min(c.For, end-c.At) // because the run ends on time, with the models of paused nodes
 		}
 		changes = append(changes, c)
 	}

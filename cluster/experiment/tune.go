@@ -75,7 +75,7 @@ func (r *Runner) tune(ctx context.Context) error {
 	if err != nil {
 		return refusal.Input(err)
 	}
-	var open []*Point // points with something to choose
+	var open []*Point // points whose candidates have yet to be compared
 	for i := range r.points {
 		p := &r.points[i]
 		settled, err := p.settle(tunings)

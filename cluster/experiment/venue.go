@@ -83,7 +83,7 @@ type Outcome struct {
 	// Stalled is the instant of the last event in a run that stood still before its time was over;
 	// 0 if the run did not stand still.
 	Stalled time.Duration
-	// Unfinished says that the work of an update was not over at the end.
+	// Unfinished says that the run ended before the work of an update did.
 	Unfinished bool
 	// Lateness is how late messages and steps were in real time; nil in virtual time.
 	Lateness *record.Lateness

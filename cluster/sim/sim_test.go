@@ -92,7 +92,7 @@ func chunk(index uint32) *protos.Message { return protos.NewMessage(&protos.Chun
 
 func pid(env actors.Env, node int) *actor.PID { return env.View().Members[node].PID }
 
-// noted are the instants of the events that an observer is told of.
+// noted records the times of observed updates.
 type noted []time.Duration
 
 func (n *noted) Observe(at time.Duration, _ int, e actors.Event) {

@@ -70,7 +70,7 @@ type Result struct {
 	// Stalled is the instant from which on nothing happened at any member, until the
 	// coordinator ended the run; 0 if the members were at work to the end.
 	Stalled time.Duration
-	// Unfinished says that the work of an update was not over when the members were stopped.
+	// Unfinished says that the run ended before the work of an update did.
 	Unfinished bool
 }
 
@@ -139,10 +139,10 @@ type World struct {
 	shares     []slot // deliveries of which it is not known when they arrive, by ticket
 	sharing    int    // how many there are
 	sessions   *door.Sessions
-	number     uint64                         // of the entry of the calendar at work
-	charged    queue.Calendar[world.Recorded] // events at the end of charges, which are yet to happen
+	number     uint64                         // calendar entry that is being handled
+	charged    queue.Calendar[world.Recorded] // events that charges delay beyond the present
 	common     *image.Given                   `image:"-"`
-	own        int                            // what the actor system knew before actors were placed
+	own        int                            // processes of the actor system before Place
 	begun      bool
 	saves      time.Duration // when the next checkpoint is due
 }
@@ -228,8 +228,8 @@ func (w *World) control(e actors.Env) world.Control {
 	}
 }
 
-// observe tells the observer of the events of charges that are over by an instant. Those of charges
-// beyond the end of the run do not happen in it.
+// observe passes delayed events up to the given time on to the observer. Events beyond the end of
+// the run never reach it.
 func (w *World) observe(until time.Duration) {
 	for w.charged.Len() > 0 && w.charged.First() <= until {
 		_, _, r := w.charged.Next()
