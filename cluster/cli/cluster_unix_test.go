@@ -101,7 +101,7 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 	if code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no submission") {
 		t.Errorf("code %d: %s", code, errs)
 	}
-	next := site.program(site.flags("submit", "plan.yaml", "--set", "stop.time=200ms")...) // b is free for it
+	next := site.program(site.flags("submit", "plan.yaml", "--set", "stop={steps: 20}")...) // b is free for it
 	next.start(t)
 	if s := next.end(t); s.ExitStatus() != cli.ExitDone {
 		t.Errorf("the next submission ends with %v: %s", s, next.errs.String())

@@ -152,7 +152,7 @@ func TestServerWhoseProcessGoesIsNeverSilentlyReplaced(t *testing.T) {
 	again := site.submitTo(at["a"], lasting("14s"), "again", "--place=server=c", "--place=worker=a")
 	site.kill("c")
 	site.signal(syscall.SIGSTOP, "f")
-	next := strings.TrimSpace(site.must("submit", site.path("again.yaml"), "--set=stop.time=200ms", "--detach",
+	next := strings.TrimSpace(site.must("submit", site.path("again.yaml"), "--set=stop={steps: 20}", "--detach",
 		"--join", at["b"],
 		"--place=server=b", "--place=worker=a"))
 	site.await("news of c", site.logged(again, "without c from now on"))

@@ -205,7 +205,7 @@ func TestRunsAreNotPlacedWhereActorsHaveReservedAllCores(t *testing.T) {
 	c, client := office(t)
 	submit := func(place ...string) (where string, err error) {
 		t.Helper()
-		id, err := client.Submit(t.Context(), load(t, long, "stop={time: 200ms}"), driver.SubmitOptions{Place: place})
+		id, err := client.Submit(t.Context(), load(t, long, "stop={steps: 40}"), driver.SubmitOptions{Place: place})
 		if err != nil {
 			return "", err
 		}

@@ -581,7 +581,7 @@ func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := client.Submit(t.Context(), load(t, long, "stop={time: 100ms}"), driver.SubmitOptions{})
+	id, err := client.Submit(t.Context(), load(t, long, "stop={steps: 20}"), driver.SubmitOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ network:
 schedule: [{at: 150ms, node: w2, do: crash}, {at: 300ms, node: w2, do: join}]
 detect: 10ms
 evaluate: {every: 200ms}
-stop: {time: 500ms}
+stop: {time: 1s}
 `
 
 // agree fails the test if the final models of two sites differ by more than rounding, or the run is

@@ -18,7 +18,7 @@ train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
 architecture: {kind: gossip}
 nodes: [{name: peer, count: 3, compute: {step: 10ms}}]
 evaluate: {every: 100ms}
-stop: {time: 500ms}
+stop: {steps: 50}
 repeats: 4
 `
 
