@@ -54,7 +54,7 @@ type Architecture struct {
 	// positive.
 	Every int `plan:"every,omitzero" range:"1.." either:"every|period" counts:"interval=steps|epochs|samples" doc:"steps between two exchanges; or 0.1 epochs, or 4000 samples, of all workers together"`
 	// Period is the time from exchange to exchange, whatever the steps do.
-	Period time.Duration `plan:"period,omitzero" range:">0s" either:"every|period" doc:"time between two exchanges"`
+	Period time.Duration `plan:"period,omitzero" range:">0s" either:"every|period" counts:"interval=time" doc:"time between two exchanges"`
 	// Choice says which neighbours a peer exchanges models with.
 	Choice Choice `plan:"choose" doc:"with which neighbours models are exchanged"`
 	// Exchange is Push, Pull or PushPull.

@@ -29,7 +29,7 @@ type Work struct {
 	Epochs int `plan:"epochs,omitzero" range:"1..1048576" either:"epochs|steps" counts:"interval=passes" doc:"passes through a node's own samples"`
 	Steps  int `plan:"steps,omitzero" range:"1..1048576" either:"epochs|steps" counts:"interval=steps|epochs|samples" doc:"steps; or 0.1 epochs, or 4000 samples, of all clients of a round together"`
 	// Time ends the work early, with the step under way; 0 does not.
-	Time time.Duration `plan:"time,omitzero" range:">0s" doc:"after which a node ends its work early, with the step under way, and sends what it has; default: it ends nothing early"`
+	Time time.Duration `plan:"time,omitzero" range:">0s" counts:"interval=time" doc:"after which a node ends its work early, with the step under way, and sends what it has; default: it ends nothing early"`
 }
 
 // Of is how many steps that is for a node whose passes take a number of them.

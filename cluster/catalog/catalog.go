@@ -13,7 +13,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
-	"github.com/gradwire/gradwire/cluster/plan/unit"
 	"github.com/gradwire/gradwire/cluster/plan/weights"
 	"github.com/gradwire/gradwire/cluster/topology"
 	"github.com/gradwire/gradwire/datasets/partition"
@@ -46,10 +45,8 @@ type Catalog struct {
 	// FolderHint ends the error about a file that cannot be opened in Folder: whose folder it is, and
 	// how a file gets there.
 	FolderHint string
-	// told are the notes on the plan that is being read, which ends at the latest at end; nil for
-	// none.
-	told *[]string
-	end  unit.Duration
+	// reading is the spec of the plan that is being read, which collects notes and instants; nil for none.
+	reading *Spec
 	// spans converts the architecture's intervals in epochs or samples to steps.
 	spans *spans
 	// SamplesElsewhere says that another process reads the data set: its files need not be here.
@@ -130,8 +127,10 @@ type Spec struct {
 	spans   *spans    `image:"-"`
 	catalog *Catalog  `image:"-"` // that has read it
 	given   []casting // the roles that the architecture's section gives to nodes
-	// Notes tell what of the plan means something else than it seems to.
+	// Notes warn of settings that mean something else than they seem to, or make a run pointless.
 	Notes []string
+	// Instants are the times at which settings take effect, including those in trace files.
+	Instants []plan.Instants `image:"-"` // read from the plan, and no state of its runs
 	// Topologies are the one that the run begins with and those that follow, in the order
 	// of time.
 	Topologies []Topology
@@ -148,9 +147,9 @@ type training struct {
 // Read resolves the names of a point of a plan. Its errors say where in the plan
 // they come from.
 func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
-	s := &Spec{Plan: p, ModelSection: p.Model, Notes: p.Late()}
+	s := &Spec{Plan: p, ModelSection: p.Model, Notes: p.Late(), Instants: p.Instants()}
 	reading := *c
-	reading.told, reading.end = &s.Notes, p.Stop.Time
+	reading.reading = s
 	s.catalog = &reading
 	c = &reading
 	if err := c.sections(s); err != nil {

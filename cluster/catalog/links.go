@@ -95,22 +95,29 @@ func readTimes[T any](c *Catalog, n *syntax.Node, path *string,
 	})
 }
 
-// tell adds to what a spec tells of its plan, once.
+// tell adds a note to the spec of the plan that is being read, once.
 func (c *Catalog) tell(n *syntax.Node, format string, a ...any) {
-	if c.told == nil {
-		return
-	}
-	if text := syntax.Errorf(n, format, a...).Error(); !slices.Contains(*c.told, text) {
-		*c.told = append(*c.told, text)
+	if c.reading != nil {
+		c.reading.doubt(n, format, a...)
 	}
 }
 
-// begins tells of a trace whose first point is too late for the run.
-func (c *Catalog) begins(n *syntax.Node, first time.Duration) {
-	if end := time.Duration(c.end); end > 0 && first >= end {
-		c.tell(n, "the trace begins at %v, and never gets there: stop.time is %v; its first value holds throughout",
-			first, end)
+// due adds the times at which a file of times takes effect to the spec, with a note if they are due
+// after stop.time.
+func (c *Catalog) due(i plan.Instants) {
+	if c.reading == nil {
+		return
 	}
+	c.reading.Instants = append(c.reading.Instants, i)
+	if note := c.reading.Plan.Stop.Late(i); note != "" && !slices.Contains(c.reading.Notes, note) {
+		c.reading.Notes = append(c.reading.Notes, note)
+	}
+}
+
+// begins adds the first point of a trace.
+func (c *Catalog) begins(n *syntax.Node, first time.Duration) {
+	c.due(plan.Instants{At: n, Due: []unit.Duration{unit.Duration(first)}, Lost: fmt.Sprintf("the trace begins at %v, and "+
+		"never gets there; its first value holds throughout", first)})
 }
 
 func (c *Catalog) open(n *syntax.Node, path *string) (*os.File, error) {

@@ -11,15 +11,14 @@ func (c *Catalog) available(s *Spec) error {
 	return s.Plan.Traced(func(a *plan.Available) (err error) {
 		at := a.Source.At("file")
 		a.Devices, err = readTimes(c, at, &a.File, plan.ReadDevices)
-		never := 0
+		i := plan.Instants{At: at, Lost: "devices are never there"}
 		for _, d := range a.Devices {
-			if d[0].On >= c.end {
-				never++
-			}
+			i.Due = append(i.Due, d[0].On)
 		}
-		if never > 0 && c.end > 0 {
-			c.tell(at, "%d of %d devices are never there: stop.time is %s", never, len(a.Devices), c.end)
+		if len(i.Due) == 1 {
+			i.Lost = "its only device is never there"
 		}
+		c.due(i)
 		return err
 	})
 }

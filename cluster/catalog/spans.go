@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gradwire/gradwire/cluster/plan/field"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
@@ -22,7 +23,8 @@ import (
 // Counted is a setting of an architecture that counts steps, rounds or another unit.
 type Counted struct {
 	field.Count
-	// At is the setting in the plan. Value is its value, in steps if the plan gives a span (Spans).
+	// At is the setting in the plan; nil if the plan does not give it. Value is its value, in steps if the
+	// plan gives a span (Spans), and in seconds if Unit is time.
 	At    *syntax.Node
 	Value float64
 	// Wanted is the number of steps of a span before it is rounded to steps that the architecture accepts;
@@ -155,7 +157,12 @@ func (s *spans) note(resolved, written *syntax.Node, of reflect.Type) {
 			continue
 		}
 		c := Counted{Count: *t.Counts, At: was, Given: given}
-		c.Value, _ = strconv.ParseFloat(resolved.Fields[i].Value.Text, 64)
+		if c.Unit == "time" {
+			d, _ := unit.ParseDuration(resolved.Fields[i].Value.Text)
+			c.Value = time.Duration(d).Seconds()
+		} else {
+			c.Value, _ = strconv.ParseFloat(resolved.Fields[i].Value.Text, 64)
+		}
 		c.Spans = false
 		if given && t.Counts.Spans {
 			if span, is, err := spanAt(was); err == nil && is {
@@ -229,7 +236,7 @@ func (s *Spec) Resolve(epoch, step float64) (*Spec, error) {
 		}
 	}
 	c := *s.catalog
-	c.told, c.spans = nil, &spans{epoch: epoch, step: step}
+	c.reading, c.spans = nil, &spans{epoch: epoch, step: step}
 	one := *s
 	var err error
 	if one.Architecture, _, err = c.Architectures.read(&c, section, "kind", rolesKey, deliveryKey); err != nil {

@@ -28,6 +28,11 @@ func notes(points []Point) []string {
 	all := comparison(points)
 	for i := range points {
 		all = addNew(all, points[i].Spec.Notes)
+		for _, instants := range points[i].instants(0) {
+			if note := points[i].Spec.Plan.Stop.Late(instants); note != "" {
+				all = addNew(all, []string{note})
+			}
+		}
 	}
 	return all
 }

@@ -218,6 +218,16 @@ func stepsPerSecond(s *catalog.Spec, node int) float64 {
 	return updatesPerSecond(s) / float64(trainers(s))
 }
 
+// mostSteps is stepsPerSecond for the shortest steps of a node whose time varies.
+func mostSteps(s *catalog.Spec, node int) float64 {
+	c := &s.Plan.Nodes[node].Compute
+	speed := stepsPerSecond(s, node)
+	if c.Wander != nil && c.Step != nil {
+		speed *= time.Duration(*c.Step).Seconds() / c.Wander.Min.Seconds()
+	}
+	return speed
+}
+
 // updatesPerSecond is how many updates the nodes that do not train make of a model in a second of
 // virtual time, which is all that steps without a time wait for where no message takes any.
 func updatesPerSecond(s *catalog.Spec) (sum float64) {

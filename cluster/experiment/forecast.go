@@ -41,8 +41,8 @@ type Forecast struct {
 	AtMost bool `json:"at_most"`
 	// Unknown is the reason why Seconds or Bytes are unknown; empty if both are known.
 	Unknown string `json:"unknown,omitempty"`
-	// Notes name settings that do not fit the data. They cover the points whose data the forecast
-	// read.
+	// Notes name settings that do not fit the samples that were read, and those that take effect only after
+	// the forecast end of the runs.
 	Notes []string `json:"notes,omitempty"`
 
 	clock Clock
@@ -201,7 +201,8 @@ type forecaster struct {
 	units map[string]unitCost
 	began time.Time // start, shifted by the time to read data
 	end   time.Time // deadline
-	notes []string  // see Forecast.Notes
+	notes []string  // on the samples that were read
+	late  lateness
 }
 
 // cost is the cost of runs: seconds of simulation, which use one core a run; seconds of computation,
@@ -258,7 +259,7 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 	if f.clock != RealTime {
 		told.Seconds = record.Float(sum.simulated/float64(min(f.jobs, told.Cores)) + sum.computed/float64(told.Cores))
 	}
-	told.Unknown, told.Notes = told.unknown(parts), f.notes
+	told.Unknown, told.Notes = told.unknown(parts), slices.Concat(f.notes, f.late.notes())
 	return told, context.Cause(ctx)
 }
 
@@ -374,6 +375,7 @@ func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c
 	if err != nil {
 		return c, samples, err
 	}
+	f.late.add(p.Point, task, whole.clock)
 	runs := 1.0
 	if faults.Hurts(p.Spec.Plan) {
 		runs++ // the fault-free run

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link/lines"
@@ -8,16 +9,43 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-// Late says what of a plan never happens, because it is due when every run is over: entries of the
-// schedule, outages, and nodes that come too late. Times are compared with stop.time, and without it
-// with the longest time that a run may be meant to take.
-func (p *Plan) Late() []string {
-	l := late{end: p.Stop.Time}
+// Instants are the times at which a setting takes effect: one, or one for each element of a list.
+type Instants struct {
+	At  *syntax.Node // setting
+	Due []unit.Duration
+	// Lost is the consequence of a run that ends before, such as "this never happens". With several times
+	// it has a plural subject, which the number of late ones precedes.
+	Lost string
+}
+
+// Late returns a note if a run that ends at end, for a reason such as "stop.time is 1m", is over before
+// the setting takes effect; empty if it is not.
+func (i Instants) Late(end unit.Duration, reason string) string {
+	late := 0
+	for _, due := range i.Due {
+		if due >= end {
+			late++
+		}
+	}
+	text := i.Lost
+	switch {
+	case late == 0:
+		return ""
+	case len(i.Due) > 1:
+		text = fmt.Sprintf("%d of %d %s", late, len(i.Due), text)
+	}
+	return syntax.Errorf(i.At, "%s: %s", text, reason).Error()
+}
+
+// Instants returns the times that the plan itself gives: of entries of the schedule, outages and
+// checkpoints, and of nodes that join. Those in trace files are not among them.
+func (p *Plan) Instants() []Instants {
+	var l instants
 	if c := p.Checkpoint; c != nil && c.Source != nil {
-		l.due(c.Source.At("every"), c.Every)
+		l.add(c.Source.At("every"), c.Every)
 	}
 	for _, c := range p.Schedule {
-		l.due(c.Source.At("at"), c.At)
+		l.add(c.Source.At("at"), c.At)
 	}
 	l.outages(p.Network.Source.At("default"), p.Network.Default)
 	for i := range p.Network.Links {
@@ -26,37 +54,46 @@ func (p *Plan) Late() []string {
 	for i := range p.Nodes {
 		a := p.Nodes[i].Available
 		if a != nil && a.First != nil && (i == 0 || p.Nodes[i-1].Available != a) {
-			l.due(a.Source.At("first"), *a.First)
+			l.add(a.Source.At("first"), *a.First)
 		}
 	}
-	return l.notes
+	return l
 }
 
-// late collects what is due too late.
-type late struct {
-	end   unit.Duration // 0 for none
-	notes []string
+type instants []Instants
+
+func (l *instants) add(at *syntax.Node, due unit.Duration) {
+	*l = append(*l, Instants{At: at, Due: []unit.Duration{due}, Lost: "this never happens"})
 }
 
-func (l *late) outages(n *syntax.Node, s LinkSettings) {
+func (l *instants) outages(n *syntax.Node, s LinkSettings) {
 	list, given := n.Get("outages")
 	for i, o := range s.Outages {
 		if given && o.Random == nil && i < len(list.Items) {
-			l.due(list.Items[i].At("from"), o.From)
+			l.add(list.Items[i].At("from"), o.From)
 		}
 	}
 }
 
-// due notes what stands at n if it is due when the run is over.
-func (l *late) due(n *syntax.Node, at unit.Duration) {
-	switch {
-	case l.end > 0 && at >= l.end:
-		l.notes = append(l.notes, syntax.Errorf(n, "this never happens: stop.time is %s", l.end).Error())
-	case l.end == 0 && at > unit.Duration(lines.LongestRun):
-		l.notes = append(
-			l.notes,
-			syntax.Errorf(n, "this happens %.0f days after the run began, if that goes on for so "+
-				"long; times count from the beginning of the run", float64(at)/float64(24*time.Hour)).Error(),
-		)
+// Late returns notes about instants that are due after stop.time or, if the plan has none, after the
+// longest time that a run may be meant to take.
+func (p *Plan) Late() (notes []string) {
+	for _, i := range p.Instants() {
+		if note := p.Stop.Late(i); note != "" {
+			notes = append(notes, note)
+		}
+		if p.Stop.Time == 0 && i.Due[0] > unit.Duration(lines.LongestRun) {
+			notes = append(notes, syntax.Errorf(i.At, "this happens %.0f days after the run began, if that goes on for so "+
+				"long; times count from the beginning of the run", float64(i.Due[0])/float64(24*time.Hour)).Error())
+		}
 	}
+	return notes
+}
+
+// Late is the note about instants that are due after stop.time; empty for none, or without stop.time.
+func (s *Stop) Late(i Instants) string {
+	if s.Time == 0 {
+		return ""
+	}
+	return i.Late(s.Time, "stop.time is "+s.Time.String())
 }

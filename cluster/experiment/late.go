@@ -1,0 +1,127 @@
+package experiment
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gradwire/gradwire/actors/train"
+	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/plan/unit"
+)
+
+// instants returns the times at which settings of a point take effect, the first exchange between
+// workers included, where a pass of a worker through its samples is so many steps; 0 if that is unknown.
+func (p *Point) instants(pass float64) []plan.Instants {
+	all := p.Spec.Instants
+	if at, due := p.firstExchange(pass); at != nil {
+		after := unit.Duration(min(due, forever) * float64(time.Second))
+		all = append(slices.Clip(all), plan.Instants{
+			At: at, Due: []unit.Duration{after},
+			Lost: "workers train alone: the first exchange is due after " + roughly(due) + " at the earliest",
+		})
+	}
+	return all
+}
+
+// forever is a time in seconds that fits a duration, and that no run takes.
+const forever = 9e9
+
+// firstExchange returns the setting that decides when workers exchange something for the first time,
+// and the earliest time of that in seconds. Until then no worker waits for another, so the time follows
+// from the speed of the fastest one. The setting is nil if that is unknown.
+func (p *Point) firstExchange(pass float64) (at *syntax.Node, earliest float64) {
+	speed := 0.0
+	for i, r := range p.Spec.Roles {
+		if r.Trains {
+			speed = max(speed, mostSteps(p.Spec, i))
+		}
+	}
+	for _, c := range p.Spec.Counted {
+		if c.For != "interval" || c.Value == 0 {
+			continue
+		}
+		due := c.Value
+		switch c.Unit {
+		case "steps":
+			due /= speed
+		case "passes":
+			due *= pass / speed
+		}
+		unresolved := c.Spans && c.Wanted == 0
+		switch {
+		case unresolved, math.IsInf(due, 0), math.IsNaN(due), due == 0:
+			return nil, 0
+		case at == nil || due < earliest:
+			earliest, at = due, c.At
+			if at == nil {
+				at = p.Spec.ArchitectureSection
+			}
+		}
+	}
+	return at, earliest
+}
+
+// lateness collects the instants that are due after the end of the runs of every forecast point.
+type lateness struct {
+	late, met []lateNote
+}
+
+// lateNote is a note about the instants at a place in the plan; empty if they are before the end.
+type lateNote struct {
+	place syntax.Pos
+	text  string
+}
+
+// add compares a point's instants with the forecast end of its runs, in seconds.
+func (l *lateness) add(p *Point, t *train.Task, end float64) {
+	const margin = 1.25 // for the error of the forecast
+	stop := &p.Spec.Plan.Stop
+	without := p.instants(0)
+	if resolved, err := p.resolve(float64(p.epochSamples(t.Train.Len()))); err == nil {
+		p = resolved
+	}
+	for _, i := range p.instants(leastPass(t)) {
+		noted := func(o plan.Instants) bool { return o.At == i.At && stop.Late(o) != "" }
+		if slices.ContainsFunc(without, noted) {
+			continue // among the plan's notes
+		}
+		n := lateNote{place: i.At.Pos}
+		if n.text = stop.Late(i); n.text == "" {
+			n.text = i.Late(unit.Duration(margin*end*float64(time.Second)), "a run ends after about "+roughly(end))
+		}
+		same := func(o lateNote) bool { return o.place == n.place }
+		switch {
+		case n.text == "":
+			l.met = append(l.met, n)
+		case !slices.ContainsFunc(l.late, same):
+			l.late = append(l.late, n)
+		}
+	}
+}
+
+// notes returns the texts about instants that were late at every point.
+func (l *lateness) notes() (all []string) {
+	for _, n := range l.late {
+		if !slices.Contains(l.met, lateNote{place: n.place}) {
+			all = append(all, n.text)
+		}
+	}
+	return all
+}
+
+// leastPass returns the smallest number of steps in which a worker passes through its samples; 0 if
+// workers take those of the clients of a population.
+func leastPass(t *train.Task) float64 {
+	if t.Clients != nil {
+		return 0
+	}
+	least := math.Inf(1)
+	for _, rows := range t.Shards {
+		if len(rows) > 0 {
+			least = min(least, math.Ceil(float64(len(rows))/float64(t.Batch)))
+		}
+	}
+	return least
+}

@@ -1,0 +1,122 @@
+package experiment
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const short = `
+data: {set: synthetic-traffic, samples: 1500}
+model: {kind: mlp, layers: [93, 5]}
+train: {batch: 32}
+architecture: {kind: gossip}
+nodes: [{name: w, count: 3, compute: {step: 10ms}}]
+network: {default: {delay: 1ms}}
+evaluate: {every: 10 steps}
+`
+
+// warnings are all warnings of plan check about a plan.
+func warnings(t *testing.T, text string, set ...string) []string {
+	t.Helper()
+	p, err := Parse(filepath.Join(t.TempDir(), "plan.yaml"), []byte(text), set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := p.Examine(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := e.Forecast(t.Context(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Concat(e.Notes, f.Notes)
+}
+
+// Each way to end a run is tried with each list of instants.
+func TestInstantsAfterTheEndOfARunAreNamed(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"delay.csv": "time_s,delay_s\n3000,0.001\n", "rate.csv": "time_s,rate_bps\n3000,1e6\n",
+		"devices.csv": "device,on_s,off_s\na,0,1\nb,3000,4000\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := func(name string) string { return filepath.Join(dir, name) }
+	for _, stop := range []string{"{epochs: 1}", "{steps: 30}", "{rounds: 3}", "{time: 1s}"} {
+		for set, want := range map[string]string{
+			"schedule=[{at: 50m, node: w2, do: crash}]":                            "schedule[0].at: this never happens",
+			"schedule=[{at: 50m, link: [w1, w2], delay: 1s}]":                      "schedule[0].at: this never happens",
+			"schedule=[{at: 50m, cut: [w1, w2], for: 1s}]":                         "schedule[0].at: this never happens",
+			"network.default.outages=[{from: 50m, for: 1s}]":                       "from: this never happens",
+			"network.default.delay={kind: trace, file: " + file("delay.csv") + "}": "the trace begins at 50m0s",
+			"network.default.rate={kind: trace, file: " + file("rate.csv") + "}":   "the trace begins at 50m0s",
+			"nodes=[{name: w, count: 3, compute: {step: 10ms}, available: {on: 1h, off: 1h, first: 50m}}, " +
+				"{name: v, compute: {step: 10ms}}, {name: u, compute: {step: 10ms}}]": "first: this never happens",
+			"nodes=[{name: w, count: 2, compute: {step: 10ms}, available: {file: " + file("devices.csv") + "}}, " +
+				"{name: v, compute: {step: 10ms}}, {name: u, compute: {step: 10ms}}]": "1 of 2 devices are never there",
+			"checkpoint={every: 50m}":                              "checkpoint.every: this never happens",
+			"schedule=[{at: 50ms, node: w2, do: pause, for: 5ms}]": "",
+			"checkpoint={every: 50ms}":                             "",
+		} {
+			kind := "gossip"
+			if strings.Contains(stop, "rounds") {
+				kind = "federated, roles: {server: added}"
+			}
+			ends := stop
+			if strings.Contains(set, "available") && !strings.Contains(stop, "time") { // which needs it
+				ends = strings.TrimSuffix(stop, "}") + ", time: 48h}"
+			}
+			told := strings.Join(warnings(t, short, "architecture={kind: "+kind+"}", "stop="+ends, set), "\n")
+			if n := strings.Count(told, want); want == "" && told != "" || want != "" && n != 1 {
+				t.Errorf("%s, %s: want %q once: %s", stop, set, want, told)
+			}
+		}
+	}
+}
+
+func TestInstantsThatAPointOfASweepMeetsAreNotNamed(t *testing.T) {
+	const schedule = "schedule=[{at: 5s, node: w2, do: pause, for: 5ms}]"
+	if told := warnings(t, short, "stop={steps: 1}", schedule, "sweep={stop.steps: [10, 2000]}"); len(told) > 0 {
+		t.Errorf("told %q", told)
+	}
+	told := strings.Join(warnings(t, short, "stop={steps: 1}", schedule, "sweep={stop.steps: [10, 20]}"), "\n")
+	if strings.Count(told, "this never happens") != 1 {
+		t.Errorf("told %q", told)
+	}
+}
+
+// An exchange that is never due makes workers train alone.
+func TestExchangesThatAreNeverDueAreNamed(t *testing.T) {
+	for architecture, want := range map[string]string{
+		"{kind: all-reduce, reduce: models, every: 100000}":                          "architecture.every: ",
+		"{kind: all-reduce, reduce: models, every: 1000 epochs}":                     "architecture.every: ",
+		"{kind: gossip, every: 100000}":                                              "architecture.every: ",
+		"{kind: gossip, period: 1h, wait: false}":                                    "architecture.period: ",
+		"{kind: noloco, every: 100000}":                                              "architecture.every: ",
+		"{kind: noloco, every: 9000000 samples}":                                     "architecture.every: ",
+		"{kind: parameter-server, every: 100000, roles: {server: added}}":            "architecture.every: ",
+		"{kind: federated, local: {epochs: 1000}, roles: {server: added}}":           "architecture.local.epochs: ",
+		"{kind: federated, local: {steps: 100000}, roles: {server: added}}":          "architecture.local.steps: ",
+		"{kind: federated, local: {steps: 99999, time: 1s}, roles: {server: added}}": "",
+		"{kind: all-reduce, reduce: models, every: 10}":                              "",
+		"{kind: gossip, every: 0.1 epochs}":                                          "",
+		"{kind: gossip, period: 1s, wait: false}":                                    "",
+		"{kind: noloco, every: 10}":                                                  "",
+		"{kind: federated, roles: {server: added}}":                                  "",
+		"{kind: local}": "",
+	} {
+		for _, stop := range []string{"{time: 20s}", "{epochs: 60}", "{steps: 2000}"} {
+			told := strings.Join(warnings(t, short, "architecture="+architecture, "stop="+stop), "\n")
+			n := strings.Count(told, want+"workers train alone: the first exchange is due after ")
+			if want == "" && told != "" || want != "" && n != 1 {
+				t.Errorf("%s, stop %s: want %q once: %s", architecture, stop, want, told)
+			}
+		}
+	}
+}
