@@ -42,8 +42,8 @@ type Catalog struct {
 	// Folder, if not nil, is the only folder from which files that a plan names are read, and
 	// what their paths are relative to: for plans of others.
 	Folder *os.Root
-	// FolderHint ends the error about a file that cannot be opened in Folder: whose folder it is, and
-	// how a file gets there.
+	// FolderHint ends the error about a file that cannot be opened in Folder: it names the owner of the folder,
+	// and the way to put a file there.
 	FolderHint string
 	// reading is the spec of the plan that is being read, which collects notes and instants; nil for none.
 	reading *Spec
@@ -165,7 +165,7 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 			return nil, err
 		}
 	}
-	s.doubts()
+	s.warnPointless()
 	return s, nil
 }
 

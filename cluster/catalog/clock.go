@@ -25,7 +25,7 @@ func countsInSchedule(key string) bool {
 	return slices.ContainsFunc(scheduleTags(), func(t field.Tag) bool { return t.Key == key && t.Counts != nil })
 }
 
-// Rounded is the share of an interval by which rounding may change it without a note.
+// Rounded is the largest change by rounding that needs no note, as a fraction of the interval.
 const Rounded = 0.1
 
 const (

@@ -262,15 +262,8 @@ func (ks *Kinds[T]) read(c *Catalog, section *syntax.Node, key string, skip ...s
 			section.Text)
 	}
 	if !ok || word.Kind != syntax.Scalar {
-		return value, nil, syntax.Errorf(
-			section.At(key),
-			"the %s is given by its %s: write %s: and one of %s%s",
-			ks.what,
-			key,
-			key,
-			field.List(ks.names()),
-			ks.completed(section, key),
-		)
+		return value, nil, syntax.Errorf(section.At(key), "the %s is given by its %s: write %[2]s: and one of %s%s",
+			ks.what, key, field.List(ks.names()), ks.completed(section, key))
 	}
 	k, ok := ks.find(word.Text)
 	if !ok {

@@ -55,7 +55,7 @@ func addDelays(c *Catalog) {
 		func(c *Catalog, s *trace) (_ link.Delay, err error) {
 			s.Points, err = readTimes(c, s.Source.At("file"), &s.File, link.ReadTrace)
 			if err == nil {
-				c.begins(s.Source.At("file"), s.Points[0].At)
+				c.addTrace(s.Source.At("file"), s.Points[0].At)
 			}
 			return s.Trace, err
 		}))
@@ -98,13 +98,13 @@ func readTimes[T any](c *Catalog, n *syntax.Node, path *string,
 // tell adds a note to the spec of the plan that is being read, once.
 func (c *Catalog) tell(n *syntax.Node, format string, a ...any) {
 	if c.reading != nil {
-		c.reading.doubt(n, format, a...)
+		c.reading.warn(n, format, a...)
 	}
 }
 
-// due adds the times at which a file of times takes effect to the spec, with a note if they are due
+// addInstants adds the times in a file to the spec of the plan that is being read, with a note if they are
 // after stop.time.
-func (c *Catalog) due(i plan.Instants) {
+func (c *Catalog) addInstants(i plan.Instants) {
 	if c.reading == nil {
 		return
 	}
@@ -114,10 +114,16 @@ func (c *Catalog) due(i plan.Instants) {
 	}
 }
 
-// begins adds the first point of a trace.
-func (c *Catalog) begins(n *syntax.Node, first time.Duration) {
-	c.due(plan.Instants{At: n, Due: []unit.Duration{unit.Duration(first)}, Lost: fmt.Sprintf("the trace begins at %v, and "+
-		"never gets there; its first value holds throughout", first)})
+// addTrace adds the time of the first point of a trace.
+func (c *Catalog) addTrace(n *syntax.Node, first time.Duration) {
+	c.addInstants(
+		plan.Instants{
+			At:  n,
+			Due: []unit.Duration{unit.Duration(first)},
+			Lost: fmt.Sprintf("the trace begins at %v, and "+
+				"never gets there; its first value holds throughout", first),
+		},
+	)
 }
 
 func (c *Catalog) open(n *syntax.Node, path *string) (*os.File, error) {

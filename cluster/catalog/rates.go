@@ -51,7 +51,7 @@ func addLinkRates(c *Catalog) {
 				return o, err
 			}
 			if s.Points, err = readTimes(c, at, &s.File, rate.ReadTrace); err == nil {
-				c.begins(at, s.Points[0].At)
+				c.addTrace(at, s.Points[0].At)
 			}
 			return rate.NewTrace(s.Trace), err
 		}))

@@ -93,7 +93,7 @@ func (c *Catalog) cast(s *Spec) (err error) {
 	s.ArchitectureSection = section
 	var p parts
 	shared := section.Only(rolesKey, deliveryKey)
-	if section.Kind == syntax.Map { // a word alone is told below
+	if section.Kind == syntax.Map { // c.Architectures reports a word alone
 		if err := settings.Decode(shared, &p); err != nil {
 			return err
 		}
@@ -127,7 +127,7 @@ type cast struct {
 	roles []train.Role
 	names []string // of the roles
 	role  []int    // of each node; -1 for none yet
-	first []int    // nodes that have their role because they come first
+	first []int    // nodes with a role by their order alone
 	named []bool   // the roles that are given their nodes by name
 }
 
@@ -252,7 +252,7 @@ func (c *cast) rest() error {
 		few := r.Max > 0 || r.ByName
 		if few && !c.named[k] {
 			c.take(k, r.Min)
-			c.doubt(k)
+			c.warnUntrained(k)
 		}
 		if !few && !c.named[k] {
 			if open >= 0 {
@@ -295,8 +295,8 @@ func (c *cast) take(k, wanted int) {
 	}
 }
 
-// doubt notes which nodes do not train for the only reason that they come first.
-func (c *cast) doubt(k int) {
+// warnUntrained adds a note about the nodes with role k that do not train only because of their order.
+func (c *cast) warnUntrained(k int) {
 	var names []string
 	for _, i := range c.first {
 		node := &c.spec.Plan.Nodes[i]
@@ -311,7 +311,7 @@ func (c *cast) doubt(k int) {
 	if len(names) > 1 {
 		given = "[" + strings.Join(names, ", ") + "]"
 	}
-	c.spec.doubt(c.spec.ArchitectureSection, "no node has the role %s, so the first has it and trains nothing: %s; "+
+	c.spec.warn(c.spec.ArchitectureSection, "no node has the role %s, so the first has it and trains nothing: %s; "+
 		"roles: {%s: %s} says so, and roles: {%s: added} adds a node for it", c.names[k], strings.Join(names, ", "),
 		c.names[k], given, c.names[k])
 }

@@ -18,7 +18,7 @@ func (c *Catalog) available(s *Spec) error {
 		if len(i.Due) == 1 {
 			i.Lost = "its only device is never there"
 		}
-		c.due(i)
+		c.addInstants(i)
 		return err
 	})
 }

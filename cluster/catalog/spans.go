@@ -70,7 +70,8 @@ func (s *spans) steps(span unit.Span) iter.Seq[float64] {
 	}
 }
 
-// exact returns a span in steps before rounding, and whether the samples that this takes are known.
+// exact returns a span in steps before rounding. It is known if the numbers of samples that the conversion
+// needs are.
 func (s *spans) exact(span unit.Span) (steps float64, known bool) {
 	step, known := s.step, true
 	if step == 0 {
@@ -133,7 +134,7 @@ func (s *spans) settle(section *syntax.Node, of reflect.Type) (plain *syntax.Nod
 	return &copied, all, nil
 }
 
-// unlikeNumber reports whether a scalar is no attempt at a number.
+// unlikeNumber reports whether a scalar has characters that no number has.
 func unlikeNumber(n *syntax.Node) bool {
 	return n.Kind == syntax.Scalar && !n.Quoted && strings.Trim(n.Text, "0123456789.+-eE_") != ""
 }

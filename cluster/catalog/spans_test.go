@@ -19,8 +19,8 @@ var timeless = regexp.MustCompile(`\.(virtual-nodes|shard|slack|replicas|backup|
 	`candidates|floor|cache|capacity|reactivity|group|outer\.rate|outer\.momentum|gaia\.rate|first|last|factor|decay|` +
 	`weight-decay|momentum|beta1|beta2|epsilon|tau|rank|block|bits|levels|clip)$`)
 
-// checkCounts also refuses shares of which 0 % would stand for all, as leaving them out does. A mix
-// or a floor of 0 % means what it says: nothing is kept, and nothing is the least.
+// checkCounts also refuses optional shares that accept 0 %: decoding cannot tell 0 % from an absent key. Only
+// for mix and floor do both mean the same.
 func checkCounts(t *testing.T, of reflect.Type, path string, spans map[string]bool) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -138,13 +138,13 @@ func TestRandomWalksWithoutABoundAreToldWhereverTheyStand(t *testing.T) {
 	}
 }
 
-// besides is what an architecture needs for a setting that takes epochs and samples.
+// besides lists the settings that an architecture requires beside an interval.
 var besides = map[string]string{
 	"parameter-server": "roles: {server: added}", "federated": "roles: {server: added}",
 	"in-network": "roles: {switch: added}", "gaia": "roles: {server: added}",
 }
 
-// Every interval in samples or epochs that becomes another number of steps is known as such.
+// Each interval that accepts epochs and samples records its number of steps before rounding.
 func TestEveryRoundedIntervalKnowsItsExactSteps(t *testing.T) {
 	spans := map[string]bool{}
 	checkCountsOf(t, &Default().Architectures, spans)

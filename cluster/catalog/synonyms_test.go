@@ -7,60 +7,64 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
-// readers read a section, or a word, of each sort of which there are synonyms.
-func readers(c *Catalog) map[string]func(n *syntax.Node) error {
-	return map[string]func(n *syntax.Node) error{
-		"architecture":  reader(c, &c.Architectures),
-		"consistency":   reader(c, &c.Consistencies),
-		"model":         reader(c, &c.Models),
-		"layer":         reader(c, &c.Layers),
-		"optimizer":     reader(c, &c.Optimizers),
-		"rate schedule": reader(c, &c.Schedules),
-		"split":         reader(c, &c.Splits),
-		"compressor":    reader(c, &c.Compressors),
-		"delay":         reader(c, &c.Delays),
-		"link rate":     reader(c, &c.LinkRates),
-		"topology":      reader(c, &c.Topologies),
-		"data set": func(n *syntax.Node) error {
-			_, _, err := c.Datasets.read(c, n, "set")
-			return err
-		},
-	}
+// family is a family of kinds, with the key of the kind and a reader of a section or a word.
+type family struct {
+	key   string
+	names []string
+	read  func(n *syntax.Node) error
 }
 
-func reader[T any](c *Catalog, ks *Kinds[T]) func(n *syntax.Node) error {
-	return func(n *syntax.Node) error {
+// families returns all families that have synonyms.
+func families(c *Catalog) map[string]family {
+	all := map[string]family{}
+	addFamily(c, all, &c.Architectures)
+	addFamily(c, all, &c.Consistencies)
+	addFamily(c, all, &c.Models)
+	addFamily(c, all, &c.Layers)
+	addFamily(c, all, &c.Optimizers)
+	addFamily(c, all, &c.Schedules)
+	addFamily(c, all, &c.Splits)
+	addFamily(c, all, &c.Compressors)
+	addFamily(c, all, &c.Delays)
+	addFamily(c, all, &c.LinkRates)
+	addFamily(c, all, &c.Topologies)
+	all[c.Datasets.what] = family{"set", c.Datasets.names(), func(n *syntax.Node) error {
+		_, _, err := c.Datasets.read(c, n, "set")
+		return err
+	}}
+	return all
+}
+
+func addFamily[T any](c *Catalog, all map[string]family, ks *Kinds[T]) {
+	all[ks.what] = family{"kind", ks.names(), func(n *syntax.Node) error {
 		_, _, err := ks.readWord(c, n)
 		return err
-	}
+	}}
 }
 
-func TestWhatSynonymsStandForCanBeWritten(t *testing.T) {
-	c := Default()
-	all := readers(c)
-	for what, names := range synonyms {
-		for name, write := range names {
+func TestEverySynonymSuggestsAValidSection(t *testing.T) {
+	all := families(Default())
+	for _, s := range synonyms {
+		f := all[s.what]
+		err := f.read(parse(t, "plan.yaml", "x: "+s.write).At("x"))
+		if err != nil && !strings.Contains(err.Error(), "no such file") {
+			t.Errorf("%s %s: %v", s.what, s.write, err)
+		}
+		for _, name := range strings.Fields(s.names) {
 			if name != syntax.Fold(name) {
-				t.Errorf("%s %s is never found: names are folded", what, name)
+				t.Errorf("%s %s is never found: names are folded", s.what, name)
 			}
-			err := all[what](parse(t, "plan.yaml", "x: "+write).At("x"))
-			if err != nil && !strings.Contains(err.Error(), "no such file") {
-				t.Errorf("%s %s: %v", what, name, err)
-			}
-			key := "kind"
-			if what == "data set" {
-				key = "set"
-			}
-			err = all[what](parse(t, "plan.yaml", "x: {"+key+": "+strings.ToUpper(name)+"}").At("x"))
+			err := f.read(parse(t, "plan.yaml", "x: {"+f.key+": "+strings.ToUpper(name)+"}").At("x"))
 			if err == nil || !strings.Contains(err.Error(), "; ") ||
-				!strings.Contains(err.Error(), write+" (accepted") {
-				t.Errorf("%s %s is answered with %v", what, name, err)
+				!strings.Contains(err.Error(), s.write+" (accepted") {
+				t.Errorf("%s %s is answered with %v", s.what, name, err)
 			}
 		}
 	}
 }
 
-// Whatever a setting of an architecture, or a preset, is called is answered with what to write.
+// The name of a preset, or a value of a setting, in the place of an architecture: the error says how to
+// write the architecture with it.
 func TestValuesOfSettingsAreNoArchitectures(t *testing.T) {
 	c := Default()
 	var words []string
@@ -85,30 +89,16 @@ func TestValuesOfSettingsAreNoArchitectures(t *testing.T) {
 	}
 }
 
-// A kind's name in other letters is answered with the name.
-func TestNamesOfKindsInOtherLettersAreAnsweredWithTheName(t *testing.T) {
-	c := Default()
-	check := func(what, key string, names []string) {
-		for _, name := range names {
+func TestNamesOfKindsInOtherSpellingsSuggestTheName(t *testing.T) {
+	for what, f := range families(Default()) {
+		for _, name := range f.names {
 			other := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-			err := readers(c)[what](parse(t, "plan.yaml", "x: {"+key+": "+other+"}").At("x"))
+			err := f.read(parse(t, "plan.yaml", "x: {"+f.key+": "+other+"}").At("x"))
 			if other != name && (err == nil || !strings.Contains(err.Error(), "did you mean "+name+"?")) {
 				t.Errorf("%s %s: %v", what, other, err)
 			}
 		}
 	}
-	check("architecture", "kind", c.Architectures.names())
-	check("consistency", "kind", c.Consistencies.names())
-	check("model", "kind", c.Models.names())
-	check("layer", "kind", c.Layers.names())
-	check("optimizer", "kind", c.Optimizers.names())
-	check("rate schedule", "kind", c.Schedules.names())
-	check("split", "kind", c.Splits.names())
-	check("compressor", "kind", c.Compressors.names())
-	check("delay", "kind", c.Delays.names())
-	check("link rate", "kind", c.LinkRates.names())
-	check("topology", "kind", c.Topologies.names())
-	check("data set", "set", c.Datasets.names())
 }
 
 func TestSettingsOfOtherKindsAreAnsweredWithTheKind(t *testing.T) {

@@ -25,7 +25,7 @@ func ReadPlan(root *syntax.Node) (*Plan, error) {
 	}
 	c := check{root: root}
 	if err := settings.Decode(root, p); err != nil {
-		return nil, c.goOn(syntax.Flatten(root, err))
+		return nil, c.checkTree(syntax.Flatten(root, err))
 	}
 	c.top(p)
 	p.Nodes = c.expand(p.Nodes)
@@ -45,8 +45,8 @@ func ReadPlan(root *syntax.Node) (*Plan, error) {
 	return p, nil
 }
 
-// goOn adds to the errors of decoding what else is wrong with a plan, as far as its tree tells.
-func (c *check) goOn(errs syntax.Errors) error {
+// checkTree returns the errors of decoding a plan together with those of checks that need only its tree.
+func (c *check) checkTree(errs syntax.Errors) error {
 	if c.root == nil || c.root.Kind != syntax.Map {
 		return syntax.Join(errs)
 	}
@@ -59,11 +59,11 @@ func (c *check) goOn(errs syntax.Errors) error {
 		c.stop()
 	}
 	for _, change := range c.root.At("schedule").Items {
-		c.deed(change)
+		c.checkAction(change)
 	}
 	for _, e := range c.errs {
-		told := func(o *syntax.Error) bool { return o.Path != "" && o.Path == e.Path }
-		if !slices.ContainsFunc(errs, told) {
+		samePlace := func(o *syntax.Error) bool { return o.Path != "" && o.Path == e.Path }
+		if !slices.ContainsFunc(errs, samePlace) {
 			errs = append(errs, e)
 		}
 	}

@@ -195,14 +195,15 @@ func (c *check) linkChange(change Change) {
 		}
 	}
 	c.delay(n)
-	c.deed(n)
+	c.checkAction(n)
 	if change.Delay == nil && change.Rate == nil && change.Loss == nil && change.Reorder == nil && change.Do == "" {
 		c.errorf(n, "this changes nothing; give one of delay, rate, loss, reorder and do")
 	}
 }
 
-// deed checks the word of what a change does to links or to a node; none is no error.
-func (c *check) deed(n *syntax.Node) bool {
+// checkAction reports whether the key do of a change of links or of a node has an accepted word or is absent,
+// and adds an error if not.
+func (c *check) checkAction(n *syntax.Node) bool {
 	what, words := "change", []string{Down, Up}
 	if _, ofNode := n.Get("node"); ofNode {
 		what, words = "change of a node", nodeWords
@@ -228,14 +229,11 @@ func (c *check) nodeChange(node *syntax.Node, change Change) {
 	case !given:
 		c.errorf(change.Source, "what happens to %s is missing; give do: %s", change.Node, listed(nodeWords, "or"))
 		return
-	case !c.deed(change.Source):
+	case !c.checkAction(change.Source):
 		return
 	case change.Node == Coordinator && !slices.Contains([]string{Crash, Leave, Pause}, change.Do):
-		c.errorf(
-			change.Source.At("do"),
-			"a run has its coordinator from the beginning, it computes in no time, and none joins; accepted "+
-				"are crash, leave and pause",
-		)
+		c.errorf(change.Source.At("do"), "a run has its coordinator from the beginning, it computes in no time, and "+
+			"none joins; accepted are crash, leave and pause")
 	case lasts && change.For == 0:
 		c.errorf(change.Source, "how long "+long+" is missing; give for: 15s", change.Node)
 	}

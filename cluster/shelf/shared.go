@@ -16,18 +16,18 @@ import (
 // Shared are the data sets that are in use in a process, for all plans that want the same. It
 // keeps none in memory: what nobody uses is collected.
 type Shared struct {
-	// Stop, if not nil, ends all waiting for data when it is done: a large file is read to its end, for
-	// nobody. Its cause is the error.
+	// Stop, if not nil, cancels all waiting for data when it is done; the error is its cause. Reading a file
+	// cannot be interrupted, and goes on without effect.
 	Stop context.Context
 
 	sources shared[datasets.Source]
 	cuts    shared[Samples]
 }
 
-// stopped reports whether nobody waits for data any longer.
+// stopped reports whether Stop has cancelled the waiting for data.
 func (s *Shared) stopped() bool { return s.Stop != nil && s.Stop.Err() != nil }
 
-// await returns what a function makes, unless nobody waits for it any longer.
+// await returns the result of get, or the cause of stop if that is done earlier.
 func await[T any](stop context.Context, get func() (*T, error)) (made *T, err error) {
 	if stop == nil {
 		return get()

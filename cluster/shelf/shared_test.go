@@ -122,7 +122,7 @@ func TestDigitsThatAFarValueCostsAreToldOrKept(t *testing.T) {
 }
 
 // A process that stops does not wait for a file that is being read.
-func TestNobodyWaitsForDataOfAProcessThatStops(t *testing.T) {
+func TestAStopCancelsWaitingForData(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "t.csv"), []byte("1,2,a\n3,4,b\n5,6,a\n7,8,b\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestNobodyWaitsForDataOfAProcessThatStops(t *testing.T) {
 	d := dataOf(t, dir, "{set: csv, file: t.csv, test: 50%}")
 	read := make(chan struct{})
 	defer close(read)
-	d.Load = func(string, bool) (*datasets.Source, error) { // a large file
+	d.Load = func(string, bool) (*datasets.Source, error) { // as slow as for a large file
 		<-read
 		return nil, errors.ErrUnsupported
 	}
@@ -151,7 +151,7 @@ func TestNobodyWaitsForDataOfAProcessThatStops(t *testing.T) {
 	}
 }
 
-// A note about inputs is on the file of the inputs, whichever file was read first.
+// A note about inputs belongs to the file of the inputs, in any order of reading.
 func TestDigitsThatAreLostAreNotedOnTheFileOfTheInputs(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, kind, shape string, values ...uint64) {

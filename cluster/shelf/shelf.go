@@ -321,8 +321,8 @@ func distinct(set *datasets.Set, origin []float64) map[int]int {
 	return counts
 }
 
-// note adds a note on the inputs with an origin to the file of the inputs, after which the set is
-// named, or to the first of several.
+// note adds a note about the inputs with an origin to their file, whose name the set has, or to the first file
+// if several files hold inputs.
 func (c *Samples) note(set *datasets.Set, origin []float64, text string) {
 	var inputs []string
 	for i, o := range origin {

@@ -211,7 +211,7 @@ func (t *table) line(n int, line []byte) error {
 		line = t.decode(line)
 	}
 	if t.unclosed != nil {
-		t.unclosed = append(append(t.unclosed, ' '), line...) // a name or a word has no line break
+		t.unclosed = append(append(t.unclosed, ' '), line...) // line breaks in names and words become blanks
 		if len(t.unclosed) > input.MaxLine {
 			return fmt.Errorf("the closing quote of a field is missing in the %d bytes from line %d on", input.MaxLine,
 				t.number)
@@ -234,7 +234,7 @@ func (t *table) record(line []byte) error {
 	if blank := bytes.TrimLeft(line, " "); len(blank) == 0 {
 		return nil
 	}
-	if stated, err := t.stated(line); stated || err != nil {
+	if is, err := t.separatorLine(line); is || err != nil {
 		return err
 	}
 	if err := t.split(line); err != nil {
@@ -259,8 +259,8 @@ func (t *table) record(line []byte) error {
 	return t.entry()
 }
 
-// stated reports whether a line is a first one such as sep=; by which Excel tells the separator.
-func (t *table) stated(line []byte) (bool, error) {
+// separatorLine reports whether a line is the first one and names the separator, as Excel's sep=; does.
+func (t *table) separatorLine(line []byte) (bool, error) {
 	line = bytes.Trim(line, ` "`)
 	if t.number > 1 || len(line) != len("sep=,") || !bytes.EqualFold(line[:4], []byte("sep=")) {
 		return false, nil
@@ -367,7 +367,7 @@ func (t *table) second() error {
 	return errors.New("it cannot be told whether the line before is a header; say so with header: present or absent")
 }
 
-// isNumber reports whether a field is a number, if perhaps one that is not written as accepted.
+// isNumber reports whether a field is a number, even in a notation that is not accepted.
 func isNumber(field []byte) bool {
 	_, err := parse(field)
 	return err == nil || input.NumberHint(field) != ""
@@ -577,8 +577,8 @@ func (t *table) sample() error {
 	return nil
 }
 
-// trailing is a hint about a line with an error: that lines seem to end with a separator, which makes
-// a last column without a name and without values.
+// trailing returns a hint for an error in a line if the lines seem to end with a separator: the reader then
+// sees an additional column, empty and without a name.
 func (t *table) trailing() string {
 	last := len(t.columns) - 1
 	first := t.labels.Len() <= 1

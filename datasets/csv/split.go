@@ -59,7 +59,7 @@ func (t *table) field(line []byte) (field, rest []byte, more bool, err error) {
 	for i := 0; i < len(start); i++ {
 		if start[i] != '"' {
 			if start[n] = start[i]; start[n] == '\r' {
-				start[n] = ' ' // a name or a word has no line break
+				start[n] = ' ' // line breaks in names and words become blanks
 			}
 			n++
 			continue

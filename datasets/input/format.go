@@ -182,8 +182,8 @@ type foreign string
 func (f foreign) Error() string { return string(f) }
 func (foreign) Unwrap() error   { return ErrForeign }
 
-// Foreign returns an error, without the name of the file, if the content that head begins is text or
-// of a known format other than the accepted one, which is none of text, and what to do about it.
+// Foreign returns an error if a file that begins with head is text, or has a known format other than the
+// accepted binary one. The error says how to read or convert such a file, and does not name the file.
 func Foreign(head []byte, accepted string) error {
 	f, known := recognize(head)
 	switch {
@@ -196,7 +196,7 @@ func Foreign(head []byte, accepted string) error {
 	return f.instead(accepted)
 }
 
-// instead is the error about a file of this format in the place of an accepted one.
+// instead returns the error about a file of this format where another is accepted.
 func (f format) instead(accepted string) error {
 	return foreign(fmt.Sprintf("this is %s; accepted is %s: %s", f.name, accepted, f.way))
 }

@@ -231,7 +231,7 @@ func (d *Reader) Holds(n int64) error {
 	return nil
 }
 
-// errCut is the error about a compressed file of which the end is missing.
+// errCut is the error about a compressed file that lacks its end.
 var errCut = fmt.Errorf("the file ends too early, within what gzip has compressed; was it copied to its end? %w",
 	io.ErrUnexpectedEOF)
 
@@ -310,9 +310,9 @@ func (d *Reader) Lines(accepted string, longest int, visit func(number int, line
 // mark is the byte order mark of UTF-8, which some programs put before text.
 const mark = "\ufeff"
 
-// lineEnd is the last byte of each line: CR in a text whose first 64 KiB have such, and no LF.
+// lineEnd returns the byte that ends lines: CR if the first 64 KiB have CR and no LF, else LF.
 func (d *Reader) lineEnd() byte {
-	head, _ := d.buffer.Peek(d.buffer.Size()) // an error shows up again when read
+	head, _ := d.buffer.Peek(d.buffer.Size()) // reading reports the error again
 	if bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(head, '\r') >= 0 {
 		return '\r'
 	}
@@ -343,7 +343,8 @@ func Quote[T ~string | ~[]byte](text T) string {
 	return strconv.Quote(string(text))
 }
 
-// NumberHint says what a text that is no number may be meant to be; empty where it is nothing known.
+// NumberHint returns a hint about a text that is no number, such as one with a decimal comma; empty if it has
+// none.
 func NumberHint[T ~string | ~[]byte](text T) string {
 	if marks := strings.Trim(string(text), "+-0123456789."); strings.TrimSuffix(marks, "%") == "," {
 		return "; numbers have a decimal point and no thousands separator: if the comma is a decimal one, " +

@@ -36,7 +36,7 @@ const (
 type Options struct {
 	// Inputs is the number of inputs of a sample; 0 stands for the largest index in the file.
 	Inputs int
-	// Training is the file that Inputs and Classes are of; empty for none.
+	// Training is the name of the file that Inputs and Classes were read from; empty for none.
 	Training string
 	// Classes are the labels that there can be, as they are written or equal in value; nil
 	// stands for those in the file, in ascending order, named as each is first written.

@@ -1,5 +1,5 @@
-// Command driver is a driver program: it asks how far away a worker may be for an asynchronous
-// parameter server to be better off with it.
+// Command driver is a driver program: it measures up to which distance a second worker saves an
+// asynchronous parameter server time.
 package main
 
 import (
@@ -21,11 +21,11 @@ func main() {
 	}
 }
 
-// delays are those of the far worker's link. Nothing that is an hour under way arrives: the near
+// delays of the far worker's link. With an hour no gradient arrives before the end of the run: the near
 // worker then trains alone.
 const delays = "[1ms, 30ms, 100ms, 1s, 1h]"
 
-// compare runs the same plan at several delays of one link, and says which are told apart.
+// compare runs the same plan at several delays of one link, and prints which delays differ in time.
 func compare() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

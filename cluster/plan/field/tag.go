@@ -17,7 +17,7 @@
 //	unit    of a float64: "fraction", "byte-rate" or "speed", of an int64: "size"; a time.Duration
 //	        needs none
 //	none    the value that stands for absence where zero means something: "-1"
-//	example a value of a required key, for the error about its absence: "[1, 28, 28]"
+//	example a value of a required key, which the error about its absence shows: "[1, 28, 28]"
 //	names   what kind of thing a *syntax.Node names: "model"
 //	either  keys of which one is given and the others are not: "every|period"
 //	counts  the purpose and the unit of a number whose meaning depends on the architecture, the batch

@@ -163,8 +163,8 @@ func (d *decoder) mapping(n *syntax.Node, v reflect.Value) {
 	v.Set(out)
 }
 
-// unknownKey makes the error about a key that a map has not. Where a section within it has such a
-// key, that is the likely one.
+// unknownKey makes the error about a key that a map does not accept. It suggests the sections of the map that
+// accept the key, unless a key of the map is similar.
 func unknownKey(n *syntax.Node, f syntax.Field, fields []field.Tag, accepted []string) *syntax.Error {
 	err := syntax.UnknownKey(n, f, accepted)
 	var within []string
@@ -180,12 +180,8 @@ func unknownKey(n *syntax.Node, f syntax.Field, fields []field.Tag, accepted []s
 			within = append(within, strings.TrimPrefix(n.Path()+"."+section.Key+"."+f.Key, "."))
 		}
 	}
-	if found := "unknown key " + syntax.Quote(
-		f.Key,
-	); len(within) > 0 &&
-		!strings.Contains(err.Problem, "did you mean") {
-		err.Problem = found + "; did you mean " + strings.Join(within, " or ") + "?" +
-			strings.TrimPrefix(err.Problem, found)
+	if len(within) > 0 && err.Lacks(f) {
+		return err.Hint("; did you mean " + strings.Join(within, " or ") + "?")
 	}
 	return err
 }

@@ -19,6 +19,8 @@ type Error struct {
 	Problem string // one sentence: the offending text and what is accepted
 	Line    string // the line of the source, for the caret; empty if the node was made by a program
 	cause   error
+
+	unknown, hint, accepted string // parts of Problem, if it is about an unknown word
 }
 
 // Errors is several errors of one plan, in the order of the file. It holds at least one.
@@ -203,7 +205,8 @@ func Flatten(n *Node, err error) Errors {
 	return Errors{Errorf(n, "%w", err)}
 }
 
-// Fold returns a word without what people vary in one: case, dashes, underscores, dots and blanks.
+// Fold returns a word in lower case, without dashes, underscores, dots and blanks: two spellings of a word
+// fold alike.
 func Fold(word string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune("-_ .", r) {
@@ -213,8 +216,8 @@ func Fold(word string) string {
 	}, strings.ToLower(word))
 }
 
-// nearest returns the known word that is word but for what [Fold] leaves out, or else the closest
-// one, or "" if none is close enough to be a slip of the pen.
+// nearest returns the known word that folds like word, else the one with the smallest edit distance, or ""
+// if each distance is too large for a typing error.
 func nearest(word string, known []string) string {
 	folded := Fold(word)
 	if i := slices.IndexFunc(known, func(k string) bool { return Fold(k) == folded }); i >= 0 && folded != "" {
@@ -261,7 +264,7 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// meant are words for what plans call otherwise.
+// meant maps names of other programs, folded, to the keys and words of plans. The catalog has those of kinds.
 var meant = map[string]string{
 	"bandwidth": "rate", "latency": "delay", "lr": "rate", "learningrate": "rate", "wd": "weight-decay",
 	"l2": "weight-decay", "batchsize": "batch", "minibatch": "batch", "path": "file", "filename": "file",
@@ -275,27 +278,36 @@ func Suggestion(word string, accepted []string) string { return Suggest(word, "a
 
 // Suggest is Suggestion with another word for accepted.
 func Suggest(word, what string, known []string) string {
-	text := ""
+	return likely(word, known) + list(what, known)
+}
+
+// likely returns the hint at the known word that is probably meant; empty if none is.
+func likely(word string, known []string) string {
 	near := meant[Fold(word)]
 	if !slices.Contains(known, near) {
 		near = nearest(word, known)
 	}
-	if near != "" {
-		text = "; did you mean " + near + "?"
+	if near == "" {
+		return ""
 	}
+	return "; did you mean " + near + "?"
+}
+
+// list returns the known words in parentheses, the first 30 if there are more.
+func list(what string, known []string) string {
 	const most = 30
 	if len(known) > most {
-		return fmt.Sprintf("%s (%s: %s and %d more)", text, what, strings.Join(known[:most], ", "), len(known)-most)
+		return fmt.Sprintf(" (%s: %s and %d more)", what, strings.Join(known[:most], ", "), len(known)-most)
 	}
 	if len(known) == 0 {
-		return fmt.Sprintf("%s (%s: none)", text, what)
+		return fmt.Sprintf(" (%s: none)", what)
 	}
-	return fmt.Sprintf("%s (%s: %s)", text, what, strings.Join(known, ", "))
+	return fmt.Sprintf(" (%s: %s)", what, strings.Join(known, ", "))
 }
 
 // UnknownKey makes the error about a field f of the map n that is not among the known keys.
 func UnknownKey(n *Node, f Field, known []string) *Error {
-	return KeyErrorf(n, f, "unknown key %s%s", Quote(f.Key), Suggest(f.Key, "accepted", known))
+	return KeyErrorf(n, f, "unknown key %s", Quote(f.Key)).suggest(f.Key, known)
 }
 
 // UnknownWord makes the error about a scalar n that is none of the known words, for a what such as
@@ -304,7 +316,30 @@ func UnknownWord(n *Node, what string, known []string) *Error {
 	if n.Kind != Scalar {
 		return Errorf(n, "found %s where a %s is expected (accepted: %s)", Found(n), what, strings.Join(known, ", "))
 	}
-	return Errorf(n, "unknown %s %s%s", what, Quote(n.Text), Suggest(n.Text, "accepted", known))
+	return Errorf(n, "unknown %s %s", what, Quote(n.Text)).suggest(n.Text, known)
+}
+
+// suggest completes an error about an unknown word.
+func (e *Error) suggest(word string, known []string) *Error {
+	e.hint, e.accepted = likely(word, known), list("accepted", known)
+	e.unknown = e.Problem
+	e.Problem += e.hint + e.accepted
+	return e
+}
+
+// Lacks reports whether the error is that the field's key is unknown, without a hint.
+func (e *Error) Lacks(f Field) bool {
+	return e.unknown == "unknown key "+Quote(f.Key) && e.hint == "" && e.Path == f.Value.Path()
+}
+
+// Hint returns an error about an unknown word with another hint in front of the accepted ones.
+func (e *Error) Hint(hint string) *Error {
+	if e.unknown == "" {
+		return e
+	}
+	hinted := *e
+	hinted.hint, hinted.Problem = hint, e.unknown+hint+e.accepted
+	return &hinted
 }
 
 // Found says what stands at n, for messages about a wrong type.

@@ -189,8 +189,8 @@ func (q *scale) unit(name string) (unit, error) {
 		"accepted", names))
 }
 
-// spellings are what may be meant by a unit: Mb, Mbps and Mbit for Mbit/s, MB for MB/s and the other
-// way round.
+// spellings returns the units that may be meant by an unknown name: Mbit/s for Mb, Mbps and Mbit, MB/s for
+// MB, and MB for MB/s.
 func spellings(name string) []string {
 	base := name
 	for _, ending := range []string{"/second", "/sec", "/s", "ps"} {

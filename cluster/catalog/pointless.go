@@ -8,23 +8,23 @@ import (
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
-// doubt adds to what a spec tells of its plan, once.
-func (s *Spec) doubt(n *syntax.Node, format string, a ...any) {
+// warn adds a note about the setting at n, once.
+func (s *Spec) warn(n *syntax.Node, format string, a ...any) {
 	if text := syntax.Errorf(n, format, a...).Error(); !slices.Contains(s.Notes, text) {
 		s.Notes = append(s.Notes, text)
 	}
 }
 
-// doubts notes settings that are accepted and make a run pointless.
-func (s *Spec) doubts() {
-	if r, rated := s.Method.(optim.Rated); rated && still(r.Schedule()) {
+// warnPointless adds notes about settings that are accepted, but make a run pointless.
+func (s *Spec) warnPointless() {
+	if r, rated := s.Method.(optim.Rated); rated && alwaysZero(r.Schedule()) {
 		at := s.Plan.Train
 		if at != nil {
 			at = at.At("optimizer").At("rate")
 		}
-		s.doubt(at, "the rate is 0: no step changes the model")
+		s.warn(at, "the rate is 0: no step changes the model")
 	}
-	s.stillRates(s.ArchitectureSection)
+	s.warnZeroRates(s.ArchitectureSection)
 	stop, every := &s.Plan.Stop, &s.Plan.Evaluate.Every
 	at := stop.Source
 	if evaluate := s.Plan.Evaluate.Source; evaluate != nil {
@@ -35,36 +35,36 @@ func (s *Spec) doubts() {
 	const seldom = "models are evaluated every %s, and the run ends after %s: none is between its beginning and its end"
 	switch {
 	case stop.Epochs > 0 && every.Epochs > stop.Epochs:
-		s.doubt(at, seldom, every, strconv.FormatFloat(stop.Epochs, 'g', -1, 64)+" epochs")
+		s.warn(at, seldom, every, strconv.FormatFloat(stop.Epochs, 'g', -1, 64)+" epochs")
 	case stop.Steps > 0 && every.Steps > stop.Steps:
-		s.doubt(at, seldom, every, strconv.Itoa(stop.Steps)+" steps")
+		s.warn(at, seldom, every, strconv.Itoa(stop.Steps)+" steps")
 	case stop.Rounds > 0 && every.Rounds > stop.Rounds:
-		s.doubt(at, seldom, every, strconv.Itoa(stop.Rounds)+" rounds")
+		s.warn(at, seldom, every, strconv.Itoa(stop.Rounds)+" rounds")
 	case stop.Time > 0 && every.Time > stop.Time:
-		s.doubt(at, seldom, every, stop.Time)
+		s.warn(at, seldom, every, stop.Time)
 	}
 	const perfect = "a target of 100 %% is met by a model that makes no mistake at all"
 	if t := stop.Target; t != nil && *t >= 1 {
-		s.doubt(stop.Source.At("target"), perfect)
+		s.warn(stop.Source.At("target"), perfect)
 	}
 	if e := &s.Plan.Evaluate; e.Target != nil && *e.Target >= 1 {
-		s.doubt(e.Source.At("target"), perfect)
+		s.warn(e.Source.At("target"), perfect)
 	}
 }
 
-// still reports whether a schedule's rate is 0 throughout.
-func still(schedule optim.Schedule) bool {
-	const late = 1 << 20 // a step after which no schedule of ours begins to move
+// alwaysZero reports whether a schedule's rate is 0 throughout.
+func alwaysZero(schedule optim.Schedule) bool {
+	const late = 1 << 20 // step by which every schedule has left its first rate
 	return !slices.ContainsFunc([]int{0, 1, late}, func(step int) bool { return schedule.Rate(step) > 0 })
 }
 
-// stillRates notes rates of 0 in an architecture's section: of optimizers of servers, and of outer
-// ones. A rate with a unit is a link's.
-func (s *Spec) stillRates(n *syntax.Node) {
+// warnZeroRates adds notes about rates of 0 in an architecture's section, which are those of server and outer
+// optimizers. A rate with a unit is a link's.
+func (s *Spec) warnZeroRates(n *syntax.Node) {
 	for _, f := range n.Fields {
 		if v, err := strconv.ParseFloat(f.Value.Text, 64); f.Key == "rate" && err == nil && v == 0 {
-			s.doubt(f.Value, "the rate is 0: nothing that is learnt changes the model")
+			s.warn(f.Value, "the rate is 0: nothing that is learnt changes the model")
 		}
-		s.stillRates(f.Value)
+		s.warnZeroRates(f.Value)
 	}
 }
