@@ -116,14 +116,8 @@ func (c *Catalog) addInstants(i plan.Instants) {
 
 // addTrace adds the time of the first point of a trace.
 func (c *Catalog) addTrace(n *syntax.Node, first time.Duration) {
-	c.addInstants(
-		plan.Instants{
-			At:  n,
-			Due: []unit.Duration{unit.Duration(first)},
-			Lost: fmt.Sprintf("the trace begins at %v, and "+
-				"never gets there; its first value holds throughout", first),
-		},
-	)
+	lost := fmt.Sprintf("the trace begins at %v, and never gets there; its first value holds throughout", first)
+	c.addInstants(plan.Instants{At: n, Due: []unit.Duration{unit.Duration(first)}, Lost: lost})
 }
 
 func (c *Catalog) open(n *syntax.Node, path *string) (*os.File, error) {

@@ -83,11 +83,9 @@ func (p *Plan) Late() (notes []string) {
 			notes = append(notes, note)
 		}
 		if p.Stop.Time == 0 && i.Due[0] > unit.Duration(lines.LongestRun) {
-			notes = append(
-				notes,
-				syntax.Errorf(i.At, "this happens %.0f days after the run began, if that goes on for so "+
-					"long; times count from the beginning of the run", float64(i.Due[0])/float64(24*time.Hour)).Error(),
-			)
+			note := syntax.Errorf(i.At, "this happens %.0f days after the run began, if that goes on for so long; "+
+				"times count from the beginning of the run", float64(i.Due[0])/float64(24*time.Hour))
+			notes = append(notes, note.Error())
 		}
 	}
 	return notes

@@ -46,9 +46,9 @@ func (t *Tuning) edges() (all []string) {
 		switch {
 		case low == high:
 		case chosen == high:
-			all = append(all, fmt.Sprintf("%s %s is the largest candidate: a larger one may be better", s.Key, s.Value))
+			all = append(all, s.Key+" "+s.Value+" is the largest candidate: a larger one may be better")
 		case chosen == low:
-			all = append(all, fmt.Sprintf("%s %s is the smallest candidate: a smaller one may be better", s.Key, s.Value))
+			all = append(all, s.Key+" "+s.Value+" is the smallest candidate: a smaller one may be better")
 		}
 	}
 	return all

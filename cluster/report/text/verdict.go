@@ -173,16 +173,18 @@ func (f *family) needs(s record.Summary, named bool) string {
 	}
 	var parts []string
 	if len(decide) > 0 {
-		parts = append(parts, fmt.Sprintf("Repeats that would separate %s, whose runs take the least time in the mean, "+
-			"from the other leaders with %.0f %% power: %s.", leader, 100*stats.Power, report.ListSome(decide)))
+		part := fmt.Sprintf("Repeats that would separate %s, whose runs take the least time in the mean, "+
+			"from the other leaders with %.0f %% power: %s.", leader, 100*stats.Power, report.ListSome(decide))
+		parts = append(parts, part)
 	}
 	if len(finer) > 0 {
 		parts = append(parts, "Less apart than evaluations are, which must come more often to decide: "+
 			report.ListSome(finer)+".")
 	}
 	if len(longer) > 0 {
-		parts = append(parts, fmt.Sprintf("%s about %s beside %s: some of their runs ended without reaching the target.",
-			report.LaterBound, leader, report.ListSome(longer)))
+		part := fmt.Sprintf("%s about %s beside %s: some of their runs ended without reaching the target.",
+			report.LaterBound, leader, report.ListSome(longer))
+		parts = append(parts, part)
 	}
 	text := strings.Join(parts, " ")
 	if named && text != "" {
