@@ -97,7 +97,7 @@ var pageClaims = []pageClaim{
 		headline: "butterfly 4 (19.4 s) and no communication (4 of 10 runs) cannot be told apart in their time to 92 %; " +
 			"the other 7 are slower (95 % confidence).",
 		says: "Of those that communicate the butterfly after every four steps is first, after 19.4 s; the other seven " +
-			"are slower. Peers that exchange nothing arrive in four of ten runs",
+			"are slower. Peers that exchange nothing arrive in only four of ten runs",
 	},
 	{
 		page:    "README.md",
