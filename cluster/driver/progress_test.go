@@ -30,12 +30,11 @@ func TestRunsOfSeveralProcessesWithoutProgressAreDegraded(t *testing.T) {
 		{"schedule=[{at: 100ms, node: server, do: pause, for: 1000h}]"},
 		{"schedule=[{at: 100ms, node: coordinator, do: pause, for: 1000h}]"},
 	}
-	c, client := gathered(t, "a", "b")
+	_, client := gathered(t, "a", "b")
 	for i, set := range rows {
 		t.Run(set[0], func(t *testing.T) {
 			turns.Row(t, i, len(rows), 3)
-			on := *c
-			on.t = t
+			on := testCluster{t: t} // its failures are those of the row
 			id := on.submit(client, long, []string{"server=a", "worker=b"}, append(set, "stop={time: 2s}")...)
 			s, _ := on.ends(client, id, driver.Degraded)
 			if len(s.Runs) != 1 || len(s.Runs[0].Incidents) == 0 {
