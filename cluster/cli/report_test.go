@@ -99,7 +99,7 @@ func TestDiffTellsWhereRunsDifferAndEndsWithOne(t *testing.T) {
 	code, out, errs = gradwire(t, "diff", "a/runs/0001", "b/runs/0001")
 	expectCode(t, cli.ExitFailed, code, errs)
 	_, text, _ := strings.Cut(out, "first difference: ")
-	if !strings.HasPrefix(text, "events, line 1: ") || errs != "" {
+	if !strings.HasPrefix(text, "events, line 1, epoch: 0 | –\n") || errs != "" {
 		t.Errorf("on standard error %q, written:\n%s", errs, out)
 	}
 	code, out, errs = gradwire(t, "diff", "a", "c")

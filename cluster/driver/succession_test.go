@@ -45,8 +45,8 @@ func TestAnotherProcessGoesOnWithTheQueueOfOneThatLeaves(t *testing.T) {
 	leave()
 	for id, runs := range map[string]int{running: 4, waiting: 1} {
 		summary, _ := c.end(operator, id)
-		if !summary.Complete || len(summary.Runs) != runs {
-			t.Errorf("%d runs of %d, complete: %v", len(summary.Runs), summary.RunsPlanned, summary.Complete)
+		if summary.RunsPlanned != runs || len(summary.Runs) != runs {
+			t.Errorf("%d runs of %d, want %d", len(summary.Runs), summary.RunsPlanned, runs)
 		}
 	}
 	made, finished := "", 0
