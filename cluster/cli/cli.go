@@ -158,6 +158,7 @@ same bits; in real time the same actors meet the same delays.`,
 	addCobras(root)
 	rename(root, cmp.Or(p.Name, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")))
 	complete(root, c, con.examples)
+	openStores(root, con)
 	return root
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/store"
 )
 
 // clusterFlags say which cluster a command is about, and who asks.
@@ -305,19 +306,27 @@ func fetchCommand(con *console) *cobra.Command {
 	f, dir := &clusterFlags{}, ""
 	cmd := f.command(&cobra.Command{
 		Use: "fetch SUBMISSION", Short: "Copy the record of a submission from the node that keeps it",
-		Example: "  gradwire fetch 1a2b3c4d --out results/first", Args: oneSubmission,
+		Long: `Copy the record of a submission from the node that keeps it, or a record out of a store:
+instead of a submission, s3://BUCKET/PATH is accepted, for which no node has to be there.`,
+		Example: `  gradwire fetch 1a2b3c4d --out results/first
+  gradwire fetch s3://bucket/records/a/quickstart-1a2b3c4d --out results/first`, Args: oneSubmission,
 	}, func(ctx context.Context, c *driver.Client, args []string) error {
 		s, err := c.Status(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		folder := cmp.Or(dir, defaultDir(&s))
-		if err := copyRecord(ctx, c, con, s.ID, folder); err != nil {
-			return err
-		}
-		return showFetched(con, &s, folder)
+		return con.writeRecord(ctx, cmp.Or(dir, defaultDir(&s)),
+			func(to string) error { return copyRecord(ctx, c, con, s.ID, to) },
+			func(to, stays string) error { return showFetched(con, &s, to, stays) })
 	})
-	cmd.Flags().StringVar(&dir, "out", "", "folder of the copy (default: a new one in results/)")
+	fromCluster := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if store.Is(args[0]) {
+			return con.fetchStored(cmd.Context(), args[0], dir)
+		}
+		return fromCluster(cmd, args)
+	}
+	cmd.Flags().StringVar(&dir, "out", "", "folder of the copy, or s3://BUCKET/PATH (default: a new one in results/)")
 	return cmd
 }
 
@@ -338,17 +347,17 @@ func copyRecord(ctx context.Context, c *driver.Client, con *console, id, dir str
 
 // showFetched is showRecord of a record that was fetched, which has no summary if its process could
 // not write one.
-func showFetched(con *console, s *driver.Submission, dir string) error {
-	err := showRecord(con, dir)
+func showFetched(con *console, s *driver.Submission, dir, stays string) error {
+	err := showRecord(con, dir, stays)
 	if errors.Is(err, fs.ErrNotExist) && s.Error != "" {
 		return fmt.Errorf("submission %s %s: %s\nWhat there is of its record, which has no summary, is in %s",
-			s.ID, s.State, s.Error, dir)
+			s.ID, s.State, s.Error, stays)
 	}
 	return err
 }
 
 // showRecord prints the summary of the record in a folder and draws its plots.
-func showRecord(con *console, dir string) error {
+func showRecord(con *console, dir, stays string) error {
 	summary, err := record.ReadSummary(dir)
 	if err != nil {
 		return err
@@ -361,7 +370,7 @@ func showRecord(con *console, dir string) error {
 	if err != nil {
 		return err
 	}
-	return showReport(con, dir, summary, traces)
+	return showReport(con, dir, stays, summary, traces)
 }
 
 // defaultDir is the folder of the copy of a record.
@@ -406,7 +415,7 @@ later.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.place, "place", nil,
 		"where nodes live: NODE, group or role=PROCESS or =LABEL:VALUE (repeated)")
-	flags.StringVar(&f.out, "out", "", "folder of the copy of the record (default: a new one in results/)")
+	flags.StringVar(&f.out, "out", "", "folder of the copy of the record, or s3://BUCKET/PATH (default: a new one in results/)")
 	flags.StringVar(&f.former, "continue", "", "go on with this submission, which has ended before its runs had")
 	flags.BoolVar(&f.detach, "detach", false, "print the submission's id and return")
 	return cmd
@@ -439,7 +448,7 @@ func (f *submitFlags) run(cmd *cobra.Command, args []string, con *console) (err 
 		_ = con.about(p, nil) // the cluster's processes say what is wrong with it, by their own catalog
 	}
 	if f.out != "" && !f.detach {
-		if err := client.Vacant(f.out); err != nil {
+		if err := con.vacant(cmd.Context(), f.out); err != nil {
 			return err
 		}
 	}
@@ -526,14 +535,18 @@ func (f *submitFlags) follow(ctx context.Context, c *driver.Client, id string, c
 		return fmt.Errorf("submission %s can no longer be followed: %w\nSee 'gradwire status %s'", id, err, id)
 	}
 	dir := cmp.Or(f.out, defaultDir(&s))
-	if err := copyRecord(ctx, c, con, id, dir); err != nil {
+	err = con.writeRecord(ctx, dir, func(to string) error {
+		err := copyRecord(ctx, c, con, id, to)
+		if err == nil {
+			return nil
+		}
 		text := fmt.Sprintf("submission %s is %s, but its record cannot be copied: %v", id, s.State, err)
 		if errors.As(err, new(*driver.AgainError)) {
 			return fmt.Errorf("%w\n%s", err, text)
 		}
 		return errors.New(text) // no InputError: the plan and the command were valid
-	}
-	if err := showFetched(con, &s, dir); err != nil {
+	}, func(to, stays string) error { return showFetched(con, &s, to, stays) })
+	if err != nil {
 		return err
 	}
 	if s.State == driver.Degraded {

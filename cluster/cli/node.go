@@ -39,7 +39,8 @@ One port number is needed, for TCP and UDP. After Ctrl-C or SIGTERM the node say
 within 20 s in any case; after SIGHUP it reads its identity again. The log warns from 30 days before
 the identity expires; when it has expired, the node leaves.`,
 		Example: `  gradwire node --bind 10.0.0.1:7946 --identity a/
-  gradwire node --bind 10.0.0.2:7946 --identity b/ --join 10.0.0.1:7946 --data ~/datasets`,
+  gradwire node --bind 10.0.0.2:7946 --identity b/ --join 10.0.0.1:7946 --data ~/datasets
+  gradwire node --bind 10.0.0.3:7946 --identity c/ --join 10.0.0.1:7946 --out s3://bucket/records`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, c, con) },
 	}
@@ -59,7 +60,8 @@ the identity expires; when it has expired, the node leaves.`,
 		"no memory shared with nodes of the same user on this machine, but sockets, as to others")
 	flags.StringVar(&f.config.Data, "data", "", folderUsage)
 	flags.StringVar(&f.config.Out, "out", "",
-		"folder of the records of what is submitted to this node (default: results)")
+		"folder of the records of what is submitted to this node, or s3://BUCKET/PATH, below which the node has a "+
+			"path of its name (default: results)")
 	flags.StringVar(&f.config.Role, "role", "", "host nodes of this role alone, unless a placement names the node")
 	flags.StringArrayVar(&f.labels, "label", nil, "a label that placements can ask for, as in zone=eu (repeated)")
 	flags.IntVar(&f.config.Cores, "cores", 0, "steps that compute at a time (default: all cores)")

@@ -27,8 +27,9 @@ type console struct {
 	quiet     bool
 	explain   bool // how figures were computed, below them
 	examples  bundled.Plans
+	stored    bool                    // an argument was the address of a record in a store
 	leaves    *atomic.Bool            // the command is a process of a cluster, which leaves it in order
-	record    *atomic.Pointer[string] // folder of the record that the command writes; nil before it has one
+	record    *atomic.Pointer[string] // folder or address of the record being written; nil before it exists
 }
 
 // formats are the accepted values of --format.

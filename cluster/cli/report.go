@@ -71,7 +71,7 @@ func (f *reporting) run(cmd *cobra.Command, con *console, dirs []string) error {
 	case f.table != "" && con.json():
 		return usage(cmd, errors.New("--table prints text; --format json is not accepted beside it"))
 	case f.table != "":
-	case f.out == "" && len(dirs) == 1:
+	case f.out == "" && len(dirs) == 1 && !con.stored:
 		f.out = filepath.Join(dirs[0], pageName)
 	case f.out == "":
 		f.out = pageName

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +72,8 @@ no network.
 
 Ctrl-C and SIGTERM stop within a second: finished runs are kept, and --continue makes the rest, of the plan in
 the record if none is given. Where the plan has checkpoint: {every: 5m}, it goes on within a run from
-its newest checkpoint; in real time such a run is degraded.
+its newest checkpoint; in real time such a run is degraded. A record in a store, s3://BUCKET/PATH, is
+uploaded whenever a run finishes or a checkpoint is written, and up to 5 s longer after Ctrl-C.
 A run that could not go on, because training diverged or an actor failed, is recorded as failed, and
 the others are made. One that lost state, had nodes that stalled or made no progress is degraded. The
 record and the table say at which instant, at which node and why.
@@ -88,6 +90,7 @@ to their end but a run is degraded.`,
   gradwire run PLAN --set train.batch=64 --set network.links.server-slow.delay=200ms
   gradwire run PLAN --count --out results/counted
   gradwire run --continue results/first
+  gradwire run PLAN --out s3://bucket/first
   gradwire run PLAN --clock real --repeats 1`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.resume != "" && len(args) == 0 {
@@ -96,26 +99,44 @@ to their end but a run is degraded.`,
 			return onePlan(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				args = []string{filepath.Join(f.resume, record.PlanName)}
-				if _, err := os.Stat(args[0]); errors.Is(err, fs.ErrNotExist) {
-					return f.noRecord()
-				}
+			if len(args) > 0 {
+				return f.run(cmd, args[0], con)
 			}
-			return f.run(cmd, args[0], con)
+			plan, remove, err := con.local(cmd.Context(), planIn(f.resume), nil)
+			if err != nil {
+				return err
+			}
+			defer remove()
+			if _, err := os.Stat(plan); errors.Is(err, fs.ErrNotExist) {
+				return f.noRecord()
+			}
+			return f.run(cmd, plan, con)
 		},
 	}
-	f.add(cmd)
 	con.addExplain(cmd)
+	f.add(cmd)
+	return cmd
+}
+
+// add adds the flags.
+func (f *runFlags) add(cmd *cobra.Command) {
+	f.planFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&f.Jobs, "jobs", 0, "runs side by side in virtual time (default: cores)")
-	flags.StringVar(&f.Out, "out", "", "folder of the record (default: a new one in results/)")
-	flags.StringVar(&f.resume, "continue", "", "folder of a record: run what is missing in it")
+	flags.StringVar(&f.Out, "out", "", "folder of the record, or s3://BUCKET/PATH (default: a new one in results/)")
+	flags.StringVar(&f.resume, "continue", "", "folder or address of a record: run what is missing in it")
 	flags.StringVar(&f.Data, "data", "", dataUsage)
 	flags.StringVar((*string)(&f.Clock), "clock", string(driver.Virtual), "virtual or real")
 	flags.BoolVar(&f.Count, "count", false, "send the plan's messages and train nothing: links, bytes and times")
 	flags.BoolVar(&f.Strict, "strict", false, "check every message on its way; slow, same results")
-	return cmd
+}
+
+// planIn is the plan of a record.
+func planIn(dir string) string {
+	if strings.Contains(dir, "://") {
+		return strings.TrimSuffix(dir, "/") + "/" + record.PlanName
+	}
+	return filepath.Join(dir, record.PlanName)
 }
 
 // noRecord returns the error for --continue with a folder that has no record.
@@ -172,10 +193,10 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 		return err
 	}
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s",
-			len(r.Runs), r.RunsPlanned, r.Dir)
+		return errors.Join(fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s",
+			len(r.Runs), r.RunsPlanned, r.Record), r.Upload(cmd.Context()))
 	}
-	err = errors.Join(showReport(con, r.Dir, r.Summary, r.Traces), err)
+	err = errors.Join(showReport(con, r.Dir, r.Record, r.Summary, r.Traces), err, r.Upload(cmd.Context()))
 	if err == nil && degraded(r.Summary) {
 		return errDegraded
 	}
@@ -197,8 +218,9 @@ func degraded(s record.Summary) bool {
 }
 
 // showReport prints the headline and the table of a record, and makes its page and plots. As JSON the
-// summary stands alone, and a note says where the page is.
-func showReport(con *console, dir string, summary record.Summary, traces []record.Trace) error {
+// summary stands alone, and a note says where the page is. Of a record that stays in a store, dir is a
+// working folder, and the address is printed instead.
+func showReport(con *console, dir, stays string, summary record.Summary, traces []record.Trace) error {
 	plan, err := os.ReadFile(filepath.Join(dir, record.PlanName))
 	if err != nil {
 		return err
@@ -207,8 +229,12 @@ func showReport(con *console, dir string, summary record.Summary, traces []recor
 	if err != nil {
 		return err
 	}
+	where := "Open " + o.Page
+	if stays != dir {
+		where = fmt.Sprintf("The record is in %s; 'gradwire report %s' shows it", stays, stays)
+	}
 	if con.json() {
-		fmt.Fprintf(con.notes(), "Open %s\n", o.Page)
+		fmt.Fprintln(con.notes(), where)
 	}
 	return con.print(summary, func(out io.Writer) error {
 		screen := display.Screen(out)
@@ -217,7 +243,7 @@ func showReport(con *console, dir string, summary record.Summary, traces []recor
 		if con.explain {
 			err = errors.Join(err, text.Explain(screen, summary))
 		}
-		fmt.Fprintf(out, "Open %s\n", o.Page)
+		fmt.Fprintln(out, where)
 		return err
 	})
 }

@@ -88,6 +88,7 @@ func (r *Runner) attempt(ctx context.Context, next run, folder *checkpoint.Folde
 		return nil, Outcome{}, nil, err
 	}
 	if folder != nil {
+		folder.Written = r.changed
 		s.saves = &checkpoint.Run{Folder: folder, Told: func(at time.Duration) {
 			r.note(fmt.Sprintf("run %d goes on from its checkpoint at %v", next.number, at.Round(time.Millisecond)))
 		}}
@@ -223,10 +224,17 @@ func (s *Stage) Saves() bool { return s.saves != nil }
 // Save begins to write the state of a run of which worlds in several processes have their parts.
 func (s *Stage) Save(state *live.State) error { return s.saves.Save(state) }
 
-// OnSaved has a function called whenever a state has been saved.
+// OnSaved has one more function called whenever a state has been saved.
 func (s *Stage) OnSaved(do func()) {
-	if s.saves != nil {
-		s.saves.Folder.Written = do
+	if s.saves == nil {
+		return
+	}
+	before := s.saves.Folder.Written
+	s.saves.Folder.Written = func() {
+		if before != nil {
+			before()
+		}
+		do()
 	}
 }
 

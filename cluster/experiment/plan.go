@@ -168,6 +168,9 @@ func read(c *catalog.Catalog, root *syntax.Node, anyRole bool) (*catalog.Spec, e
 	if s.Choice, err = choose(s, false); err != nil {
 		return nil, err
 	}
+	if err := checkStore(s.Plan); err != nil {
+		return nil, err
+	}
 	if err := faults.Check(s.Plan, (&Point{Spec: s}).roles()); err != nil {
 		return nil, err
 	}

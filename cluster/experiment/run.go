@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/shelf"
+	"github.com/gradwire/gradwire/cluster/store"
 	"github.com/gradwire/gradwire/nn/kernel"
 )
 
@@ -73,12 +75,17 @@ type Progress struct {
 // Report is what running a plan leaves.
 type Report struct {
 	record.Summary
-	// Dir is the folder of the record.
+	// Dir is the folder of the record. Where Options.Out is the address of a store, it is a working
+	// folder, which Upload removes.
 	Dir string
+	// Record is where the record stays: Dir, or the address.
+	Record string
 	// Traces hold what figures are drawn from, for the summary's runs in their order.
 	Traces []record.Trace
 	// Clock is the one that was used.
 	Clock Clock
+
+	mirrors []*store.Mirror
 }
 
 // Run runs every point and repeat of a plan. What has finished is kept and
@@ -93,6 +100,9 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	r, err := Prepare(ctx, p, o, Site{Venue: v})
 	if err != nil {
 		return nil, err
+	}
+	if err := r.StartUploads(ctx); err != nil {
+		return nil, errors.Join(err, r.Close())
 	}
 	for _, text := range r.rounded {
 		r.note("note: " + text)
@@ -128,6 +138,9 @@ type Runner struct {
 	notes   []string // notes on the plan as written, before tuning
 	rounded []string // notes on intervals that rounding changes; see Point.rounded
 	keyOnce sync.Once
+	work    *store.Mirror   // of the working folder, where the record is in a store; else nil
+	mirrors []*store.Mirror // of the record's folder, with work
+	where   string          // the address of the record in a store; else empty
 
 	mu       sync.Mutex
 	failures []error // of runs that were made, and could not go on
@@ -193,7 +206,7 @@ func Prepare(ctx context.Context, p *Plan, o Options, at Site) (*Runner, error) 
 	if err != nil {
 		return nil, err
 	}
-	return r, r.open(text)
+	return r, r.open(ctx, text)
 }
 
 // Total is how many runs the plan has.
@@ -201,12 +214,15 @@ func (r *Runner) Total() int { return len(r.points) * r.repeats }
 
 // open opens the folder and finds out what is to be run: repeat after repeat, so
 // that runs that share their samples come together.
-func (r *Runner) open(text string) (err error) {
+func (r *Runner) open(ctx context.Context, text string) (err error) {
 	defer func() {
-		if err != nil && r.folder != nil {
-			err = errors.Join(err, r.folder.Close())
+		if err != nil {
+			err = errors.Join(err, r.Close())
 		}
 	}()
+	if err := r.openStore(ctx); err != nil {
+		return err
+	}
 	switch {
 	case r.Continue && r.Out == "":
 		return refusal.Input(errors.New("nothing to continue: no folder was named"))
@@ -520,6 +536,7 @@ func (r *Runner) finished(next run, row *record.Run, failure error) {
 	delete(r.parts, next.number)
 	r.done++
 	r.reportProgress(row, "")
+	r.changed()
 }
 
 // reportProgress reports the progress; r.mu is held.
@@ -541,8 +558,20 @@ func (r *Runner) Plan() *plan.Plan { return r.points[0].Spec.Plan }
 // Missing is how many runs are not in the record yet.
 func (r *Runner) Missing() int { return len(r.queue) }
 
-// Close lets others write into the record.
-func (r *Runner) Close() error { return r.folder.Close() }
+// Close lets others write into the record. What was not uploaded is given up.
+func (r *Runner) Close() (err error) {
+	if r.folder != nil {
+		err = r.folder.Close()
+	}
+	if r.work != nil && len(r.mirrors) == 0 {
+		err = errors.Join(err, r.work.Abandon())
+	}
+	for _, m := range r.mirrors {
+		err = errors.Join(err, m.Abandon())
+	}
+	r.work, r.mirrors = nil, nil
+	return err
+}
 
 // Report assembles the files of the record, and lets others write into it.
 func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
@@ -555,10 +584,10 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 		Notes:       slices.Concat(r.notes, r.rounded),
 	}
 	o.Target, _ = Target(first)
-	summary, err := r.folder.Write(o)
-	if err != nil {
-		return nil, err
+	report := &Report{Dir: r.Out, Record: cmp.Or(r.where, r.Out), Clock: r.Venue.Traits().Clock, mirrors: r.mirrors}
+	if report.Summary, err = r.folder.Write(o); err != nil {
+		return nil, errors.Join(err, report.Upload(context.Background()))
 	}
-	traces, err := r.folder.Traces(summary.Runs)
-	return &Report{Summary: summary, Dir: r.Out, Traces: traces, Clock: r.Venue.Traits().Clock}, err
+	report.Traces, err = r.folder.Traces(report.Summary.Runs)
+	return report, err
 }

@@ -133,6 +133,17 @@ type process struct {
 // has taken its leave. An error wraps identity.ErrExpired if it had to because its certificate has
 // expired.
 func Serve(ctx context.Context, c Config) error {
+	if err := c.complete(); err != nil {
+		return refusal.Input(err)
+	}
+	upload, err := c.work(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(serve(ctx, c), upload(ctx))
+}
+
+func serve(ctx context.Context, c Config) error {
 	p, err := start(ctx, c)
 	if err != nil {
 		return err
@@ -152,9 +163,6 @@ func Serve(ctx context.Context, c Config) error {
 const portAttempts = 20
 
 func start(ctx context.Context, c Config) (p *process, err error) {
-	if err := c.complete(); err != nil {
-		return nil, refusal.Input(err)
-	}
 	for range portAttempts {
 		p, err = c.join(ctx)
 		_, port, _ := net.SplitHostPort(c.Bind)

@@ -12,6 +12,8 @@ type Checkpoint struct {
 	Every unit.Duration `plan:"every,required" range:">0s" doc:"between two, on the run's clock"`
 	// Keep is how many are kept. Default 3.
 	Keep int `plan:"keep" range:"1..1000" doc:"how many are kept, the newest ones"`
+	// To is the address of a store that the record is copied to, as s3://bucket/path; empty for none.
+	To string `plan:"to,omitzero" doc:"store that the record is copied to at each checkpoint and finished run, s3://BUCKET/PATH or a folder; --continue goes on from there; credentials come from AWS_ACCESS_KEY_ID or ~/.aws/credentials; default: none"`
 	// Source is the syntax that it was read from, for errors.
 	Source *syntax.Node `plan:",node"`
 }

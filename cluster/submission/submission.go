@@ -380,8 +380,15 @@ func (s *Submission) run() {
 			s.saved = finished(folder.Runs())
 		}
 	})
+	if err := r.StartUploads(s.stop); err != nil {
+		s.giveUp(errors.Join(err, r.Close()))
+		return
+	}
 	failure := r.RunAll(s.stop)
 	report, err := r.Report(time.Since(began))
+	if report != nil {
+		err = errors.Join(err, report.Upload(s.stop))
+	}
 	if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs,
 		func(row record.Run) bool { return row.Outcome == record.Degraded }) {
 		err = errDegraded

@@ -153,7 +153,7 @@ var table = map[string]string{
 		"cluster/shelf cluster/traffic cluster/memory " +
 		"cluster/live cluster/record cluster/record/choosing cluster/record/goodput " +
 		"cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
-		"cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
+		"cluster/store cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
 		"actors/coordinator nn nn/kernel nn/optim datasets datasets/partition " +
 		"protos" + mailbox + xxhash,
 	"cluster/traffic": "cluster/record cluster/link",
@@ -161,6 +161,9 @@ var table = map[string]string{
 	"cluster/memory":  "",
 	"cluster/turns":   "",
 	"cluster/lease":   "",
+	"cluster/store": "cluster/refusal cluster/record/lockfile github.com/minio/minio-go/v7 " +
+		"github.com/minio/minio-go/v7/pkg/credentials",
+	"cluster/store/storetest": "github.com/johannesboyne/gofakes3 github.com/johannesboyne/gofakes3/backend/s3mem",
 	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record cluster/refusal " +
 		"cluster/request" + message + xxhash,
 	"cluster/client": "cluster/archive cluster/request cluster/refusal cluster/transport cluster/identity " +
@@ -172,7 +175,7 @@ var table = map[string]string{
 		"cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel" + message,
 	"cluster/placement": "cluster/live cluster/membership cluster/plan",
-	"cluster/node": "cluster/submission cluster/holders cluster/journal cluster/experiment cluster/shelf " +
+	"cluster/node": "cluster/submission cluster/store cluster/holders cluster/journal cluster/experiment cluster/shelf " +
 		"cluster/resident cluster/request cluster/checkpoint/... cluster/placement cluster/memory " +
 		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/record/lockfile " +
 		"cluster/wire cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +

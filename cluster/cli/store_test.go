@@ -1,0 +1,197 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/store/storetest"
+)
+
+// wants runs a command that must end with a code, and returns its output.
+func wants(t *testing.T, code int, args ...string) (out, errs string) {
+	t.Helper()
+	got, out, errs := gradwireHere(args...)
+	if got != code {
+		t.Fatalf("gradwire %s: exit code %d, want %d: %s", strings.Join(args, " "), got, code, errs)
+	}
+	return out, errs
+}
+
+// digests are those of a record's runs.
+func digests(t *testing.T, dir string) (all []string) {
+	t.Helper()
+	s, err := record.ReadSummary(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range s.Runs {
+		all = append(all, r.Digest)
+	}
+	return all
+}
+
+// Whatever reads a record reads it in a store as it does in a folder.
+func TestRecordInAStoreIsReadLikeOneInAFolder(t *testing.T) {
+	s := storetest.Start(t)
+	enter(t, small+"record: events\ncheckpoint: {every: 200ms, to: \"s3://bucket-2/copies/first\"}\n")
+	const address = "s3://bucket/records/first"
+	wants(t, cli.ExitDone, "run", "plan.yaml", "--out", "first", "--repeats", "2")
+	wants(t, cli.ExitInput, "run", "plan.yaml", "--out", "second", "--repeats", "2") // the copy is there
+	out, _ := wants(t, cli.ExitDone, "run", "plan.yaml", "--out", address, "--repeats", "2", "--set",
+		"checkpoint.to="+address)
+	if !strings.Contains(out, "The record is in "+address) {
+		t.Errorf("the output does not say where the record is:\n%s", out)
+	}
+	for _, args := range [][]string{
+		{"report", "--table", "csv", "RECORD"}, {"eval", "RECORD/runs/0001"}, {"replay", "RECORD/runs/0001"},
+		{"predict", "RECORD/runs/0000", "--data", "samples.csv"},
+	} {
+		var told []string
+		for _, where := range []string{"first", address, "s3://bucket-2/copies/first"} {
+			line := strings.Split(strings.ReplaceAll(strings.Join(args, " "), "RECORD", where), " ")
+			code, out, errs := gradwireHere(line...)
+			if args[0] != "predict" && code != cli.ExitDone {
+				t.Errorf("%v: exit code %d: %s", line, code, errs)
+			}
+			told = append(told, out)
+		}
+		if told[0] != told[1] || told[0] != told[2] {
+			t.Errorf("%v differ:\n%s", args, strings.Join(told, "\n"))
+		}
+	}
+	wants(t, cli.ExitDone, "diff", "first/runs/0000", address+"/runs/0000")
+	wants(t, cli.ExitDone, "diff", "first", "s3://bucket-2/copies/first")
+	wants(t, cli.ExitDone, "report", "first", address)
+	wants(t, cli.ExitDone, "report", address)
+	wants(t, cli.ExitDone, "fetch", address, "--out", "fetched")
+	wants(t, cli.ExitDone, "fetch", address, "--out", "s3://bucket/again")
+	wants(t, cli.ExitDone, "diff", "fetched", "s3://bucket/again")
+	_, errs := wants(t, cli.ExitInput, "eval", address+"/runs/0007")
+	if !strings.Contains(errs, address) || !strings.Contains(errs, "runs/") {
+		t.Errorf("a run that is not there: %s", errs)
+	}
+	for _, key := range s.Keys(t) {
+		for _, secret := range []string{storetest.Secret, "AKIATESTING"} {
+			if bytes.Contains(s.Object(t, key), []byte(secret)) {
+				t.Errorf("%s holds credentials", key)
+			}
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(os.Getenv("XDG_CACHE_HOME"), "gradwire", "stores", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("working folders are left: %v, %v", left, err)
+	}
+}
+
+// A machine is lost at any request to the store, with its folders. Another one goes on from the store.
+func TestRunGoesOnFromTheStoreAfterTheLossOfItsMachine(t *testing.T) {
+	s := storetest.Start(t)
+	plan := edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 20}") + "record: events\ncheckpoint: {every: 500ms}\n"
+	enter(t, edit(t, plan, "every: 0.5 epochs", "every: 5 epochs"))
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	wants(t, cli.ExitDone, "run", "plan.yaml", "--out", "whole", "--repeats", "3")
+	const address = "s3://bucket/lost"
+	how, went := "--out", 0
+	for _, last := range []int64{2, 6, 11, 17, 30} {
+		t.Setenv("XDG_CACHE_HOME", t.TempDir())
+		ctx, cancel := context.WithCancel(t.Context())
+		var requests atomic.Int64
+		s.Disturb(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+			if requests.Add(1) < last {
+				return false
+			}
+			cancel()
+			return storetest.Refuse(http.StatusForbidden, "AccessDenied")(w, r, next)
+		})
+		var out, errs bytes.Buffer
+		code := asGradwire(catalog.Default()).Run(ctx, []string{"run", "plan.yaml", "--repeats", "3", how, address}, &out, &errs)
+		cancel()
+		s.Disturb(nil)
+		if code == cli.ExitDone {
+			t.Errorf("lost at request %d, it is done", last)
+		}
+		went += strings.Count(errs.String(), "goes on from its checkpoint")
+		if last > 2 {
+			if how = "--continue"; !strings.Contains(errs.String(), "not uploaded") && !strings.Contains(errs.String(), "denied") {
+				t.Errorf("lost at request %d: %s", last, errs.String())
+			}
+		}
+	}
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	_, errs := wants(t, cli.ExitDone, "run", "--continue", address)
+	if went += strings.Count(errs, "goes on from its checkpoint"); went == 0 {
+		t.Error("no run went on from a checkpoint in the store")
+	}
+	wants(t, cli.ExitDone, "fetch", address, "--out", "fetched")
+	if one, other := strings.Join(digests(t, "whole"), " "), strings.Join(digests(t, "fetched"), " "); one != other {
+		t.Errorf("digests %s, of an uninterrupted run %s", other, one)
+	}
+	wants(t, cli.ExitDone, "diff", "whole/runs/0002", "fetched/runs/0002")
+}
+
+func TestPasswordInAnAddressIsRefusedAndNotRepeated(t *testing.T) {
+	storetest.Start(t)
+	for _, address := range []string{"s3://user:hunter2@bucket/x", "s3://bucket/x?secret=hunter2"} {
+		enter(t, small+"checkpoint: {every: 1s, to: \""+address+"\"}\n")
+		for _, args := range [][]string{
+			{"run", "plan.yaml"}, {"run", "plan.yaml", "--set", "checkpoint.to=s3://bucket/x", "--out", address},
+			{"run", "--continue", address}, {"report", address}, {"fetch", address}, {"plan", "check", "plan.yaml"},
+		} {
+			code, out, errs := gradwireHere(args...)
+			if code != cli.ExitInput || strings.Contains(out+errs, "hunter2") || exists("results")() {
+				t.Errorf("%s: exit code %d: %s", strings.Join(args, " "), code, strings.ReplaceAll(errs, "hunter2", "HUNTER2"))
+			}
+		}
+	}
+}
+
+// A flag of a file or folder either takes the address of a store or refuses it. None makes a folder
+// of that name.
+func TestEveryFlagTakesAddressesOrRefusesThem(t *testing.T) {
+	takes := map[string]bool{"run --out": true, "run --continue": true, "node --out": true, "submit --out": true,
+		"fetch --out": true}
+	enter(t, small)
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		for _, sub := range cmd.Commands() {
+			walk(sub)
+		}
+		if cmd.RunE == nil || !cmd.HasParent() || cmd.Name() == "completion" || cmd.Name() == "help" {
+			return
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			name := strings.TrimPrefix(cmd.CommandPath(), "gradwire ") + " --" + f.Name
+			if f.Value.Type() != "string" || takes[name] {
+				return
+			}
+			if err := cmd.Flags().Set(f.Name, "s3://bucket/x"); err != nil {
+				return
+			}
+			err := cmd.RunE(cmd, []string{"plan.yaml"})
+			if err == nil || !strings.Contains(err.Error(), "s3://bucket/x") {
+				t.Errorf("%s s3://bucket/x: %v", name, err)
+			}
+			if err := cmd.Flags().Set(f.Name, f.DefValue); err != nil {
+				t.Error(err)
+			}
+			f.Changed = false
+		})
+	}
+	var out, errs bytes.Buffer
+	walk(asGradwire(catalog.Default()).Commands(&out, &errs))
+	if exists("s3:")() {
+		t.Error("a folder s3: was made")
+	}
+}
