@@ -24,6 +24,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli/bundled"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/cluster/store"
 )
 
 // Exit codes.
@@ -68,8 +69,11 @@ func (p Program) Main() {
 		stop()
 		fmt.Fprintln(os.Stderr, "stopping cleanly; interrupt again to stop at once")
 		time.Sleep(mostStopping)
-		if con.leaves.Load() {
+		switch dir := con.record.Load(); {
+		case con.leaves.Load():
 			time.Sleep(mostLeaving - mostStopping)
+		case dir != nil && store.IsRemote(*dir):
+			time.Sleep(mostUploading - mostStopping)
 		}
 		fmt.Fprintln(os.Stderr, con.kept())
 		os.Exit(ExitFailed)
@@ -82,6 +86,9 @@ func (p Program) Main() {
 
 // mostStopping is how long a command may take to stop, apart from those that leave a cluster.
 const mostStopping = 700 * time.Millisecond
+
+// mostUploading is how long a command may take that also uploads a record.
+const mostUploading = mostStopping + time.Second
 
 // mostLeaving is how long those may take: what blocks in them is left behind.
 const mostLeaving = 20 * time.Second

@@ -415,7 +415,12 @@ later.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.place, "place", nil,
 		"where nodes live: NODE, group or role=PROCESS or =LABEL:VALUE (repeated)")
-	flags.StringVar(&f.out, "out", "", "folder of the copy of the record, or s3://BUCKET/PATH (default: a new one in results/)")
+	flags.StringVar(
+		&f.out,
+		"out",
+		"",
+		"folder of the copy of the record, or s3://BUCKET/PATH (default: a new one in results/)",
+	)
 	flags.StringVar(&f.former, "continue", "", "go on with this submission, which has ended before its runs had")
 	flags.BoolVar(&f.detach, "detach", false, "print the submission's id and return")
 	return cmd

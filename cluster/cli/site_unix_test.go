@@ -4,6 +4,7 @@ package cli_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -71,6 +72,7 @@ type site struct {
 	join     string              // address that commands ask
 	nodes    map[string]*program // the process that has each name now
 	shared   bool                // nodes keep their records in the site's default folder, as clients do
+	records  string              // where nodes keep their records; empty for a folder each
 
 	executable string // of the nodes that are started from now on; empty for this program
 }
@@ -136,7 +138,7 @@ func (s *site) start(name string) string {
 	s.t.Helper()
 	p := s.program("node", "--name", name, "--bind", "127.0.0.1:0", "--identity", name, "--join", s.seed)
 	if !s.shared {
-		p.Args = append(p.Args, "--out", "records-"+name)
+		p.Args = append(p.Args, "--out", cmp.Or(s.records, "records-"+name))
 	}
 	if s.executable != "" {
 		p.Path = s.executable

@@ -89,7 +89,7 @@ func (con *console) local(ctx context.Context, text string, skip func(string) bo
 // note prints a line beside the output.
 func (con *console) note(text string) { fmt.Fprintln(con.notes(), text) }
 
-// vacant returns an error if no record can be copied to a folder or the address of a store.
+// vacant returns an error if a folder or the address of a store does not accept a new record.
 func (con *console) vacant(ctx context.Context, out string) error {
 	if !store.IsRemote(out) {
 		return client.Vacant(out)
@@ -98,7 +98,7 @@ func (con *console) vacant(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	return m.Abandon()
+	return errors.Join(m.Writable(ctx), m.Abandon())
 }
 
 // work makes a working folder for a new record in a store.
@@ -131,7 +131,7 @@ func (con *console) writeRecord(ctx context.Context, out string, write func(dir 
 	if err := m.Start(ctx); err != nil {
 		return errors.Join(shown, err, m.Abandon())
 	}
-	return errors.Join(shown, m.Close(ctx))
+	return errors.Join(shown, m.Close(ctx, 0))
 }
 
 // fetchStored copies a record out of a store.

@@ -266,7 +266,7 @@ func (r *Runner) open(ctx context.Context, text string) (err error) {
 	r.renumber()
 	r.done = r.Total() - len(r.queue)
 	if r.Opened != nil {
-		r.Opened(r.folder.Dir())
+		r.Opened(cmp.Or(r.where, r.folder.Dir()))
 	}
 	return nil
 }
@@ -588,6 +588,6 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 	if report.Summary, err = r.folder.Write(o); err != nil {
 		return nil, errors.Join(err, report.Upload(context.Background()))
 	}
-	report.Traces, err = r.folder.Traces(report.Summary.Runs)
+	report.Traces, err = r.folder.Traces(report.Runs)
 	return report, err
 }

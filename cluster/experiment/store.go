@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -36,7 +37,7 @@ func (r *Runner) openStore(ctx context.Context) (err error) {
 		return refusal.Input(err)
 	}
 	r.Out = at.String()
-	if at.Bucket == "" && !(r.Continue && store.Is(at.Path)) {
+	if at.Bucket == "" && (!r.Continue || !store.Is(at.Path)) {
 		return nil
 	}
 	mode := store.New
@@ -65,7 +66,9 @@ func (r *Runner) StartUploads(ctx context.Context) error {
 			continue
 		}
 		if to != "" {
-			return refusal.Input(fmt.Errorf("the plan's points have records in %s and %s; one store is accepted", to, c.To))
+			return refusal.Input(
+				fmt.Errorf("the plan's points have records in %s and %s; one store is accepted", to, c.To),
+			)
 		}
 		to = c.To
 	}
@@ -94,11 +97,14 @@ func (r *Runner) changed() {
 	}
 }
 
-// Upload copies the rest of the record to its stores, and removes a working folder. Soon after ctx ends,
-// it gives up. The error says what is not uploaded.
+// UploadGrace is how long uploads go on after a run was interrupted.
+const UploadGrace = 400 * time.Millisecond
+
+// Upload copies the rest of the record to its stores, and removes a working folder. It gives up
+// UploadGrace after ctx ended; the error says which files are not uploaded.
 func (r *Report) Upload(ctx context.Context) (err error) {
 	for _, m := range r.mirrors {
-		err = errors.Join(err, m.Close(ctx))
+		err = errors.Join(err, m.Close(ctx, UploadGrace))
 	}
 	r.mirrors = nil
 	return err

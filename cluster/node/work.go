@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -9,11 +10,15 @@ import (
 	"github.com/gradwire/gradwire/cluster/store"
 )
 
-// uploadEvery is how often a process looks for changes in its folder of records.
-const uploadEvery = time.Second
+const (
+	// uploadEvery is how often a process looks for changes in its folder of records.
+	uploadEvery = time.Second
+	// uploadGrace is how long uploads go on after a process has left the cluster.
+	uploadGrace = 5 * time.Second
+)
 
-// work makes a working folder for the records of a process that stay in a store, with what the store
-// has of it, and uploads changes from then on. The function returned ends that.
+// work makes a working folder for the records of a process that stay in a store, with the records that
+// the store has of it, and uploads changes from then on. upload ends that.
 func (c *Config) work(ctx context.Context) (upload func(context.Context) error, err error) {
 	at, err := store.Parse(c.Out)
 	if err != nil {
@@ -32,29 +37,13 @@ func (c *Config) work(ctx context.Context) (upload func(context.Context) error, 
 	if err != nil {
 		return nil, err
 	}
-	c.Out = m.Dir
+	c.Out, m.Every = m.Dir, uploadEvery
 	if err = os.MkdirAll(m.Dir, 0o750); err == nil {
 		err = m.Start(ctx)
 	}
+	upload = func(ctx context.Context) error { return m.Close(ctx, uploadGrace) }
 	if err != nil {
-		_ = m.Close(ctx) // keeps the folder
-		return nil, err
+		return nil, errors.Join(err, upload(ctx)) // keeps the folder
 	}
-	ticks := time.NewTicker(uploadEvery)
-	over := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-ticks.C:
-				m.Changed()
-			case <-over:
-				return
-			}
-		}
-	}()
-	return func(ctx context.Context) error {
-		ticks.Stop()
-		close(over)
-		return m.Close(ctx)
-	}, nil
+	return upload, nil
 }

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/gradwire/gradwire/cluster/refusal"
 )
 
 const (
@@ -21,6 +23,8 @@ const (
 	objectsPrefix = "objects/"
 	// format is the version of the layout. A change that older readers would misread has another.
 	format = "gradwire store 1"
+	// manifestHead begins the manifest of every version.
+	manifestHead = "{\n \"format\": \"gradwire store "
 	// partSize is the most bytes of an object; a larger file is several. A part is in memory while it is
 	// copied, and parallel is how many are.
 	partSize = 16 << 20
@@ -53,14 +57,6 @@ type object struct {
 	SHA256 string `json:"sha256"`
 }
 
-// size is the number of bytes of a file.
-func (f *file) size() (n int64) {
-	for _, o := range f.Objects {
-		n += o.Bytes
-	}
-	return n
-}
-
 // objectOf describes a part of a file. Its key shows the file's name to people who list the store.
 func objectOf(name string, content []byte) object {
 	sum := sha256.Sum256(content)
@@ -83,20 +79,21 @@ func (m manifest) encode() []byte {
 func readManifest(ctx context.Context, s Store, at Address) (*manifest, error) {
 	text, err := s.Get(ctx, manifestName, manifestLimit)
 	if errors.Is(err, ErrNotFound) {
-		return nil, fmt.Errorf("%v: %w: %w", at, ErrNoRecord, err)
+		return nil, refusal.Input(fmt.Errorf("%v: %w: %w", at, ErrNoRecord, err))
 	}
 	if err != nil {
 		return nil, err
 	}
 	m := &manifest{}
 	damaged := func(format string, args ...any) error {
-		return fmt.Errorf("%v: %w: %s", at.Join(manifestName), ErrDamaged, fmt.Sprintf(format, args...))
+		return refusal.Input(fmt.Errorf("%v: %w: %s", at.Join(manifestName), ErrDamaged, fmt.Sprintf(format, args...)))
 	}
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, damaged("%v", err)
 	}
 	if m.Format != format {
-		return nil, fmt.Errorf("%v has the format %.40q; this program reads %q", at.Join(manifestName), m.Format, format)
+		return nil, refusal.Input(fmt.Errorf("%v has the format %.40q; this program reads %q", at.Join(manifestName),
+			m.Format, format))
 	}
 	if string(m.encode()) != string(text) {
 		return nil, damaged("its checksum differs")
@@ -133,8 +130,8 @@ func (o *object) get(ctx context.Context, s Store, at Address) ([]byte, error) {
 		return nil, err
 	}
 	if sum := sha256.Sum256(content); hex.EncodeToString(sum[:]) != o.SHA256 {
-		return nil, fmt.Errorf("%v: %w: it has %d bytes with SHA-256 %x, the manifest says %d with %s", at.Join(o.Key),
-			ErrDamaged, len(content), sum, o.Bytes, o.SHA256)
+		return nil, refusal.Input(fmt.Errorf("%v: %w: it has %d bytes with SHA-256 %x, the manifest says %d with %s",
+			at.Join(o.Key), ErrDamaged, len(content), sum, o.Bytes, o.SHA256))
 	}
 	return content, nil
 }

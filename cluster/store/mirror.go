@@ -21,6 +21,9 @@ import (
 type Mirror struct {
 	// Dir is the folder.
 	Dir string
+	// Every is how often the folder is looked through for changes, beside those that Changed tells of; 0
+	// stands for never.
+	Every time.Duration
 
 	at     Address
 	store  Store
@@ -30,14 +33,14 @@ type Mirror struct {
 	// of the user's.
 	release func(remove bool) error
 
-	wake    chan struct{}   // has room for one: something has changed
+	wake    chan struct{}   // has room for one: the folder has changed
 	stop    chan struct{}   // closed by Close
 	done    chan struct{}   // closed when the loop has ended
 	uploads context.Context // that of all uploads after the first one
 	cancel  context.CancelCauseFunc
 
-	mu     sync.Mutex // held during an upload
-	begun  bool
+	mu     sync.Mutex      // held during an upload
+	begun  bool            // last was published by this mirror
 	last   manifest        // the one in the store
 	stored map[string]bool // keys in the store
 	sent   map[string]sent // files as they were when their objects were uploaded
@@ -65,9 +68,9 @@ func newMirror(at Address, s Store, dir, writer string, before *manifest, tell f
 	return m
 }
 
-// start uploads the folder, and from then on its changes. Objects that no manifest lists are deleted:
+// Start uploads the folder, and from then on its changes. Objects that no manifest lists are deleted:
 // an interrupted upload left them.
-func (m *Mirror) start(ctx context.Context) error {
+func (m *Mirror) Start(ctx context.Context) error {
 	if err := m.sync(ctx); err != nil {
 		return err
 	}
@@ -96,24 +99,28 @@ func (m *Mirror) Changed() {
 // loop uploads changes until Close.
 func (m *Mirror) loop() {
 	defer close(m.done)
+	var tick <-chan time.Time
+	if m.Every > 0 {
+		ticker := time.NewTicker(m.Every)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
 	for {
 		select {
 		case <-m.wake:
+		case <-tick:
 		case <-m.stop:
 			return
 		}
 		if err := m.sync(m.uploads); err != nil && m.uploads.Err() == nil && m.tell != nil {
-			m.tell(fmt.Sprintf("%v; what is not uploaded stays in %s, and is tried again with the next change", err, m.Dir))
+			m.tell(fmt.Sprintf("%v; files that are not uploaded stay in %s until the next attempt", err, m.Dir))
 		}
 	}
 }
 
-// grace is how long uploads go on after a program was asked to end.
-const grace = 5 * time.Second
-
-// Close uploads the rest, and removes a working folder then. Soon after ctx ends, it gives up. The error
-// says what is not uploaded.
-func (m *Mirror) Close(ctx context.Context) error {
+// Close uploads the rest, and then removes a working folder. It gives up when grace has passed since
+// ctx ended; the error says which files are not uploaded.
+func (m *Mirror) Close(ctx context.Context, grace time.Duration) error {
 	if m.cancel == nil { // it never started
 		return m.free(false)
 	}
@@ -123,8 +130,8 @@ func (m *Mirror) Close(ctx context.Context) error {
 	<-m.done
 	if err := m.sync(m.uploads); err != nil {
 		files, bytes := m.missing()
-		err = fmt.Errorf("%d files with %d bytes are not uploaded to %v: %v\nThey are kept in %s", files, bytes, m.at,
-			err, m.Dir)
+		err = fmt.Errorf("%d files with %d bytes are not uploaded to %v: %v\nThey are kept in %s; the same command "+
+			"with --continue uploads them", files, bytes, m.at, err, m.Dir)
 		return errors.Join(err, m.free(false))
 	}
 	return m.free(true)

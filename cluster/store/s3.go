@@ -15,6 +15,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/minio/minio-go/v7"
@@ -27,10 +28,10 @@ const (
 	// credentialSources says where credentials come from.
 	credentialSources = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials " +
 		"(AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE)"
-	// dialTimeout bounds how long an endpoint may take to accept a connection, and answerTimeout how
-	// long it may take to begin its answer.
-	dialTimeout   = 5 * time.Second
-	answerTimeout = 30 * time.Second
+	// dialTimeout bounds how long an endpoint may take to accept a connection, and silence how long a
+	// connection may stand still within a request.
+	dialTimeout = 5 * time.Second
+	silence     = 30 * time.Second
 )
 
 // bucket is a store below a path of an S3 bucket.
@@ -59,8 +60,7 @@ func newS3(at Address) (*bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	transport.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	transport.ResponseHeaderTimeout = answerTimeout
+	transport.DialContext = dial
 	keys := credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{},
 	})
@@ -75,6 +75,31 @@ func newS3(at Address) (*bucket, error) {
 		return nil, refusal.Input(fmt.Errorf("%v: %w", at, err))
 	}
 	return &bucket{core, at, u.Scheme + "://" + u.Host}, nil
+}
+
+// dial connects to an endpoint.
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+	return conn{c}, err
+}
+
+// conn is a connection whose reads and writes fail once nothing has moved on it for a while. A limit
+// for whole requests would fail large objects on slow links.
+type conn struct{ net.Conn }
+
+func (c conn) Read(b []byte) (int, error) {
+	if err := c.SetReadDeadline(time.Now().Add(silence)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(b)
+}
+
+// Write also defers the timeout of the read that waits for the answer.
+func (c conn) Write(b []byte) (int, error) {
+	if err := c.SetDeadline(time.Now().Add(silence)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
 }
 
 // key is the key in the bucket.
@@ -126,25 +151,37 @@ func (b *bucket) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// hints say what is to be done about the errors that another attempt cannot cure.
+// Hints that several error codes share.
+const (
+	readFrom    = "; credentials are read from " + credentialSources
+	otherRegion = "the bucket lies in another region; AWS_REGION must name it"
+	otherServer = "the server does not accept this request; is the endpoint one of S3?"
+)
+
+// hints say how to mend the errors that another attempt cannot cure.
 var hints = map[string]string{
 	"NoSuchBucket":      "there is no such bucket; make it, or name one that exists",
-	"InvalidBucketName": "this is no name of a bucket; 3 to 63 lower-case letters, digits, dots and dashes are accepted",
-	"AccessDenied": "access is denied; s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket must be allowed " +
-		"for the credentials of " + credentialSources,
+	"InvalidBucketName": "a bucket's name has 3 to 63 lower-case letters, digits, dots and dashes",
+	"AccessDenied": "access is denied; s3:GetObject, s3:PutObject, s3:DeleteObject and s3:ListBucket must be " +
+		"allowed for the credentials of " + credentialSources,
 	"AllAccessDisabled":            "access to this bucket is disabled",
-	"InvalidAccessKeyId":           "the store does not know this access key; credentials are read from " + credentialSources,
-	"SignatureDoesNotMatch":        "the secret key is not the access key's; credentials are read from " + credentialSources,
-	"ExpiredToken":                 "the credentials have expired; credentials are read from " + credentialSources,
-	"InvalidToken":                 "the session token is invalid; credentials are read from " + credentialSources,
+	"InvalidAccessKeyId":           "the store does not know this access key" + readFrom,
+	"SignatureDoesNotMatch":        "the secret key is not the access key's" + readFrom,
+	"ExpiredToken":                 "the credentials have expired" + readFrom,
+	"InvalidToken":                 "the session token is invalid" + readFrom,
 	"RequestTimeTooSkewed":         "the clock of this machine differs too much from the store's; set it, as by NTP",
-	"AuthorizationHeaderMalformed": "the bucket lies in another region; AWS_REGION must name it",
-	"PermanentRedirect":            "the bucket lies in another region; AWS_REGION must name it",
-	"MethodNotAllowed":             "the server does not accept this request; is the endpoint one of S3?",
-	"NotImplemented":               "the server does not accept this request; is the endpoint one of S3?",
+	"AuthorizationHeaderMalformed": otherRegion,
+	"PermanentRedirect":            otherRegion,
+	"MethodNotAllowed":             otherServer,
+	"NotImplemented":               otherServer,
 }
 
-// explain names store, bucket and key in an error, and what is to be done about it.
+// permanentError is an error that another attempt cannot cure.
+type permanentError struct{ error }
+
+func (e permanentError) Unwrap() error { return e.error }
+
+// explain names operation, address, bucket and endpoint in an error, and says how to mend it.
 func (b *bucket) explain(doing, key string, err error) error {
 	if err == nil || errors.Is(err, ErrDamaged) {
 		return err
@@ -160,10 +197,10 @@ func (b *bucket) explain(doing, key string, err error) error {
 	case said.Code == "NoSuchKey", said.Code == "NoSuchVersion":
 		return fmt.Errorf("%s: %w", where, ErrNotFound)
 	case known:
-		return refusal.Input(fmt.Errorf("%s: %s%w", where, hint, errPermanent))
+		return refusal.Input(permanentError{fmt.Errorf("%s: %s", where, hint)})
 	case said.StatusCode >= 400 && said.StatusCode < 500 && said.StatusCode != http.StatusRequestTimeout &&
 		said.StatusCode != http.StatusTooManyRequests && said.StatusCode != http.StatusConflict:
-		return fmt.Errorf("%s: %s %s%w", where, said.Code, said.Message, errPermanent)
+		return permanentError{fmt.Errorf("%s: %s %s", where, said.Code, said.Message)}
 	case errors.As(err, &dns), errors.As(err, new(*net.OpError)):
 		return fmt.Errorf("%s: the endpoint cannot be reached: %w; AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL names it",
 			where, inner(err))
@@ -181,7 +218,7 @@ func inner(err error) error {
 	return err
 }
 
-// A failed request is repeated so often, after pauses that double from the first one.
+// A failed request is repeated after a pause, and the pauses double.
 const (
 	attempts   = 6
 	firstPause = 200 * time.Millisecond
@@ -190,52 +227,62 @@ const (
 // patient repeats requests that have failed.
 type patient struct {
 	Store
+
+	mu   sync.Mutex // held while tell is called
 	tell func(string)
 }
 
 // again calls do until it succeeds, fails for good, or has failed too often.
-func (p patient) again(ctx context.Context, do func() error) error {
+func (p *patient) again(ctx context.Context, do func() error) error {
 	for n, pause := 1, firstPause; ; n, pause = n+1, 2*pause {
 		err := do()
 		if ctx.Err() != nil && err != nil {
-			return fmt.Errorf("%w: %w", err, context.Cause(ctx))
+			return fmt.Errorf("%w (%w)", err, ctx.Err())
 		}
-		if err == nil || errors.Is(err, errPermanent) || errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
+		if err == nil || errors.As(err, new(permanentError)) || errors.Is(err, ErrNotFound) ||
+			errors.Is(err, ErrDamaged) {
 			return err
 		}
 		if n == attempts {
 			return fmt.Errorf("%w (tried %d times)", err, n)
 		}
 		pause := pause/2 + rand.N(pause/2)
-		if p.tell != nil {
-			p.tell(fmt.Sprintf("%v; tried again in %v", err, pause.Round(time.Millisecond)))
-		}
+		p.note(fmt.Sprintf("%v; tried again in %v", err, pause.Round(time.Millisecond)))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", err, context.Cause(ctx))
+			return fmt.Errorf("%w (%w)", err, ctx.Err())
 		}
 	}
 }
 
+// note tells of a failed request.
+func (p *patient) note(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.tell != nil {
+		p.tell(text)
+	}
+}
+
 // Put is repeated: the same bytes under the same key.
-func (p patient) Put(ctx context.Context, key string, content []byte) error {
+func (p *patient) Put(ctx context.Context, key string, content []byte) error {
 	return p.again(ctx, func() error { return p.Store.Put(ctx, key, content) })
 }
 
 // Get is repeated.
-func (p patient) Get(ctx context.Context, key string, limit int64) (content []byte, err error) {
+func (p *patient) Get(ctx context.Context, key string, limit int64) (content []byte, err error) {
 	err = p.again(ctx, func() error { content, err = p.Store.Get(ctx, key, limit); return err })
 	return content, err
 }
 
 // List is repeated.
-func (p patient) List(ctx context.Context, prefix string) (keys []string, err error) {
+func (p *patient) List(ctx context.Context, prefix string) (keys []string, err error) {
 	err = p.again(ctx, func() error { keys, err = p.Store.List(ctx, prefix); return err })
 	return keys, err
 }
 
 // Delete is repeated.
-func (p patient) Delete(ctx context.Context, key string) error {
+func (p *patient) Delete(ctx context.Context, key string) error {
 	return p.again(ctx, func() error { return p.Store.Delete(ctx, key) })
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -41,8 +42,6 @@ var (
 	ErrDamaged = errors.New("damaged in the store")
 	// ErrTaken means that another program has begun to write under the same path.
 	ErrTaken = errors.New("another program writes here now")
-	// errPermanent marks errors that another attempt cannot cure.
-	errPermanent = errors.New("")
 )
 
 // accepted lists the forms of an address, for errors.
@@ -56,14 +55,21 @@ type Address struct {
 	Path string
 }
 
-// Is reports whether a text leads to records in a store: an address with a scheme, or a folder with a
-// manifest.
-func Is(text string) bool {
-	if strings.Contains(text, "://") {
-		return true
+// Is reports whether a text leads to records in a store: an address with a scheme, or a folder with the
+// manifest of a record.
+func Is(text string) bool { return strings.Contains(text, "://") || hasManifest(text) }
+
+// hasManifest reports whether a folder of this machine has the manifest of a record. A manifest.json of
+// another program begins otherwise.
+func hasManifest(dir string) bool {
+	file, err := os.Open(filepath.Join(dir, manifestName))
+	if err != nil {
+		return false
 	}
-	_, err := os.Stat(filepath.Join(text, manifestName))
-	return err == nil
+	defer file.Close() //nolint:errcheck // it was only read
+	head := make([]byte, len(manifestHead))
+	_, err = io.ReadFull(file, head)
+	return err == nil && string(head) == manifestHead
 }
 
 // IsRemote reports whether a text is the address of a store that is no folder of this machine.
@@ -163,7 +169,7 @@ func (a Address) Open(tell func(string)) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return patient{s, tell}, nil
+	return &patient{Store: s, tell: tell}, nil
 }
 
 // sorted returns keys in order.

@@ -39,7 +39,7 @@ func begin(ctx context.Context, at Address, mode Mode, tell func(string)) (Store
 		return nil, nil, refusal.Input(fmt.Errorf("%v: %w: it holds a record; --continue goes on with it, or name "+
 			"another path", at, ErrExists))
 	case errors.Is(err, ErrNoRecord) && mode == Continue:
-		return nil, nil, refusal.Input(err)
+		return nil, nil, err
 	case err != nil && !errors.Is(err, ErrNoRecord):
 		return nil, nil, err
 	case err == nil:
@@ -74,7 +74,7 @@ func Copy(ctx context.Context, at Address, dir, same string, mode Mode, tell fun
 			}
 		}
 	}
-	return m, m.start(ctx)
+	return m, m.Start(ctx)
 }
 
 // Work makes a working folder of this machine for a path of a store, with what the path holds. If the
@@ -132,8 +132,15 @@ func Work(ctx context.Context, at Address, mode Mode, tell func(string)) (_ *Mir
 	return m, nil
 }
 
-// Start uploads the working folder as it is, and from then on its changes.
-func (m *Mirror) Start(ctx context.Context) error { return m.start(ctx) }
+// Writable writes an object to the store and deletes it, so that a store that accepts no record is
+// noticed before there is one.
+func (m *Mirror) Writable(ctx context.Context) error {
+	const probe = objectsPrefix + "probe"
+	if err := m.store.Put(ctx, probe, []byte("probe")); err != nil {
+		return err
+	}
+	return m.store.Delete(ctx, probe)
+}
 
 // workRoot makes the folder of this machine that belongs to a path of a store.
 func workRoot(at Address) (string, error) {
@@ -159,20 +166,19 @@ func Local(ctx context.Context, text string, skip func(name string) bool, tell f
 	if err != nil {
 		return "", nil, refusal.Input(err)
 	}
-	if _, missing := os.Stat(at.Path); at.Bucket == "" && missing == nil && !Is(at.Path) {
-		return at.Path, none, nil
+	if at.Bucket == "" && !inFolder(at) {
+		return at.Path, none, nil // if there is nothing, the command says so
 	}
 	s, m, record, below, err := find(ctx, at, tell)
-	if at.Bucket == "" && errors.Is(err, ErrNoRecord) {
-		return at.Path, none, nil // the command says that it does not exist
-	}
 	if err != nil {
-		return "", nil, refusal.Input(err)
+		return "", nil, err
 	}
 	want := chosen(below, skip)
 	if !hasFile(m, below) {
-		return "", nil, refusal.Input(fmt.Errorf("%v: the record at %v has no such file or folder; it has %s", at, record,
-			strings.Join(names(m), ", ")))
+		return "", nil, refusal.Input(
+			fmt.Errorf("%v: the record at %v has no such file or folder; it has %s", at, record,
+				strings.Join(names(m), ", ")),
+		)
 	}
 	temporary, err := os.MkdirTemp("", "gradwire-")
 	if err != nil {
@@ -184,6 +190,20 @@ func Local(ctx context.Context, text string, skip func(name string) bool, tell f
 		return "", nil, errors.Join(err, remove())
 	}
 	return filepath.Join(dir, filepath.FromSlash(below)), remove, nil
+}
+
+// inFolder reports whether a path of this machine leads into a record that a folder stores. A file or
+// folder of that name is what the path leads to otherwise.
+func inFolder(at Address) bool {
+	if _, err := os.Stat(at.Path); err == nil {
+		return hasManifest(at.Path)
+	}
+	for up, _, ok := at.parent(); ok; up, _, ok = up.parent() {
+		if hasManifest(up.Path) {
+			return true
+		}
+	}
+	return false
 }
 
 // find returns the record that an address lies in, and the path below it.

@@ -2,6 +2,7 @@
 package storetest
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,9 @@ const Bucket = "bucket"
 
 // Secret is the secret key, which must not be in any file or message.
 const Secret = "never-to-be-seen-0123456789"
+
+// accessKey belongs to the secret key.
+const accessKey = "AKIATESTING"
 
 // Server is an S3 server on loopback.
 type Server struct {
@@ -57,7 +61,7 @@ func Start(t testing.TB) *Server {
 	t.Cleanup(server.Close)
 	s.URL = server.URL
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL_S3": server.URL, "AWS_ACCESS_KEY_ID": "AKIATESTING", "AWS_SECRET_ACCESS_KEY": Secret,
+		"AWS_ENDPOINT_URL_S3": server.URL, "AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": Secret,
 		"AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_PROFILE": "", "AWS_SESSION_TOKEN": "",
 		"XDG_CACHE_HOME": t.TempDir(), "LocalAppData": t.TempDir(),
 	} {
@@ -94,6 +98,18 @@ func (s *Server) Keys(t testing.TB) (keys []string) {
 	return keys
 }
 
+// ExpectNoSecret fails the test if an object holds the credentials.
+func (s *Server) ExpectNoSecret(t testing.TB) {
+	t.Helper()
+	for _, key := range s.Keys(t) {
+		for _, secret := range []string{Secret, accessKey} {
+			if bytes.Contains(s.Object(t, key), []byte(secret)) {
+				t.Errorf("%s holds credentials", key)
+			}
+		}
+	}
+}
+
 // Refuse answers with an error of S3.
 func Refuse(status int, code string) Disturb {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
@@ -102,6 +118,11 @@ func Refuse(status int, code string) Disturb {
 		fmt.Fprintf(w, "<Error><Code>%s</Code><Message>no</Message></Error>", code)
 		return true
 	}
+}
+
+// ReadOnly refuses requests that write an object.
+func ReadOnly(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
+	return r.Method == http.MethodPut && Refuse(http.StatusForbidden, "AccessDenied")(w, r, next)
 }
 
 // Reset breaks the connection off.
@@ -114,6 +135,13 @@ func Reset(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 		_ = tcp.SetLinger(0)
 	}
 	_ = conn.Close()
+	return true
+}
+
+// Hang gives no answer as long as the client waits.
+func Hang(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+	_, _ = io.Copy(io.Discard, r.Body) // the server notices only then that the client has gone
+	<-r.Context().Done()
 	return true
 }
 
