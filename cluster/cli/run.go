@@ -73,7 +73,8 @@ no network.
 Ctrl-C and SIGTERM stop within a second: finished runs are kept, and --continue makes the rest, of the plan in
 the record if none is given. Where the plan has checkpoint: {every: 5m}, it goes on within a run from
 its newest checkpoint; in real time such a run is degraded. A record in a store, s3://BUCKET/PATH, is
-uploaded whenever a run finishes or a checkpoint is written, and up to 5 s longer after Ctrl-C.
+uploaded before the first run and whenever a run finishes or a checkpoint is written. Credentials and
+endpoint come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL, or ~/.aws/credentials.
 A run that could not go on, because training diverged or an actor failed, is recorded as failed, and
 the others are made. One that lost state, had nodes that stalled or made no progress is degraded. The
 record and the table say at which instant, at which node and why.

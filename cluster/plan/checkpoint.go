@@ -13,7 +13,7 @@ type Checkpoint struct {
 	// Keep is how many are kept. Default 3.
 	Keep int `plan:"keep" range:"1..1000" doc:"how many are kept, the newest ones"`
 	// To is the address of a store that the record is copied to, as s3://bucket/path; empty for none.
-	To string `plan:"to,omitzero" doc:"store that the record is copied to at each checkpoint and finished run, s3://BUCKET/PATH or a folder; --continue goes on from there; credentials come from AWS_ACCESS_KEY_ID or ~/.aws/credentials; default: none"`
+	To string `plan:"to,omitzero" doc:"s3://BUCKET/PATH or folder to which the record is copied at each checkpoint and finished run; run --continue goes on from there; credentials come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials; default: none"`
 	// Source is the syntax that it was read from, for errors.
 	Source *syntax.Node `plan:",node"`
 }

@@ -58,7 +58,7 @@ type Plan struct {
 	Detect unit.Duration `plan:"detect" doc:"until a crash is noticed"`
 
 	// Checkpoint says when the state of a run is saved; nil for never.
-	Checkpoint *Checkpoint `plan:"checkpoint,omitzero" doc:"how often the whole state of a run is saved, so that --continue, or another process, goes on within the run: {every: 5m, keep: 3}; default: never"`
+	Checkpoint *Checkpoint `plan:"checkpoint,omitzero" doc:"how often the whole state of a run is saved, so that --continue, or another process, goes on within the run: {every: 5m, keep: 3, to: s3://BUCKET/PATH}; default: never"`
 
 	// AnyRole lets nodes have roles that the architecture does not know: the plan is a point of a
 	// sweep over several kinds of architectures, of which others know them.
