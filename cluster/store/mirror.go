@@ -28,7 +28,7 @@ type Mirror struct {
 	at     Address
 	store  Store
 	writer string
-	tell   func(string)
+	notify func(string)
 	// release lets others have a working folder, which is removed once it is uploaded; nil for a folder
 	// of the user's.
 	release func(remove bool) error
@@ -39,11 +39,11 @@ type Mirror struct {
 	uploads context.Context // that of all uploads after the first one
 	cancel  context.CancelCauseFunc
 
-	mu     sync.Mutex      // held during an upload
-	begun  bool            // last was published by this mirror
-	last   manifest        // the one in the store
-	stored map[string]bool // keys in the store
-	sent   map[string]sent // files as they were when their objects were uploaded
+	mu        sync.Mutex      // held during an upload
+	published bool            // last is a manifest of this mirror
+	last      manifest        // the one in the store
+	stored    map[string]bool // keys in the store
+	sent      map[string]sent // files as they were when their objects were uploaded
 }
 
 // sent is a file whose objects are in the store.
@@ -59,8 +59,8 @@ var errChanged = errors.New("the folder changed while it was copied")
 const restarts = 10
 
 // newMirror returns a mirror of a folder, whose manifest in the store was before, if any.
-func newMirror(at Address, s Store, dir, writer string, before *manifest, tell func(string)) *Mirror {
-	m := &Mirror{Dir: dir, at: at, store: s, writer: writer, tell: tell, wake: make(chan struct{}, 1),
+func newMirror(at Address, s Store, dir, writer string, before *manifest, notify func(string)) *Mirror {
+	m := &Mirror{Dir: dir, at: at, store: s, writer: writer, notify: notify, wake: make(chan struct{}, 1),
 		stop: make(chan struct{}), done: make(chan struct{}), stored: map[string]bool{}, sent: map[string]sent{}}
 	if before != nil {
 		m.last, m.stored = *before, before.keys()
@@ -112,8 +112,8 @@ func (m *Mirror) loop() {
 		case <-m.stop:
 			return
 		}
-		if err := m.sync(m.uploads); err != nil && m.uploads.Err() == nil && m.tell != nil {
-			m.tell(fmt.Sprintf("%v; files that are not uploaded stay in %s until the next attempt", err, m.Dir))
+		if err := m.sync(m.uploads); err != nil && m.uploads.Err() == nil && m.notify != nil {
+			m.notify(fmt.Sprintf("%v; files that are not uploaded stay in %s until the next attempt", err, m.Dir))
 		}
 	}
 }
@@ -253,7 +253,7 @@ func (m *Mirror) upload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if m.begun && slices.EqualFunc(m.last.Files, next.Files, sameFile) {
+	if m.published && slices.EqualFunc(m.last.Files, next.Files, sameFile) {
 		return nil
 	}
 	return m.publish(ctx, next)
@@ -311,7 +311,7 @@ func (m *Mirror) send(ctx context.Context, name string, uploading *sync.Mutex) (
 // publish replaces the manifest, unless another program has, and then deletes the objects that only
 // the previous one listed.
 func (m *Mirror) publish(ctx context.Context, next manifest) error {
-	if m.begun {
+	if m.published {
 		now, err := readManifest(ctx, m.store, m.at)
 		if err != nil {
 			return err
@@ -323,7 +323,7 @@ func (m *Mirror) publish(ctx context.Context, next manifest) error {
 	if err := m.store.Put(ctx, manifestName, next.encode()); err != nil {
 		return err
 	}
-	m.begun, m.last = true, next
+	m.published, m.last = true, next
 	needed := next.keys()
 	for key := range m.stored {
 		if needed[key] {

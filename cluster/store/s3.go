@@ -224,16 +224,16 @@ const (
 	firstPause = 200 * time.Millisecond
 )
 
-// patient repeats requests that have failed.
-type patient struct {
+// retrying repeats requests that have failed.
+type retrying struct {
 	Store
 
-	mu   sync.Mutex // held while tell is called
-	tell func(string)
+	mu     sync.Mutex // held while notify is called
+	notify func(string)
 }
 
-// again calls do until it succeeds, fails for good, or has failed too often.
-func (p *patient) again(ctx context.Context, do func() error) error {
+// retry calls do until it succeeds, fails for good, or has failed too often.
+func (p *retrying) retry(ctx context.Context, do func() error) error {
 	for n, pause := 1, firstPause; ; n, pause = n+1, 2*pause {
 		err := do()
 		if ctx.Err() != nil && err != nil {
@@ -257,32 +257,32 @@ func (p *patient) again(ctx context.Context, do func() error) error {
 }
 
 // note tells of a failed request.
-func (p *patient) note(text string) {
+func (p *retrying) note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tell != nil {
-		p.tell(text)
+	if p.notify != nil {
+		p.notify(text)
 	}
 }
 
 // Put is repeated: the same bytes under the same key.
-func (p *patient) Put(ctx context.Context, key string, content []byte) error {
-	return p.again(ctx, func() error { return p.Store.Put(ctx, key, content) })
+func (p *retrying) Put(ctx context.Context, key string, content []byte) error {
+	return p.retry(ctx, func() error { return p.Store.Put(ctx, key, content) })
 }
 
 // Get is repeated.
-func (p *patient) Get(ctx context.Context, key string, limit int64) (content []byte, err error) {
-	err = p.again(ctx, func() error { content, err = p.Store.Get(ctx, key, limit); return err })
+func (p *retrying) Get(ctx context.Context, key string, limit int64) (content []byte, err error) {
+	err = p.retry(ctx, func() error { content, err = p.Store.Get(ctx, key, limit); return err })
 	return content, err
 }
 
 // List is repeated.
-func (p *patient) List(ctx context.Context, prefix string) (keys []string, err error) {
-	err = p.again(ctx, func() error { keys, err = p.Store.List(ctx, prefix); return err })
+func (p *retrying) List(ctx context.Context, prefix string) (keys []string, err error) {
+	err = p.retry(ctx, func() error { keys, err = p.Store.List(ctx, prefix); return err })
 	return keys, err
 }
 
 // Delete is repeated.
-func (p *patient) Delete(ctx context.Context, key string) error {
-	return p.again(ctx, func() error { return p.Store.Delete(ctx, key) })
+func (p *retrying) Delete(ctx context.Context, key string) error {
+	return p.retry(ctx, func() error { return p.Store.Delete(ctx, key) })
 }

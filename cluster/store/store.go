@@ -159,9 +159,9 @@ func (a Address) parent() (up Address, name string, ok bool) {
 	return up, name, true
 }
 
-// Open returns the store below an address. Failed requests are repeated, and tell is called with a
+// Open returns the store below an address. Failed requests are repeated, and notify is called with a
 // sentence before each pause.
-func (a Address) Open(tell func(string)) (Store, error) {
+func (a Address) Open(notify func(string)) (Store, error) {
 	if a.Bucket == "" {
 		return folder{a.Path}, nil
 	}
@@ -169,7 +169,7 @@ func (a Address) Open(tell func(string)) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &patient{Store: s, tell: tell}, nil
+	return &retrying{Store: s, notify: notify}, nil
 }
 
 // sorted returns keys in order.

@@ -27,9 +27,9 @@ const (
 	Either
 )
 
-// begin opens a store to write. The manifest is nil if there is none.
-func begin(ctx context.Context, at Address, mode Mode, tell func(string)) (Store, *manifest, error) {
-	s, err := at.Open(tell)
+// openToWrite opens a store to write. The manifest is nil if there is none.
+func openToWrite(ctx context.Context, at Address, mode Mode, notify func(string)) (Store, *manifest, error) {
+	s, err := at.Open(notify)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,12 +56,12 @@ func begin(ctx context.Context, at Address, mode Mode, tell func(string)) (Store
 
 // Copy mirrors a folder to a path of a store from now on. With New the path must be empty; otherwise
 // a record that it holds must have the same file of the given name, and is replaced.
-func Copy(ctx context.Context, at Address, dir, same string, mode Mode, tell func(string)) (*Mirror, error) {
-	s, before, err := begin(ctx, at, mode, tell)
+func Copy(ctx context.Context, at Address, dir, same string, mode Mode, notify func(string)) (*Mirror, error) {
+	s, before, err := openToWrite(ctx, at, mode, notify)
 	if err != nil {
 		return nil, err
 	}
-	m := newMirror(at, s, dir, rand.Text(), before, tell)
+	m := newMirror(at, s, dir, rand.Text(), before, notify)
 	if before != nil {
 		text, err := os.ReadFile(filepath.Join(dir, same))
 		if err != nil {
@@ -80,7 +80,7 @@ func Copy(ctx context.Context, at Address, dir, same string, mode Mode, tell fun
 // Work makes a working folder of this machine for a path of a store, with what the path holds. If the
 // process dies, the next Work on this machine goes on with the folder, unless another program has
 // written to the path since. Start has the folder mirrored, and Close removes it.
-func Work(ctx context.Context, at Address, mode Mode, tell func(string)) (_ *Mirror, err error) {
+func Work(ctx context.Context, at Address, mode Mode, notify func(string)) (_ *Mirror, err error) {
 	root, err := workRoot(at)
 	if err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func Work(ctx context.Context, at Address, mode Mode, tell func(string)) (_ *Mir
 			err = errors.Join(err, unlock())
 		}
 	}()
-	s, before, err := begin(ctx, at, mode, tell)
+	s, before, err := openToWrite(ctx, at, mode, notify)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func Work(ctx context.Context, at Address, mode Mode, tell func(string)) (_ *Mir
 			return nil, err
 		}
 	}
-	m := newMirror(at, s, dir, string(writer), before, tell)
+	m := newMirror(at, s, dir, string(writer), before, notify)
 	m.release = func(remove bool) error {
 		if !remove {
 			return unlock()
@@ -156,7 +156,7 @@ func workRoot(at Address) (string, error) {
 // Local returns a folder or file of this machine with what an argument names: a path, or the address
 // of a record in a store, of a folder in it, or of a run. Files for which skip returns true are left out.
 // remove removes what was downloaded.
-func Local(ctx context.Context, text string, skip func(name string) bool, tell func(string)) (local string,
+func Local(ctx context.Context, text string, skip func(name string) bool, notify func(string)) (local string,
 	remove func() error, err error) {
 	none := func() error { return nil }
 	if text == "" {
@@ -169,7 +169,7 @@ func Local(ctx context.Context, text string, skip func(name string) bool, tell f
 	if at.Bucket == "" && !inFolder(at) {
 		return at.Path, none, nil // if there is nothing, the command says so
 	}
-	s, m, record, below, err := find(ctx, at, tell)
+	s, m, record, below, err := find(ctx, at, notify)
 	if err != nil {
 		return "", nil, err
 	}
@@ -207,11 +207,11 @@ func inFolder(at Address) bool {
 }
 
 // find returns the record that an address lies in, and the path below it.
-func find(ctx context.Context, at Address, tell func(string)) (s Store, m *manifest, record Address, below string,
+func find(ctx context.Context, at Address, notify func(string)) (s Store, m *manifest, record Address, below string,
 	err error) {
 	var first error
 	for record = at; ; {
-		if s, err = record.Open(tell); err != nil {
+		if s, err = record.Open(notify); err != nil {
 			return nil, nil, record, "", err
 		}
 		m, err = readManifest(ctx, s, record)

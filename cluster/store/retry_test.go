@@ -40,7 +40,7 @@ func TestRepetitionIsBounded(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f, told, began := &failing{left: c.fails, with: c.with}, 0, time.Now()
-			_, err := (&patient{Store: f, tell: func(string) { told++ }}).Get(t.Context(), "k", 1)
+			_, err := (&retrying{Store: f, notify: func(string) { told++ }}).Get(t.Context(), "k", 1)
 			if (err != nil) != (c.fails >= c.requests) || err != nil && !errors.Is(err, c.with) {
 				t.Errorf("%d failures of %v: %v", c.fails, c.with, err)
 			}
@@ -61,7 +61,7 @@ func TestRepetitionEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := (&patient{Store: &failing{left: 9, with: errors.New("overloaded")}}).Get(ctx, "k", 1)
+		_, err := (&retrying{Store: &failing{left: 9, with: errors.New("overloaded")}}).Get(ctx, "k", 1)
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "overloaded") {
 			t.Error(err)
 		}
