@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -143,16 +144,24 @@ func TestRunGoesOnFromTheStoreAfterTheLossOfItsMachine(t *testing.T) {
 // machine is lost: the newest may be under way to the store.
 func TestLossOfAMachineLosesAtMostOneInterval(t *testing.T) {
 	s := storetest.Start(t)
-	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {time: 1m}")+"checkpoint: {every: 150ms, keep: 1000}\n")
-	for i := range 3 {
+	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {time: 1m}")+"checkpoint: {every: 500ms, keep: 1000}\n")
+	for i := range 2 {
 		address := fmt.Sprintf("s3://bucket/%d", i)
 		cache := t.TempDir()
 		t.Setenv("XDG_CACHE_HOME", cache)
 		ctx, cancel := context.WithCancel(t.Context())
-		life := 300*time.Millisecond + rand.N(600*time.Millisecond)
-		time.AfterFunc(life, func() {
-			s.Disturb(storetest.Refuse(http.StatusForbidden, "AccessDenied"))
-			cancel()
+		life := rand.N(1200 * time.Millisecond) // from the first checkpoint on
+		lose := sync.OnceFunc(func() {
+			time.AfterFunc(life, func() {
+				s.Disturb(storetest.Refuse(http.StatusForbidden, "AccessDenied"))
+				cancel()
+			})
+		})
+		s.Disturb(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if strings.HasSuffix(r.URL.Path, ".state") {
+				lose()
+			}
+			return false
 		})
 		var out, errs bytes.Buffer
 		args := []string{"run", "plan.yaml", "--clock", "real", "--out", address}

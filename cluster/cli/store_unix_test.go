@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -65,7 +66,10 @@ func TestSubmissionsAreKeptInAStore(t *testing.T) {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
 	_, after, _ := strings.Cut(errs, "submission ")
-	id, _, _ := strings.Cut(after, "\n")
+	id := ""
+	if _, err := fmt.Sscan(after, &id); err != nil {
+		t.Fatal(err, errs)
+	}
 	if s := site.status(id); s.State != driver.Done && s.State != driver.Degraded {
 		t.Errorf("%+v", s)
 	}
