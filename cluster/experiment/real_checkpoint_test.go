@@ -54,7 +54,7 @@ func cutAgainAndAgain(t *testing.T, interruptions, times int, set ...string) (*S
 			s.count()
 		}
 		s.saves = &checkpoint.Run{Folder: f, From: from, Told: func(time.Duration) {}}
-		s.OnSaved(saved)
+		f.Written = saved
 		w, err := s.Live(live.Config{KeepRuntime: true})
 		if err != nil {
 			t.Fatal(err)
