@@ -273,6 +273,22 @@ func TestAWaitForAMessageInFlightIsTold(t *testing.T) {
 	}
 }
 
+// A target that is reached before the first message arrives over a slow link is a result like any other.
+func TestATargetReachedWithoutAFarNodeIsDone(t *testing.T) {
+	t.Parallel()
+	far := []string{"architecture={kind: parameter-server}",
+		"nodes=[{name: s, role: server}, {name: w, count: 4, role: worker, compute: {step: 5ms}}]",
+		"network.links=[{between: [w4, s], delay: 1h}]"}
+	run, _ := attempt(t, append(far, "stop={target: 50%, time: 10s}")...)
+	if run.Outcome != record.Done || !run.Reached {
+		t.Errorf("at its target: %s: %+v", run.Outcome, run.Incidents)
+	}
+	run, _ = attempt(t, append(far, "stop={time: 2s}")...)
+	if run.Outcome != record.Degraded || len(run.Incidents) != 1 || run.Incidents[0].Node != "w4" {
+		t.Errorf("at its end: %s: %+v", run.Outcome, run.Incidents)
+	}
+}
+
 // An undisturbed run is done however short it is.
 func TestRunsThatMadeProgressAreDone(t *testing.T) {
 	t.Parallel()

@@ -176,7 +176,8 @@ func tensors(m nn.Model) []safetensors.Tensor {
 // stalled returns an incident for each waiting node that had stalled by the end of its part. all
 // reports that every training node present had stalled. A node can wait for a message in flight if
 // other training nodes went on to the end and no message was lost. Such a node has stalled only if
-// it waited for most of its part.
+// it waited for most of its part of a run that did not end at its target: the others can reach that
+// before the first message arrives over a slow link.
 func (s *Stage) stalled(out Outcome) (incidents []record.Incident, all bool) {
 	paces, longest := s.Collector.Paces()
 	longest = cmp.Or(longest, out.Halted/(2*world.StillFactor)) // nobody has made two steps
@@ -206,6 +207,9 @@ func (s *Stage) stalled(out Outcome) (incidents []record.Incident, all bool) {
 	}
 	if all = all && len(incidents) > 0; all || s.Network.Dropped() > 0 || out.Stalled > 0 {
 		return incidents, all
+	}
+	if s.result.Reached && s.Point.Spec.Plan.Stop.Target != nil {
+		return nil, false
 	}
 	return most, false
 }
