@@ -216,7 +216,7 @@ func TestSubmissionIsHandedOverByAProcessThatLeaves(t *testing.T) {
 		s.await("finished run", func() bool { return s.status(s.id).Done > done })
 		to, took := s.outlive(at, syscall.SIGTERM)
 		t.Logf("%s leaves, and %s begins a run after %v", at, to, took.Round(time.Millisecond))
-		if all = append(all, took); took > 2*time.Second {
+		if all = append(all, took); took > 10*time.Second { // as on a busy machine
 			t.Errorf("it took %v", took)
 		}
 		s.await("holder instead", func() bool { return !slices.Contains(s.status(s.id).Holders, at) })
