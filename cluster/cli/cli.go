@@ -87,7 +87,7 @@ func (p Program) Main() {
 // mostStopping is how long a command may take to stop, apart from those that leave a cluster.
 const mostStopping = 700 * time.Millisecond
 
-// mostUploading is how long a command may take that also uploads a record.
+// mostUploading bounds the stop of a command that also uploads a record.
 const mostUploading = mostStopping + time.Second
 
 // mostLeaving is how long those may take: what blocks in them is left behind.

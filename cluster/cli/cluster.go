@@ -321,7 +321,7 @@ instead of a submission, s3://BUCKET/PATH is accepted, for which no node has to 
 	})
 	fromCluster := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if store.Is(args[0]) {
+		if store.IsStored(args[0]) {
 			return con.fetchStored(cmd.Context(), args[0], dir)
 		}
 		return fromCluster(cmd, args)
@@ -415,12 +415,8 @@ later.`,
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.place, "place", nil,
 		"where nodes live: NODE, group or role=PROCESS or =LABEL:VALUE (repeated)")
-	flags.StringVar(
-		&f.out,
-		"out",
-		"",
-		"folder of the copy of the record, or s3://BUCKET/PATH (default: a new one in results/)",
-	)
+	flags.StringVar(&f.out, "out", "",
+		"folder of the copy of the record, or s3://BUCKET/PATH (default: a new one in results/)")
 	flags.StringVar(&f.former, "continue", "", "go on with this submission, which has ended before its runs had")
 	flags.BoolVar(&f.detach, "detach", false, "print the submission's id and return")
 	return cmd

@@ -103,7 +103,7 @@ to their end but a run is degraded.`,
 			if len(args) > 0 {
 				return f.run(cmd, args[0], con)
 			}
-			plan, remove, err := con.local(cmd.Context(), planIn(f.resume), nil)
+			plan, remove, err := con.download(cmd.Context(), planIn(f.resume), nil)
 			if err != nil {
 				return err
 			}

@@ -17,12 +17,11 @@ import (
 	"github.com/gradwire/gradwire/cluster/store"
 )
 
-// storeFlags are the flags whose value may be the address of a store, by command.
+// storeFlags lists the flags that accept the address of a store, by command.
 var storeFlags = map[string][]string{"run": {"out", "continue"}, "node": {"out"}, "submit": {"out"}, "fetch": {"out"}}
 
-// openStores lets arguments of every command below be addresses of records: the command gets a folder
-// of this machine, into which they are downloaded. A flag that takes a file or folder of this machine
-// refuses addresses.
+// openStores lets every command below parent accept addresses of records as arguments: it downloads the
+// records, and passes their folders to the command. A flag that is not in storeFlags refuses an address.
 func openStores(parent *cobra.Command, con *console) {
 	for _, cmd := range parent.Commands() {
 		openStores(cmd, con)
@@ -41,12 +40,12 @@ func openStores(parent *cobra.Command, con *console) {
 			if err != nil {
 				return err
 			}
-			if cmd.Name() == "fetch" { // it copies a record as it is
+			if cmd.Name() == "fetch" { // fetch downloads the record itself
 				return run(cmd, args)
 			}
 			args = slices.Clone(args)
 			for i, arg := range args {
-				local, remove, err := con.local(cmd.Context(), arg, unread(cmd.Name()))
+				local, remove, err := con.download(cmd.Context(), arg, unread(cmd.Name()))
 				if err != nil {
 					return err
 				}
@@ -59,7 +58,7 @@ func openStores(parent *cobra.Command, con *console) {
 	}
 }
 
-// unread returns whether a command does without a file of a record.
+// unread returns the filter of the files that a command does not read.
 func unread(command string) func(name string) bool {
 	return func(name string) bool {
 		switch filepath.Ext(name) {
@@ -72,10 +71,9 @@ func unread(command string) func(name string) bool {
 	}
 }
 
-// local returns the folder or file of this machine with what a text names, as [store.Local] does. What
-// is no record is left to the command.
-func (con *console) local(ctx context.Context, text string, skip func(string) bool) (string, func(), error) {
-	local, remove, err := store.Local(ctx, text, skip, con.note)
+// download calls [store.Download]. The function returned deletes the downloaded files.
+func (con *console) download(ctx context.Context, text string, skip func(string) bool) (string, func(), error) {
+	local, remove, err := store.Download(ctx, text, skip, con.note)
 	if err != nil {
 		return "", nil, err
 	}
@@ -89,29 +87,29 @@ func (con *console) local(ctx context.Context, text string, skip func(string) bo
 // note prints a line beside the output.
 func (con *console) note(text string) { fmt.Fprintln(con.notes(), text) }
 
-// vacant returns an error if a folder or the address of a store does not accept a new record.
+// vacant returns an error if a folder or a store does not accept a new record.
 func (con *console) vacant(ctx context.Context, out string) error {
 	if !store.IsRemote(out) {
 		return client.Vacant(out)
 	}
-	m, err := con.work(ctx, out)
+	u, err := con.workFolder(ctx, out)
 	if err != nil {
 		return err
 	}
-	return errors.Join(m.Writable(ctx), m.Abandon())
+	return errors.Join(u.Writable(ctx), u.Abandon())
 }
 
-// work makes a working folder for a new record in a store.
-func (con *console) work(ctx context.Context, out string) (*store.Mirror, error) {
+// workFolder opens a working folder for a new record in a store.
+func (con *console) workFolder(ctx context.Context, out string) (*store.Uploader, error) {
 	at, err := store.Parse(out)
 	if err != nil {
 		return nil, &driver.InputError{Err: err}
 	}
-	return store.Work(ctx, at, store.New, con.note)
+	return store.OpenWorkFolder(ctx, at, store.MustBeEmpty, con.note)
 }
 
-// writeRecord has a record written to a folder, or to a working folder whose files it uploads to a
-// store. Then it shows the record.
+// writeRecord calls write for a folder, or for a working folder that it uploads to a store. Then it calls
+// show for that folder and the final place of the record.
 func (con *console) writeRecord(ctx context.Context, out string, write func(dir string) error,
 	show func(dir, stays string) error) error {
 	if !store.IsRemote(out) {
@@ -120,23 +118,23 @@ func (con *console) writeRecord(ctx context.Context, out string, write func(dir 
 		}
 		return show(out, out)
 	}
-	m, err := con.work(ctx, out)
+	u, err := con.workFolder(ctx, out)
 	if err != nil {
 		return err
 	}
-	if err := write(m.Dir); err != nil {
-		return errors.Join(err, m.Abandon())
+	if err := write(u.Dir); err != nil {
+		return errors.Join(err, u.Abandon())
 	}
-	shown := show(m.Dir, out)
-	if err := m.Start(ctx); err != nil {
-		return errors.Join(shown, err, m.Abandon())
+	shown := show(u.Dir, out)
+	if err := u.Start(ctx); err != nil {
+		return errors.Join(shown, err, u.Abandon())
 	}
-	return errors.Join(shown, m.Close(ctx, 0))
+	return errors.Join(shown, u.Close(ctx, 0))
 }
 
-// fetchStored copies a record out of a store.
+// fetchStored copies a record from a store to out.
 func (con *console) fetchStored(ctx context.Context, address, out string) error {
-	dir, remove, err := con.local(ctx, address, nil)
+	dir, remove, err := con.download(ctx, address, nil)
 	if err != nil {
 		return err
 	}

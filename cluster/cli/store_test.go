@@ -34,7 +34,7 @@ func wants(t *testing.T, code int, args ...string) (out, errs string) {
 	return out, errs
 }
 
-// digests are those of a record's runs.
+// digests returns the digests of a record's runs.
 func digests(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	s, err := record.ReadSummary(dir)
@@ -47,7 +47,7 @@ func digests(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// Whatever reads a record reads it in a store as it does in a folder.
+// Each command reads a record in a store as it does in a folder.
 func TestRecordInAStoreIsReadLikeOneInAFolder(t *testing.T) {
 	s := storetest.Start(t)
 	enter(t, small+"record: events\ncheckpoint: {every: 200ms, to: \"s3://bucket-2/copies/first\"}\n")
@@ -92,7 +92,7 @@ func TestRecordInAStoreIsReadLikeOneInAFolder(t *testing.T) {
 	}
 }
 
-// A machine is lost at any request to the store, with its folders. Another one goes on from the store.
+// A machine and its folders are lost at any request to the store. Another machine goes on from the store.
 func TestRunGoesOnFromTheStoreAfterTheLossOfItsMachine(t *testing.T) {
 	s := storetest.Start(t)
 	plan := edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 20}") + "record: events\ncheckpoint: {every: 500ms}\n"
@@ -140,8 +140,8 @@ func TestRunGoesOnFromTheStoreAfterTheLossOfItsMachine(t *testing.T) {
 	wants(t, cli.ExitDone, "diff", "whole/runs/0002", "fetched/runs/0002")
 }
 
-// In real time a run loses no more than the state since its newest checkpoint but one, whenever its
-// machine is lost: the newest may be under way to the store.
+// If a machine is lost at any time, a run in real time goes on from its newest checkpoint but one at the
+// latest: the upload of the newest may be unfinished.
 func TestLossOfAMachineLosesAtMostOneInterval(t *testing.T) {
 	s := storetest.Start(t)
 	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {time: 1m}")+"checkpoint: {every: 500ms, keep: 1000}\n")
@@ -173,7 +173,7 @@ func TestLossOfAMachineLosesAtMostOneInterval(t *testing.T) {
 			t.Errorf("lost after %v, with no checkpoint: %s", life, errs.String())
 			continue
 		}
-		dir, remove, err := store.Local(t.Context(), address, nil, nil)
+		dir, remove, err := store.Download(t.Context(), address, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestLossOfAMachineLosesAtMostOneInterval(t *testing.T) {
 	}
 }
 
-// A store that does not accept a record is noticed before the first run, and before a plan is submitted.
+// A command checks that its store accepts a record before the first run, and before it submits a plan.
 func TestStoreThatCannotBeWrittenIsNoticedAtTheStart(t *testing.T) {
 	s := storetest.Start(t)
 	enter(t, small)
@@ -240,8 +240,7 @@ func TestPasswordInAnAddressIsRefusedAndNotRepeated(t *testing.T) {
 	}
 }
 
-// A flag of a file or folder either takes the address of a store or refuses it. None makes a folder
-// of that name.
+// A flag either accepts the address of a store or refuses it. No command makes a folder named s3:.
 func TestEveryFlagTakesAddressesOrRefusesThem(t *testing.T) {
 	takes := map[string]bool{"run --out": true, "run --continue": true, "node --out": true, "submit --out": true,
 		"fetch --out": true}

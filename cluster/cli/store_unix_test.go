@@ -15,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/store/storetest"
 )
 
-// A store that hangs does not delay the end of a command.
+// Ctrl-C ends a command although its store hangs.
 func TestInterruptEndsACommandWhoseStoreHangs(t *testing.T) {
 	s := storetest.Start(t)
 	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {time: 10h}")+"checkpoint: {every: 1s}\n")
@@ -23,7 +23,7 @@ func TestInterruptEndsACommandWhoseStoreHangs(t *testing.T) {
 	for _, line := range []string{"run plan.yaml --out s3://bucket/second", "run plan.yaml --out s3://bucket/third",
 		"report s3://bucket/first"} {
 		hanging := make(chan bool)
-		running := strings.Contains(line, "second") // when the store begins to hang; the others never get an answer
+		running := strings.Contains(line, "second") // the store hangs from a later request on, else from the first
 		s.Disturb(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 			if running && !strings.HasSuffix(r.URL.Path, ".state") {
 				return false
@@ -52,7 +52,7 @@ func TestInterruptEndsACommandWhoseStoreHangs(t *testing.T) {
 	}
 }
 
-// The node keeps its records in a store, and the client copies them to another path of it.
+// The node keeps its records in a store, and the client copies them to another path of the store.
 func TestSubmissionsAreKeptInAStore(t *testing.T) {
 	storetest.Start(t)
 	site := siteAlone(t)

@@ -57,7 +57,7 @@ func (c *testCluster) serveStored(names ...string) (end func()) {
 	}
 }
 
-// keepers counts the processes whose records in the store have files of a submission.
+// keepers counts the processes with files of a submission in the store.
 func keepers(t *testing.T, s *storetest.Server, id string) (n int) {
 	t.Helper()
 	for _, key := range s.Keys(t) {
@@ -68,8 +68,8 @@ func keepers(t *testing.T, s *storetest.Server, id string) (n int) {
 	return n
 }
 
-// All processes of a cluster are lost at any time, with their folders. New ones go on from the store with
-// a submission that two of them had uploaded, and its record can be read without any process.
+// All processes of a cluster and their folders are lost at any time. New processes go on with a submission
+// that two of the lost processes had uploaded, and its record can be read without any process.
 func TestClusterGoesOnFromAStoreAfterTheLossOfAllProcesses(t *testing.T) {
 	s := storetest.Start(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
@@ -115,7 +115,7 @@ func TestClusterGoesOnFromAStoreAfterTheLossOfAllProcesses(t *testing.T) {
 
 	folder := path.Base(strings.ReplaceAll(submission.Folder, `\`, "/"))
 	for _, address := range []string{"s3://bucket/records/" + submission.Process + "/" + folder, copied} {
-		dir, remove, err := store.Local(t.Context(), address, nil, nil)
+		dir, remove, err := store.Download(t.Context(), address, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

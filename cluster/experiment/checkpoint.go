@@ -224,7 +224,7 @@ func (s *Stage) Saves() bool { return s.saves != nil }
 // Save begins to write the state of a run of which worlds in several processes have their parts.
 func (s *Stage) Save(state *live.State) error { return s.saves.Save(state) }
 
-// OnSaved has one more function called whenever a state has been saved.
+// OnSaved adds a function to call whenever a state has been saved.
 func (s *Stage) OnSaved(do func()) {
 	if s.saves == nil {
 		return

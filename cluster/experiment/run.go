@@ -75,17 +75,17 @@ type Progress struct {
 // Report is what running a plan leaves.
 type Report struct {
 	record.Summary
-	// Dir is the folder of the record. Where Options.Out is the address of a store, it is a working
-	// folder, which Upload removes.
+	// Dir is the folder of the record. If the record goes to a store, it is a working folder, which Upload
+	// removes.
 	Dir string
-	// Record is where the record stays: Dir, or the address.
+	// Record is the final place of the record: Dir, or the address in the store.
 	Record string
 	// Traces hold what figures are drawn from, for the summary's runs in their order.
 	Traces []record.Trace
 	// Clock is the one that was used.
 	Clock Clock
 
-	mirrors []*store.Mirror
+	uploads []*store.Uploader
 }
 
 // Run runs every point and repeat of a plan. What has finished is kept and
@@ -138,9 +138,9 @@ type Runner struct {
 	notes   []string // notes on the plan as written, before tuning
 	rounded []string // notes on intervals that rounding changes; see Point.rounded
 	keyOnce sync.Once
-	work    *store.Mirror   // of the working folder, where the record is in a store; else nil
-	mirrors []*store.Mirror // of the record's folder, with work
-	where   string          // the address of the record in a store; else empty
+	work    *store.Uploader   // uploader of the working folder; nil if the record stays in a folder
+	uploads []*store.Uploader // uploaders of the record, including work once it has started
+	address string            // address of the record in a store; empty for a folder
 
 	mu       sync.Mutex
 	failures []error // of runs that were made, and could not go on
@@ -266,7 +266,7 @@ func (r *Runner) open(ctx context.Context, text string) (err error) {
 	r.renumber()
 	r.done = r.Total() - len(r.queue)
 	if r.Opened != nil {
-		r.Opened(cmp.Or(r.where, r.folder.Dir()))
+		r.Opened(cmp.Or(r.address, r.folder.Dir()))
 	}
 	return nil
 }
@@ -558,18 +558,18 @@ func (r *Runner) Plan() *plan.Plan { return r.points[0].Spec.Plan }
 // Missing is how many runs are not in the record yet.
 func (r *Runner) Missing() int { return len(r.queue) }
 
-// Close lets others write into the record. What was not uploaded is given up.
+// Close unlocks the record, without uploading its last changes.
 func (r *Runner) Close() (err error) {
 	if r.folder != nil {
 		err = r.folder.Close()
 	}
-	if r.work != nil && len(r.mirrors) == 0 {
+	if r.work != nil && len(r.uploads) == 0 {
 		err = errors.Join(err, r.work.Abandon())
 	}
-	for _, m := range r.mirrors {
+	for _, m := range r.uploads {
 		err = errors.Join(err, m.Abandon())
 	}
-	r.work, r.mirrors = nil, nil
+	r.work, r.uploads = nil, nil
 	return err
 }
 
@@ -584,7 +584,7 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 		Notes:       slices.Concat(r.notes, r.rounded),
 	}
 	o.Target, _ = Target(first)
-	report := &Report{Dir: r.Out, Record: cmp.Or(r.where, r.Out), Clock: r.Venue.Traits().Clock, mirrors: r.mirrors}
+	report := &Report{Dir: r.Out, Record: cmp.Or(r.address, r.Out), Clock: r.Venue.Traits().Clock, uploads: r.uploads}
 	if report.Summary, err = r.folder.Write(o); err != nil {
 		return nil, errors.Join(err, report.Upload(context.Background()))
 	}

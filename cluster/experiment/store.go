@@ -13,21 +13,20 @@ import (
 	"github.com/gradwire/gradwire/cluster/store"
 )
 
-// checkStore returns an error if a plan names no store that its record can be copied to.
+// checkStore returns an error if checkpoint.to is no address of a store.
 func checkStore(p *plan.Plan) error {
 	if p.Checkpoint == nil || p.Checkpoint.To == "" {
 		return nil
 	}
 	if _, err := store.Parse(p.Checkpoint.To); err != nil {
 		e := syntax.Errorf(p.Checkpoint.Source.At("to"), "%w", err)
-		e.Line = "" // it may hold a password
+		e.Line = "" // without the line, which may hold a password
 		return refusal.Input(e)
 	}
 	return nil
 }
 
-// openStore finds out where the record stays: in a folder, or in a store, for which it makes a working
-// folder.
+// openStore opens a working folder if the record goes to a store, or comes from one.
 func (r *Runner) openStore(ctx context.Context) (err error) {
 	if r.Out == "" {
 		return nil
@@ -37,24 +36,24 @@ func (r *Runner) openStore(ctx context.Context) (err error) {
 		return refusal.Input(err)
 	}
 	r.Out = at.String()
-	if at.Bucket == "" && (!r.Continue || !store.Is(at.Path)) {
+	if at.Bucket == "" && (!r.Continue || !store.IsStored(at.Path)) {
 		return nil
 	}
-	mode := store.New
+	mode := store.MustBeEmpty
 	if r.Continue {
-		mode = store.Continue
+		mode = store.MustHoldRecord
 	}
-	if r.work, err = store.Work(ctx, at, mode, r.note); err == nil {
-		r.where, r.Out = r.Out, r.work.Dir
+	if r.work, err = store.OpenWorkFolder(ctx, at, mode, r.note); err == nil {
+		r.address, r.Out = r.Out, r.work.Dir
 	}
 	return err
 }
 
-// StartUploads copies the record to the stores that the options and the plan name, and from then on
-// what changes in it. Without a store it does nothing.
+// StartUploads uploads the record to the stores in the options and the plan, and its changes from then on.
+// Without a store it does nothing.
 func (r *Runner) StartUploads(ctx context.Context) error {
 	if r.work != nil {
-		r.mirrors = append(r.mirrors, r.work)
+		r.uploads = append(r.uploads, r.work)
 		if err := r.work.Start(ctx); err != nil {
 			return err
 		}
@@ -76,36 +75,36 @@ func (r *Runner) StartUploads(ctx context.Context) error {
 		return nil
 	}
 	at, err := store.Parse(to)
-	if err != nil || at.String() == r.where {
+	if err != nil || at.String() == r.address {
 		return err
 	}
-	mode := store.New
+	mode := store.MustBeEmpty
 	if r.Continue {
-		mode = store.Either
+		mode = store.MayHoldRecord
 	}
-	m, err := store.Copy(ctx, at, r.Out, record.PlanName, mode, r.note)
+	m, err := store.UploadFolder(ctx, at, r.Out, record.PlanName, mode, r.note)
 	if err == nil {
-		r.mirrors = append(r.mirrors, m)
+		r.uploads = append(r.uploads, m)
 	}
 	return err
 }
 
-// changed has changes of the record uploaded.
+// changed starts uploads of the record's changes.
 func (r *Runner) changed() {
-	for _, m := range r.mirrors {
+	for _, m := range r.uploads {
 		m.Changed()
 	}
 }
 
-// UploadGrace is how long uploads go on after a run was interrupted.
+// UploadGrace bounds the uploads after an interruption.
 const UploadGrace = 400 * time.Millisecond
 
-// Upload copies the rest of the record to its stores, and removes a working folder. It gives up
-// UploadGrace after ctx ended; the error says which files are not uploaded.
+// Upload uploads the last changes of the record, and removes a working folder. It gives up UploadGrace after
+// ctx is done; the error then counts the missing files and names the folder that keeps them.
 func (r *Report) Upload(ctx context.Context) (err error) {
-	for _, m := range r.mirrors {
+	for _, m := range r.uploads {
 		err = errors.Join(err, m.Close(ctx, UploadGrace))
 	}
-	r.mirrors = nil
+	r.uploads = nil
 	return err
 }

@@ -136,7 +136,7 @@ func Serve(ctx context.Context, c Config) error {
 	if err := c.complete(); err != nil {
 		return refusal.Input(err)
 	}
-	upload, err := c.work(ctx)
+	upload, err := c.startUploads(ctx)
 	if err != nil {
 		return err
 	}

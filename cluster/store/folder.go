@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// folder is a store in a folder of this machine, or of a file server.
+// folder is a store in a folder of this machine or of a file server.
 type folder struct{ dir string }
 
 var _ Store = folder{}
@@ -51,7 +51,7 @@ func (f folder) Get(_ context.Context, key string, limit int64) ([]byte, error) 
 	return readAll(file, f.path(key), limit)
 }
 
-// List walks the folder, for files only.
+// List lists the files in the folder and its subfolders.
 func (f folder) List(_ context.Context, prefix string) (keys []string, err error) {
 	err = filepath.WalkDir(f.dir, func(name string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +80,7 @@ func (f folder) Delete(_ context.Context, key string) error {
 	return nil
 }
 
-// readAll reads an object, unless it has more bytes than the limit.
+// readAll reads an object. An object of more bytes than the limit is damaged.
 func readAll(r io.Reader, name string, limit int64) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err == nil && int64(len(b)) > limit {

@@ -12,7 +12,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/gradwire/gradwire/cluster/refusal"
 )
@@ -25,8 +26,8 @@ const (
 	format = "gradwire store 1"
 	// manifestHead begins the manifest of every version.
 	manifestHead = "{\n \"format\": \"gradwire store "
-	// partSize is the most bytes of an object; a larger file is several. A part is in memory while it is
-	// copied, and parallel is how many are.
+	// partSize bounds an object in bytes: a larger file becomes several objects. parallel is the number of
+	// files copied at a time, each with one object in memory.
 	partSize = 16 << 20
 	parallel = 4
 	// manifestLimit bounds a manifest that is read.
@@ -36,14 +37,14 @@ const (
 // manifest lists the files of a record.
 type manifest struct {
 	Format string `json:"format"`
-	// Writer is a random word of the working folder that the record is copied from.
+	// Writer identifies the uploaded folder: a random word.
 	Writer string `json:"writer"`
 	Files  []file `json:"files"`
 	// Sum is the SHA-256 of the manifest without it.
 	Sum string `json:"sha256"`
 }
 
-// file is a file of a record, whose content is that of its objects one after the other.
+// file is a file of a record: the concatenation of its objects.
 type file struct {
 	// Name is its path within the record, with slashes.
 	Name    string   `json:"name"`
@@ -68,14 +69,14 @@ func objectOf(name string, content []byte) object {
 // encode returns the text of a manifest with its checksum.
 func (m manifest) encode() []byte {
 	m.Sum = ""
-	text, _ := json.Marshal(m) // strings and numbers, which can always be written
+	text, _ := json.Marshal(m) // never fails for strings and numbers
 	sum := sha256.Sum256(text)
 	m.Sum = hex.EncodeToString(sum[:])
 	text, _ = json.MarshalIndent(m, "", " ")
 	return append(text, '\n')
 }
 
-// readManifest reads the manifest of a record. ErrNoRecord stands for a missing one.
+// readManifest reads the manifest of a record. The error wraps ErrNoRecord if there is none.
 func readManifest(ctx context.Context, s Store, at Address) (*manifest, error) {
 	text, err := s.Get(ctx, manifestName, manifestLimit)
 	if errors.Is(err, ErrNotFound) {
@@ -112,7 +113,7 @@ func readManifest(ctx context.Context, s Store, at Address) (*manifest, error) {
 	return m, nil
 }
 
-// keys are those of a manifest's objects.
+// keys returns the keys of all objects in the manifest.
 func (m *manifest) keys() map[string]bool {
 	all := map[string]bool{}
 	for _, f := range m.Files {
@@ -136,11 +137,11 @@ func (o *object) get(ctx context.Context, s Store, at Address) ([]byte, error) {
 	return content, nil
 }
 
-// download writes the wanted files of a record into a folder. The writer may replace the manifest and
-// delete objects of the previous one meanwhile; then the newer record is read.
-func download(ctx context.Context, s Store, at Address, m *manifest, dir string, want func(name string) bool) error {
+// downloadRecord writes the wanted files of a record into a folder. If an uploader replaces the manifest and
+// deletes objects of the previous one meanwhile, downloadRecord starts again with the new manifest.
+func downloadRecord(ctx context.Context, s Store, at Address, m *manifest, dir string, want func(name string) bool) error {
 	for {
-		err := m.download(ctx, s, at, dir, want)
+		err := m.downloadFiles(ctx, s, at, dir, want)
 		if !errors.Is(err, ErrNotFound) {
 			return err
 		}
@@ -155,7 +156,7 @@ func download(ctx context.Context, s Store, at Address, m *manifest, dir string,
 	}
 }
 
-func (m *manifest) download(ctx context.Context, s Store, at Address, dir string, want func(string) bool) error {
+func (m *manifest) downloadFiles(ctx context.Context, s Store, at Address, dir string, want func(string) bool) error {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return err
 	}
@@ -163,53 +164,34 @@ func (m *manifest) download(ctx context.Context, s Store, at Address, dir string
 	if err != nil {
 		return err
 	}
-	defer root.Close() //nolint:errcheck // nothing is written through it
+	defer root.Close() //nolint:errcheck // closing a folder loses no data
 	wanted := slices.DeleteFunc(slices.Clone(m.Files), func(f file) bool { return want != nil && !want(f.Name) })
-	return each(ctx, len(wanted), func(ctx context.Context, i int) error {
-		f := &wanted[i]
-		name := filepath.FromSlash(f.Name)
-		if err := root.MkdirAll(filepath.Dir(name), 0o750); err != nil {
-			return err
-		}
-		out, err := root.Create(name)
-		if err != nil {
-			return err
-		}
-		for _, o := range f.Objects {
-			var content []byte
-			if content, err = o.get(ctx, s, at); err == nil {
-				_, err = out.Write(content)
-			}
-			if err != nil {
-				break
-			}
-		}
-		return errors.Join(err, out.Close())
-	})
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	for i := range wanted {
+		g.Go(func() error { return wanted[i].download(ctx, s, at, root) })
+	}
+	return g.Wait()
 }
 
-// each calls do for each of n, several at a time, and returns the first error.
-func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	queue := make(chan int, n)
-	for i := range n {
-		queue <- i
+// download writes a file of a record into a folder.
+func (f *file) download(ctx context.Context, s Store, at Address, dir *os.Root) error {
+	name := filepath.FromSlash(f.Name)
+	if err := dir.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+		return err
 	}
-	close(queue)
-	var workers sync.WaitGroup
-	for range min(parallel, n) {
-		workers.Go(func() {
-			for i := range queue {
-				if ctx.Err() != nil {
-					return
-				}
-				if err := do(ctx, i); err != nil {
-					cancel(err)
-				}
-			}
-		})
+	out, err := dir.Create(name)
+	if err != nil {
+		return err
 	}
-	workers.Wait()
-	return context.Cause(ctx)
+	for _, o := range f.Objects {
+		var content []byte
+		if content, err = o.get(ctx, s, at); err == nil {
+			_, err = out.Write(content)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return errors.Join(err, out.Close())
 }

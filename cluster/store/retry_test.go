@@ -75,10 +75,10 @@ func TestConnectionThatStandsStillFails(t *testing.T) {
 		go func() {         // a slow server, which takes and sends a byte now and then, and then none
 			b := make([]byte, 1)
 			for range 4 {
-				time.Sleep(silence / 2)
+				time.Sleep(idleTimeout / 2)
 				_, _ = there.Read(b)
 			}
-			time.Sleep(silence * 3 / 4)
+			time.Sleep(idleTimeout * 3 / 4)
 			_, _ = there.Write(b)
 		}()
 		c, began := conn{here}, time.Now()
@@ -93,7 +93,7 @@ func TestConnectionThatStandsStillFails(t *testing.T) {
 		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error(err)
 		}
-		if took := time.Since(began); took != silence*15/4 {
+		if took := time.Since(began); took != idleTimeout*15/4 {
 			t.Errorf("it took %v", took)
 		}
 	})

@@ -25,13 +25,13 @@ import (
 )
 
 const (
-	// credentialSources says where credentials come from.
+	// credentialSources names the sources of credentials, for errors.
 	credentialSources = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or ~/.aws/credentials " +
 		"(AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE)"
-	// dialTimeout bounds how long an endpoint may take to accept a connection, and silence how long a
-	// connection may stand still within a request.
+	// dialTimeout is the timeout for a connection to the endpoint, and idleTimeout the timeout for a
+	// connection on which no byte moves within a request.
 	dialTimeout = 5 * time.Second
-	silence     = 30 * time.Second
+	idleTimeout = 30 * time.Second
 )
 
 // bucket is a store below a path of an S3 bucket.
@@ -43,13 +43,13 @@ type bucket struct {
 
 var _ Store = &bucket{}
 
-// newS3 returns the store of an address. Endpoint, region and credentials come from the variables and
-// files that every AWS tool reads.
+// newS3 returns the store of an address. Endpoint and region come from the environment variables of the AWS
+// tools, credentials from these or from ~/.aws/credentials.
 func newS3(at Address) (*bucket, error) {
 	endpoint := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	region := cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	if endpoint != "" {
-		region = cmp.Or(region, "us-east-1") // which servers that are not Amazon's call their only region
+		region = cmp.Or(region, "us-east-1") // default region of other servers, such as MinIO
 	}
 	u, err := url.Parse(cmp.Or(endpoint, "https://s3.amazonaws.com"))
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
@@ -83,20 +83,20 @@ func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return conn{c}, err
 }
 
-// conn is a connection whose reads and writes fail once nothing has moved on it for a while. A limit
-// for whole requests would fail large objects on slow links.
+// conn is a connection with idleTimeout. A timeout for whole requests would fail large objects on slow
+// links.
 type conn struct{ net.Conn }
 
 func (c conn) Read(b []byte) (int, error) {
-	if err := c.SetReadDeadline(time.Now().Add(silence)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(idleTimeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Read(b)
 }
 
-// Write also defers the timeout of the read that waits for the answer.
+// Write also extends the timeout of the pending read of the answer.
 func (c conn) Write(b []byte) (int, error) {
-	if err := c.SetDeadline(time.Now().Add(silence)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(idleTimeout)); err != nil {
 		return 0, err
 	}
 	return c.Conn.Write(b)
@@ -124,7 +124,7 @@ func (b *bucket) Get(ctx context.Context, key string, limit int64) ([]byte, erro
 	return content, b.explain("reading", key, err)
 }
 
-// List asks for the keys below the address.
+// List lists the keys below the address.
 func (b *bucket) List(ctx context.Context, prefix string) (keys []string, err error) {
 	below := b.at.Path
 	if below != "" {
@@ -158,7 +158,7 @@ const (
 	otherServer = "the server does not accept this request; is the endpoint one of S3?"
 )
 
-// hints say how to mend the errors that another attempt cannot cure.
+// hints say how to mend permanent errors, by the error code of S3.
 var hints = map[string]string{
 	"NoSuchBucket":      "there is no such bucket; make it, or name one that exists",
 	"InvalidBucketName": "a bucket's name has 3 to 63 lower-case letters, digits, dots and dashes",
@@ -176,7 +176,7 @@ var hints = map[string]string{
 	"NotImplemented":               otherServer,
 }
 
-// permanentError is an error that another attempt cannot cure.
+// permanentError is an error that no retry can cure.
 type permanentError struct{ error }
 
 func (e permanentError) Unwrap() error { return e.error }
@@ -210,7 +210,7 @@ func (b *bucket) explain(doing, key string, err error) error {
 	return fmt.Errorf("%s: %w", where, inner(err))
 }
 
-// inner is an error without the request's address, which explain has named.
+// inner returns an error without the address of its request, which explain names.
 func inner(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		return u.Err
@@ -218,13 +218,13 @@ func inner(err error) error {
 	return err
 }
 
-// A failed request is repeated after a pause, and the pauses double.
+// A failed request is retried after a pause, and the pauses double.
 const (
 	attempts   = 6
 	firstPause = 200 * time.Millisecond
 )
 
-// retrying repeats requests that have failed.
+// retrying retries failed requests.
 type retrying struct {
 	Store
 
@@ -232,7 +232,7 @@ type retrying struct {
 	notify func(string)
 }
 
-// retry calls do until it succeeds, fails for good, or has failed too often.
+// retry calls do until it succeeds, fails permanently, or has failed attempts times.
 func (p *retrying) retry(ctx context.Context, do func() error) error {
 	for n, pause := 1, firstPause; ; n, pause = n+1, 2*pause {
 		err := do()
@@ -256,7 +256,7 @@ func (p *retrying) retry(ctx context.Context, do func() error) error {
 	}
 }
 
-// note tells of a failed request.
+// note reports a failed request.
 func (p *retrying) note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -265,24 +265,24 @@ func (p *retrying) note(text string) {
 	}
 }
 
-// Put is repeated: the same bytes under the same key.
+// Put retries, which is safe: the same bytes go to the same key.
 func (p *retrying) Put(ctx context.Context, key string, content []byte) error {
 	return p.retry(ctx, func() error { return p.Store.Put(ctx, key, content) })
 }
 
-// Get is repeated.
+// Get retries.
 func (p *retrying) Get(ctx context.Context, key string, limit int64) (content []byte, err error) {
 	err = p.retry(ctx, func() error { content, err = p.Store.Get(ctx, key, limit); return err })
 	return content, err
 }
 
-// List is repeated.
+// List retries.
 func (p *retrying) List(ctx context.Context, prefix string) (keys []string, err error) {
 	err = p.retry(ctx, func() error { keys, err = p.Store.List(ctx, prefix); return err })
 	return keys, err
 }
 
-// Delete is repeated.
+// Delete retries.
 func (p *retrying) Delete(ctx context.Context, key string) error {
 	return p.retry(ctx, func() error { return p.Store.Delete(ctx, key) })
 }

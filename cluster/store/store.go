@@ -1,8 +1,8 @@
 // Package store keeps records in an object store.
 //
-// A record lies under a path of the store as a manifest and the objects that it lists. Objects have
-// their hash in their key, so none ever changes. The manifest is written last: until then, readers
-// see the record as the previous manifest lists it.
+// A record is a manifest, under a path of the store, and the objects that the manifest lists. The key of an
+// object contains its hash, so objects never change. An upload writes the manifest last: until then,
+// readers see the record of the previous manifest.
 package store
 
 import (
@@ -30,17 +30,17 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 }
 
-// Errors that a caller may want to tell apart.
+// Errors that callers distinguish.
 var (
-	// ErrNotFound means that the store has no such object.
+	// ErrNotFound reports a missing object.
 	ErrNotFound = errors.New("no such object")
-	// ErrNoRecord means that no manifest lies under a path of a store.
+	// ErrNoRecord reports a path of a store without a manifest.
 	ErrNoRecord = errors.New("no record is stored here")
-	// ErrExists means that a path of a store holds something already.
+	// ErrExists reports a path of a store that must be empty and is not.
 	ErrExists = errors.New("this path of the store is not empty")
-	// ErrDamaged means that an object or a manifest differs from what was written.
+	// ErrDamaged reports an object or a manifest with another checksum.
 	ErrDamaged = errors.New("damaged in the store")
-	// ErrTaken means that another program has begun to write under the same path.
+	// ErrTaken reports that another program now writes to the same path.
 	ErrTaken = errors.New("another program writes here now")
 )
 
@@ -55,12 +55,12 @@ type Address struct {
 	Path string
 }
 
-// Is reports whether a text leads to records in a store: an address with a scheme, or a folder with the
+// IsStored reports whether a text names a record in a store: an address with a scheme, or a folder with the
 // manifest of a record.
-func Is(text string) bool { return strings.Contains(text, "://") || hasManifest(text) }
+func IsStored(text string) bool { return strings.Contains(text, "://") || hasManifest(text) }
 
-// hasManifest reports whether a folder of this machine has the manifest of a record. A manifest.json of
-// another program begins otherwise.
+// hasManifest reports whether a folder on this machine has the manifest of a record. The manifest.json of
+// another program has another beginning.
 func hasManifest(dir string) bool {
 	file, err := os.Open(filepath.Join(dir, manifestName))
 	if err != nil {
@@ -72,7 +72,7 @@ func hasManifest(dir string) bool {
 	return err == nil && string(head) == manifestHead
 }
 
-// IsRemote reports whether a text is the address of a store that is no folder of this machine.
+// IsRemote reports whether a text is the address of a store on another machine.
 func IsRemote(text string) bool { return strings.HasPrefix(strings.ToLower(text), "s3://") }
 
 // Parse reads an address. An address never holds credentials.
@@ -159,8 +159,8 @@ func (a Address) parent() (up Address, name string, ok bool) {
 	return up, name, true
 }
 
-// Open returns the store below an address. Failed requests are repeated, and notify is called with a
-// sentence before each pause.
+// Open returns the store below an address. It retries failed requests, and calls notify with a sentence
+// before each pause.
 func (a Address) Open(notify func(string)) (Store, error) {
 	if a.Bucket == "" {
 		return folder{a.Path}, nil

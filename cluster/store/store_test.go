@@ -24,7 +24,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/store/storetest"
 )
 
-// write makes the files of a record.
+// write writes the files of a record to a folder.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -60,10 +60,10 @@ func read(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// fetch returns what the record at an address holds.
+// fetch returns the files of the record at an address.
 func fetch(t *testing.T, address string) (map[string]string, error) {
 	t.Helper()
-	dir, remove, err := store.Local(t.Context(), address, nil, nil)
+	dir, remove, err := store.Download(t.Context(), address, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func parse(t *testing.T, text string) store.Address {
 	return at
 }
 
-// first and second are a record at two times.
+// first and second are the files of a record at two times.
 func first() map[string]string {
 	return map[string]string{
 		"plan.yaml":                      "name: x\n",
@@ -107,10 +107,10 @@ func second() map[string]string {
 	}
 }
 
-// copyTo mirrors a folder to an address, with all that is in it.
+// copyTo uploads a folder to an address.
 func copyTo(ctx context.Context, t *testing.T, dir, address string, mode store.Mode) error {
 	t.Helper()
-	m, err := store.Copy(ctx, parse(t, address), dir, "plan.yaml", mode, nil)
+	m, err := store.UploadFolder(ctx, parse(t, address), dir, "plan.yaml", mode, nil)
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func TestRecordIsTheSameBehindEveryStore(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, first())
 		write(t, dir, map[string]string{".lock": "1", "runs/0001/checkpoints/2.state.partial": "half"})
-		m, err := store.Copy(t.Context(), parse(t, address), dir, "plan.yaml", store.New, nil)
+		m, err := store.UploadFolder(t.Context(), parse(t, address), dir, "plan.yaml", store.MustBeEmpty, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestRecordIsTheSameBehindEveryStore(t *testing.T) {
 		}
 		next := second()
 		if strings.HasPrefix(address, "file://") {
-			next["large"] = strings.Repeat("0123456789abcdef", 1<<20+3) // more than one object holds
+			next["large"] = strings.Repeat("0123456789abcdef", 1<<20+3) // larger than an object
 		}
 		write(t, dir, next)
 		if err := os.Remove(filepath.Join(dir, "runs/0001/checkpoints/1.state")); err != nil {
@@ -149,7 +149,7 @@ func TestRecordIsTheSameBehindEveryStore(t *testing.T) {
 		if !strings.Contains(address, "://") {
 			continue // a path without a scheme is opened as it is
 		}
-		run, remove, err := store.Local(t.Context(), address+"/runs/0000", nil, nil)
+		run, remove, err := store.Download(t.Context(), address+"/runs/0000", nil, nil)
 		if err != nil {
 			t.Errorf("a run of %s: %v", address, err)
 			continue
@@ -177,7 +177,7 @@ func TestPartialUploadIsInvisible(t *testing.T) {
 		address := fmt.Sprintf("s3://bucket/%d", cut)
 		dir := t.TempDir()
 		write(t, dir, first())
-		if err := copyTo(t.Context(), t, dir, address, store.New); err != nil {
+		if err := copyTo(t.Context(), t, dir, address, store.MustBeEmpty); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.RemoveAll(dir); err != nil {
@@ -190,10 +190,10 @@ func TestPartialUploadIsInvisible(t *testing.T) {
 			if requests.Add(1) < int64(cut) {
 				return false
 			}
-			cancel() // the process dies here
+			cancel() // the process dies
 			return storetest.Reset(w, r, nil)
 		})
-		err := copyTo(ctx, t, dir, address, store.Continue)
+		err := copyTo(ctx, t, dir, address, store.MustHoldRecord)
 		cancel()
 		s.Disturb(nil)
 		is, e := fetch(t, address)
@@ -206,7 +206,7 @@ func TestPartialUploadIsInvisible(t *testing.T) {
 			}
 			return
 		}
-		if err := copyTo(t.Context(), t, dir, address, store.Continue); err != nil {
+		if err := copyTo(t.Context(), t, dir, address, store.MustHoldRecord); err != nil {
 			t.Errorf("after a cut at request %d: %v", cut, err)
 		}
 		if is, err := fetch(t, address); err != nil || gocmp.Diff(is, second()) != "" {
@@ -218,7 +218,7 @@ func TestPartialUploadIsInvisible(t *testing.T) {
 				left++
 			}
 		}
-		if want := len(second()); left != want { // the manifest; and an empty file has no object
+		if want := len(second()); left != want { // the manifest counts; the empty file has no object
 			t.Errorf("cut off at request %d, %d objects are left; %d are needed", cut, left, want)
 		}
 	}
@@ -243,7 +243,7 @@ func TestFailedRequestsAreRepeated(t *testing.T) {
 		return false
 	})
 	var told atomic.Int64
-	m, err := store.Copy(t.Context(), parse(t, "s3://bucket/x"), dir, "plan.yaml", store.New,
+	m, err := store.UploadFolder(t.Context(), parse(t, "s3://bucket/x"), dir, "plan.yaml", store.MustBeEmpty,
 		func(string) { told.Add(1) })
 	if err == nil {
 		err = m.Close(t.Context(), 0)
@@ -263,7 +263,7 @@ func TestDamageIsNamed(t *testing.T) {
 	s := storetest.Start(t)
 	dir := t.TempDir()
 	write(t, dir, first())
-	if err := copyTo(t.Context(), t, dir, "s3://bucket/x", store.New); err != nil {
+	if err := copyTo(t.Context(), t, dir, "s3://bucket/x", store.MustBeEmpty); err != nil {
 		t.Fatal(err)
 	}
 	put := func(key string, b []byte) {
@@ -310,14 +310,14 @@ func TestSecondWriterTakesOver(t *testing.T) {
 	storetest.Start(t)
 	dir := t.TempDir()
 	write(t, dir, first())
-	one, err := store.Copy(t.Context(), parse(t, "s3://bucket/x"), dir, "plan.yaml", store.New, nil)
+	one, err := store.UploadFolder(t.Context(), parse(t, "s3://bucket/x"), dir, "plan.yaml", store.MustBeEmpty, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := copyTo(t.Context(), t, dir, "s3://bucket/x", store.New); !errors.Is(err, store.ErrExists) {
+	if err := copyTo(t.Context(), t, dir, "s3://bucket/x", store.MustBeEmpty); !errors.Is(err, store.ErrExists) {
 		t.Errorf("a new record where there is one: %v", err)
 	}
-	if err := copyTo(t.Context(), t, dir, "s3://bucket/x", store.Continue); err != nil {
+	if err := copyTo(t.Context(), t, dir, "s3://bucket/x", store.MustHoldRecord); err != nil {
 		t.Error(err)
 	}
 	write(t, dir, second())
@@ -327,31 +327,31 @@ func TestSecondWriterTakesOver(t *testing.T) {
 	}
 	other := t.TempDir()
 	write(t, other, map[string]string{"plan.yaml": "name: y\n"})
-	err = copyTo(t.Context(), t, other, "s3://bucket/x", store.Continue)
+	err = copyTo(t.Context(), t, other, "s3://bucket/x", store.MustHoldRecord)
 	if !errors.As(err, new(*refusal.InputError)) {
 		t.Errorf("another plan's record: %v", err)
 	}
 }
 
-// A process that dies leaves its working folder. The next one on this machine goes on with that, one on
-// another machine with what the store has.
+// After a process has died, the next one on this machine reuses its working folder, and one on another
+// machine downloads the record.
 func TestWorkingFolderOutlivesItsProcess(t *testing.T) {
 	s := storetest.Start(t)
-	at := parse(t, "s3://bucket/work/record")
-	start := func(mode store.Mode) *store.Mirror {
+	at := parse(t, "s3://bucket/first/record")
+	start := func(mode store.Mode) *store.Uploader {
 		t.Helper()
-		m, err := store.Work(t.Context(), at, mode, nil)
+		m, err := store.OpenWorkFolder(t.Context(), at, mode, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return m
 	}
-	m := start(store.New)
+	m := start(store.MustBeEmpty)
 	write(t, m.Dir, first())
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	_, err := store.Work(t.Context(), at, store.Continue, nil)
+	_, err := store.OpenWorkFolder(t.Context(), at, store.MustHoldRecord, nil)
 	if err == nil || !strings.Contains(err.Error(), "written") {
 		t.Errorf("two programs have one working folder: %v", err)
 	}
@@ -361,7 +361,7 @@ func TestWorkingFolderOutlivesItsProcess(t *testing.T) {
 	if _, err := os.Stat(m.Dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the working folder is left: %v", err)
 	}
-	m = start(store.Continue)
+	m = start(store.MustHoldRecord)
 	if diff := gocmp.Diff(first(), read(t, m.Dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -376,7 +376,7 @@ func TestWorkingFolderOutlivesItsProcess(t *testing.T) {
 		!strings.Contains(err.Error(), m.Dir) {
 		t.Errorf("what is not uploaded: %v", err)
 	}
-	m = start(store.Continue)
+	m = start(store.MustHoldRecord)
 	if _, err := os.Stat(filepath.Join(m.Dir, "summary.json")); err != nil {
 		t.Error("what was not uploaded is lost:", err)
 	}
@@ -391,7 +391,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		address string
 		env     map[string]string
 		wants   []string
-		once    bool // one request is enough to know
+		once    bool // whether the error is permanent, so that one request shows it
 	}{
 		"no bucket": {address: "s3://other/x", wants: []string{"s3://other/x", "no such bucket", s.URL}, once: true},
 		"denied": {disturb: storetest.Refuse(403, "AccessDenied"), once: true,
@@ -416,13 +416,13 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 			}
 			var requests atomic.Int64
 			s.Disturb(func(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
-				if r.Method == http.MethodGet { // a PUT may be one that another case has given up
+				if r.Method == http.MethodGet { // an aborted case may still have a PUT under way
 					requests.Add(1)
 				}
 				return c.disturb != nil && c.disturb(w, r, next)
 			})
 			defer s.Disturb(nil)
-			err := copyTo(t.Context(), t, dir, cmp.Or(c.address, "s3://bucket/x"), store.New)
+			err := copyTo(t.Context(), t, dir, cmp.Or(c.address, "s3://bucket/x"), store.MustBeEmpty)
 			for _, want := range c.wants {
 				if !strings.Contains(fmt.Sprint(err), want) {
 					t.Errorf("the error does not say %q: %v", want, err)
@@ -441,13 +441,13 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// A store that never answers keeps no command from ending.
+// A command ends although its store never answers.
 func TestCloseGivesUpOnAStoreThatHangs(t *testing.T) {
 	s := storetest.Start(t)
 	dir := t.TempDir()
 	write(t, dir, first())
 	ctx, interrupt := context.WithCancel(t.Context())
-	m, err := store.Copy(ctx, parse(t, "s3://bucket/x"), dir, "plan.yaml", store.New, nil)
+	m, err := store.UploadFolder(ctx, parse(t, "s3://bucket/x"), dir, "plan.yaml", store.MustBeEmpty, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -471,13 +471,13 @@ func TestCloseGivesUpOnAStoreThatHangs(t *testing.T) {
 	}
 }
 
-// Many programs have a manifest.json in their folders. Such a folder is no store.
+// The manifest.json of another program makes no store of its folder.
 func TestManifestOfAnotherProgramIsNoRecord(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, ".", map[string]string{"manifest.json": "{\"name\": \"a web page\"}", "plan.yaml": "name: x\n"})
 	for _, text := range []string{"quickstart", "plan.yaml", "none.yaml", ".", "manifest.json", "a/b"} {
-		local, _, err := store.Local(t.Context(), text, nil, nil)
-		if err != nil || local != text || store.Is(text) {
+		local, _, err := store.Download(t.Context(), text, nil, nil)
+		if err != nil || local != text || store.IsStored(text) {
 			t.Errorf("%s: %s, %v", text, local, err)
 		}
 	}
@@ -513,7 +513,7 @@ func TestCredentialsComeFromTheUsualPlaces(t *testing.T) {
 				return false
 			})
 			defer s.Disturb(nil)
-			if err := copyTo(t.Context(), t, dir, "s3://bucket/x", store.Either); err != nil {
+			if err := copyTo(t.Context(), t, dir, "s3://bucket/x", store.MayHoldRecord); err != nil {
 				t.Error(err)
 			}
 		})
@@ -568,7 +568,7 @@ func BenchmarkMirror40MB(b *testing.B) {
 	b.SetBytes(40 << 20)
 	for n := 0; b.Loop(); n++ {
 		at, _ := store.Parse(fmt.Sprintf("s3://bucket/%d", n))
-		m, err := store.Copy(b.Context(), at, dir, "0", store.New, nil)
+		m, err := store.UploadFolder(b.Context(), at, dir, "0", store.MustBeEmpty, nil)
 		if err == nil {
 			err = m.Close(b.Context(), 0)
 		}

@@ -15,19 +15,20 @@ import (
 	"github.com/gradwire/gradwire/cluster/refusal"
 )
 
-// Mode says what a path of a store must hold.
+// Mode says whether a path of a store must be empty.
 type Mode int
 
 const (
-	// New asks for a path that holds nothing.
-	New Mode = iota
-	// Continue asks for a path that holds a record.
-	Continue
-	// Either accepts both.
-	Either
+	// MustBeEmpty accepts a path that holds nothing.
+	MustBeEmpty Mode = iota
+	// MustHoldRecord accepts a path that holds a record.
+	MustHoldRecord
+	// MayHoldRecord accepts both.
+	MayHoldRecord
 )
 
-// openToWrite opens a store to write. The manifest is nil if there is none.
+// openToWrite opens a store to write, and returns the manifest of the record under the address; nil if there
+// is none.
 func openToWrite(ctx context.Context, at Address, mode Mode, notify func(string)) (Store, *manifest, error) {
 	s, err := at.Open(notify)
 	if err != nil {
@@ -35,10 +36,10 @@ func openToWrite(ctx context.Context, at Address, mode Mode, notify func(string)
 	}
 	m, err := readManifest(ctx, s, at)
 	switch {
-	case err == nil && mode == New:
+	case err == nil && mode == MustBeEmpty:
 		return nil, nil, refusal.Input(fmt.Errorf("%v: %w: it holds a record; --continue goes on with it, or name "+
 			"another path", at, ErrExists))
-	case errors.Is(err, ErrNoRecord) && mode == Continue:
+	case errors.Is(err, ErrNoRecord) && mode == MustHoldRecord:
 		return nil, nil, err
 	case err != nil && !errors.Is(err, ErrNoRecord):
 		return nil, nil, err
@@ -47,21 +48,21 @@ func openToWrite(ctx context.Context, at Address, mode Mode, notify func(string)
 	}
 	keys, err := s.List(ctx, "")
 	for _, key := range keys {
-		if !strings.HasPrefix(key, objectsPrefix) { // these an interrupted upload has left
+		if !strings.HasPrefix(key, objectsPrefix) { // an interrupted upload leaves objects without a manifest
 			return nil, nil, refusal.Input(fmt.Errorf("%v: %w: it holds %s", at, ErrExists, key))
 		}
 	}
 	return s, nil, err
 }
 
-// Copy mirrors a folder to a path of a store from now on. With New the path must be empty; otherwise
-// a record that it holds must have the same file of the given name, and is replaced.
-func Copy(ctx context.Context, at Address, dir, same string, mode Mode, notify func(string)) (*Mirror, error) {
+// UploadFolder uploads a folder to a path of a store, and its changes from then on. If the path holds a
+// record, the file named same must be equal in both.
+func UploadFolder(ctx context.Context, at Address, dir, same string, mode Mode, notify func(string)) (*Uploader, error) {
 	s, before, err := openToWrite(ctx, at, mode, notify)
 	if err != nil {
 		return nil, err
 	}
-	m := newMirror(at, s, dir, rand.Text(), before, notify)
+	u := newUploader(at, s, dir, rand.Text(), before, notify)
 	if before != nil {
 		text, err := os.ReadFile(filepath.Join(dir, same))
 		if err != nil {
@@ -74,13 +75,13 @@ func Copy(ctx context.Context, at Address, dir, same string, mode Mode, notify f
 			}
 		}
 	}
-	return m, m.Start(ctx)
+	return u, u.Start(ctx)
 }
 
-// Work makes a working folder of this machine for a path of a store, with what the path holds. If the
-// process dies, the next Work on this machine goes on with the folder, unless another program has
-// written to the path since. Start has the folder mirrored, and Close removes it.
-func Work(ctx context.Context, at Address, mode Mode, notify func(string)) (_ *Mirror, err error) {
+// OpenWorkFolder makes a working folder on this machine for a path of a store, and downloads the record
+// under the path. If the process dies, the next OpenWorkFolder on this machine reuses the folder, unless
+// another program has written to the path since. Start uploads the folder, and Close removes it.
+func OpenWorkFolder(ctx context.Context, at Address, mode Mode, notify func(string)) (_ *Uploader, err error) {
 	root, err := workRoot(at)
 	if err != nil {
 		return nil, err
@@ -106,14 +107,14 @@ func Work(ctx context.Context, at Address, mode Mode, notify func(string)) (_ *M
 		dir = filepath.Join(root, "work", at.Bucket)
 	}
 	word := filepath.Join(root, "writer")
-	writer, _ := os.ReadFile(word) // no file is no writer
+	writer, _ := os.ReadFile(word) // empty if the folder is new
 	if before == nil || before.Writer != string(writer) {
 		writer = []byte(rand.Text())
 		if err := os.RemoveAll(filepath.Join(root, "work")); err != nil {
 			return nil, err
 		}
 		if before != nil {
-			err = download(ctx, s, at, before, dir, nil)
+			err = downloadRecord(ctx, s, at, before, dir, nil)
 		}
 		if err == nil {
 			err = os.WriteFile(word, writer, 0o600)
@@ -122,27 +123,17 @@ func Work(ctx context.Context, at Address, mode Mode, notify func(string)) (_ *M
 			return nil, err
 		}
 	}
-	m := newMirror(at, s, dir, string(writer), before, notify)
-	m.release = func(remove bool) error {
+	u := newUploader(at, s, dir, string(writer), before, notify)
+	u.release = func(remove bool) error {
 		if !remove {
 			return unlock()
 		}
 		return errors.Join(os.RemoveAll(filepath.Join(root, "work")), os.Remove(word), unlock(), os.Remove(root))
 	}
-	return m, nil
+	return u, nil
 }
 
-// Writable writes an object to the store and deletes it, so that a store that accepts no record is
-// noticed before there is one.
-func (m *Mirror) Writable(ctx context.Context) error {
-	const probe = objectsPrefix + "probe"
-	if err := m.store.Put(ctx, probe, []byte("probe")); err != nil {
-		return err
-	}
-	return m.store.Delete(ctx, probe)
-}
-
-// workRoot makes the folder of this machine that belongs to a path of a store.
+// workRoot makes the folder on this machine for the working folder of a path of a store.
 func workRoot(at Address) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -153,10 +144,10 @@ func workRoot(at Address) (string, error) {
 	return root, os.MkdirAll(root, 0o700)
 }
 
-// Local returns a folder or file of this machine with what an argument names: a path, or the address
-// of a record in a store, of a folder in it, or of a run. Files for which skip returns true are left out.
-// remove removes what was downloaded.
-func Local(ctx context.Context, text string, skip func(name string) bool, notify func(string)) (local string,
+// Download returns a path on this machine. If text is the address of a record, of a run, or of a file or
+// folder in a record, it downloads that, without the files for which skip returns true, and remove
+// deletes the downloaded files. Any other text is such a path already.
+func Download(ctx context.Context, text string, skip func(name string) bool, notify func(string)) (local string,
 	remove func() error, err error) {
 	none := func() error { return nil }
 	if text == "" {
@@ -167,9 +158,9 @@ func Local(ctx context.Context, text string, skip func(name string) bool, notify
 		return "", nil, refusal.Input(err)
 	}
 	if at.Bucket == "" && !inFolder(at) {
-		return at.Path, none, nil // if there is nothing, the command says so
+		return at.Path, none, nil // it need not exist
 	}
-	s, m, record, below, err := find(ctx, at, notify)
+	s, m, record, below, err := findRecord(ctx, at, notify)
 	if err != nil {
 		return "", nil, err
 	}
@@ -186,14 +177,14 @@ func Local(ctx context.Context, text string, skip func(name string) bool, notify
 	}
 	remove = func() error { return os.RemoveAll(temporary) }
 	dir := filepath.Join(temporary, record.Bucket, filepath.Base(filepath.FromSlash("/"+record.Path)))
-	if err := download(ctx, s, record, m, dir, want); err != nil {
+	if err := downloadRecord(ctx, s, record, m, dir, want); err != nil {
 		return "", nil, errors.Join(err, remove())
 	}
 	return filepath.Join(dir, filepath.FromSlash(below)), remove, nil
 }
 
-// inFolder reports whether a path of this machine leads into a record that a folder stores. A file or
-// folder of that name is what the path leads to otherwise.
+// inFolder reports whether a path on this machine names a record in a folder store, or a part of one. An
+// existing file or folder without a manifest is no such path.
 func inFolder(at Address) bool {
 	if _, err := os.Stat(at.Path); err == nil {
 		return hasManifest(at.Path)
@@ -206,8 +197,8 @@ func inFolder(at Address) bool {
 	return false
 }
 
-// find returns the record that an address lies in, and the path below it.
-func find(ctx context.Context, at Address, notify func(string)) (s Store, m *manifest, record Address, below string,
+// findRecord returns the record that contains an address, and the path of the address in the record.
+func findRecord(ctx context.Context, at Address, notify func(string)) (s Store, m *manifest, record Address, below string,
 	err error) {
 	var first error
 	for record = at; ; {
@@ -229,8 +220,8 @@ func find(ctx context.Context, at Address, notify func(string)) (s Store, m *man
 	}
 }
 
-// chosen returns whether a file is downloaded for a path in a record: all below the path, and of the
-// record of a run what is not another run's.
+// chosen returns the filter of the files to download for a path in a record: all files below the path,
+// and for a run also the files at the top of its record.
 func chosen(below string, skip func(string) bool) func(name string) bool {
 	top, _, ofRun := strings.Cut("/"+below+"/", "/runs/")
 	top = strings.Trim(top, "/")
@@ -260,7 +251,7 @@ func hasFile(m *manifest, below string) bool {
 	return false
 }
 
-// names are the files and folders at the top of a record, for errors.
+// names lists the files and folders at the top of a record.
 func names(m *manifest) (all []string) {
 	seen := map[string]bool{}
 	for _, f := range m.Files {

@@ -1,4 +1,4 @@
-// Package storetest runs an S3 server for tests, whose answers can be made to fail.
+// Package storetest runs an S3 server for tests, with injected faults.
 package storetest
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// Bucket is a bucket that the server has. Bucket + "-2" is another.
+// Bucket is a bucket of the server. Bucket + "-2" is another.
 const Bucket = "bucket"
 
 // Secret is the secret key, which must not be in any file or message.
@@ -38,7 +38,7 @@ type Server struct {
 // handler is the server.
 type Disturb func(w http.ResponseWriter, r *http.Request, next http.Handler) bool
 
-// Disturb sets what happens to requests; nil leaves them alone.
+// Disturb injects a fault into the requests from now on; nil for none.
 func (s *Server) Disturb(d Disturb) { s.disturb.Store(&d) }
 
 // Start runs a server until the test ends. The environment of the test names it, with credentials; its
@@ -110,7 +110,7 @@ func (s *Server) ExpectNoSecret(t testing.TB) {
 	}
 }
 
-// Refuse answers with an error of S3.
+// Refuse returns a fault that answers each request with an error code of S3.
 func Refuse(status int, code string) Disturb {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 		w.Header().Set("Content-Type", "application/xml")
@@ -120,12 +120,12 @@ func Refuse(status int, code string) Disturb {
 	}
 }
 
-// ReadOnly refuses requests that write an object.
+// ReadOnly is the fault that refuses each request to write an object.
 func ReadOnly(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 	return r.Method == http.MethodPut && Refuse(http.StatusForbidden, "AccessDenied")(w, r, next)
 }
 
-// Reset breaks the connection off.
+// Reset is the fault that resets the connection.
 func Reset(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -138,14 +138,14 @@ func Reset(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 	return true
 }
 
-// Hang gives no answer as long as the client waits.
+// Hang is the fault that leaves the client without an answer until it closes the connection.
 func Hang(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-	_, _ = io.Copy(io.Discard, r.Body) // the server notices only then that the client has gone
+	_, _ = io.Copy(io.Discard, r.Body) // a server with an unread body does not notice that its client has gone
 	<-r.Context().Done()
 	return true
 }
 
-// Truncate breaks the connection off within the body of the answer.
+// Truncate is the fault that closes the connection within the body of the answer.
 func Truncate(w http.ResponseWriter, r *http.Request, next http.Handler) bool {
 	whole := httptest.NewRecorder()
 	next.ServeHTTP(whole, r)

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// uploadEvery is how often a process looks for changes in its folder of records.
+	// uploadEvery is the interval at which a process scans its folder of records for changes.
 	uploadEvery = time.Second
-	// uploadGrace is how long uploads go on after a process has left the cluster.
+	// uploadGrace bounds the uploads after a process has left the cluster.
 	uploadGrace = 5 * time.Second
 )
 
-// work makes a working folder for the records of a process that stay in a store, with the records that
-// the store has of it, and uploads changes from then on. upload ends that.
-func (c *Config) work(ctx context.Context) (upload func(context.Context) error, err error) {
+// startUploads opens a working folder if the records of a process go to a store, with its records from the
+// store, and uploads changes from then on. The function returned uploads the last changes.
+func (c *Config) startUploads(ctx context.Context) (upload func(context.Context) error, err error) {
 	at, err := store.Parse(c.Out)
 	if err != nil {
 		return nil, refusal.Input(err)
@@ -33,7 +33,7 @@ func (c *Config) work(ctx context.Context) (upload func(context.Context) error, 
 			c.Log(text)
 		}
 	}
-	m, err := store.Work(ctx, at.Join(c.Name), store.Either, log)
+	m, err := store.OpenWorkFolder(ctx, at.Join(c.Name), store.MayHoldRecord, log)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (c *Config) work(ctx context.Context) (upload func(context.Context) error, 
 	}
 	upload = func(ctx context.Context) error { return m.Close(ctx, uploadGrace) }
 	if err != nil {
-		return nil, errors.Join(err, upload(ctx)) // keeps the folder
+		return nil, errors.Join(err, upload(ctx)) // upload keeps the folder
 	}
 	return upload, nil
 }
