@@ -80,7 +80,7 @@ func (c *Catalog) count(n *syntax.Node) (*syntax.Node, string, error) {
 		exact := span.Epochs * optim.EpochParts
 		parts := max(1, math.Round(exact))
 		if math.Abs(parts-exact) > Rounded*exact {
-			c.tell(n, "a schedule counts in parts of %g epochs; this becomes %g epochs", 1/float64(optim.EpochParts),
+			c.warn(n, "a schedule counts in parts of %g epochs; this becomes %g epochs", 1/float64(optim.EpochParts),
 				parts/optim.EpochParts)
 		}
 		return number(parts, n), inEpochs, nil

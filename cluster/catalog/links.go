@@ -88,15 +88,15 @@ func readTimes[T any](c *Catalog, n *syntax.Node, path *string,
 	return readBeside(c, n, path, "trace", func(r io.Reader, name string) (T, error) {
 		content, origin, err := read(r, name)
 		if err == nil && origin > 0 {
-			c.tell(n, "the times of the file are of another clock; they count from the first one, %.0f s (%s as Unix "+
+			c.warn(n, "the times of the file are of another clock; they count from the first one, %.0f s (%s as Unix "+
 				"time), when the run begins", origin.Seconds(), time.Unix(0, int64(origin)).UTC().Format(time.DateTime))
 		}
 		return content, err
 	})
 }
 
-// tell adds a note to the spec of the plan that is being read, once.
-func (c *Catalog) tell(n *syntax.Node, format string, a ...any) {
+// warn adds a note to the spec of the plan that is being read, once.
+func (c *Catalog) warn(n *syntax.Node, format string, a ...any) {
 	if c.reading != nil {
 		c.reading.warn(n, format, a...)
 	}
@@ -166,7 +166,7 @@ func (c *Catalog) delay(n *syntax.Node) (link.Delay, *syntax.Node, error) {
 	}
 	if walk, walks := d.(link.RandomWalk); walks && !walk.Bounded() {
 		const messages = 10_000
-		c.tell(n, "this random walk has no max, and drifts away: half of such links have a delay above %v after %d "+
+		c.warn(n, "this random walk has no max, and drifts away: half of such links have a delay above %v after %d "+
 			"messages; give it one, such as max: %v", walk.MedianAfter(messages).Round(time.Millisecond), messages,
 			max(2*walk.FirstMax, walk.Min))
 	}

@@ -54,16 +54,16 @@ func (s *Spec) warnPointless() {
 
 // alwaysZero reports whether a schedule's rate is 0 throughout.
 func alwaysZero(schedule optim.Schedule) bool {
-	const late = 1 << 20 // step by which every schedule has left its first rate
+	const late = 1 << 20 // a step after the warm-up of any schedule
 	return !slices.ContainsFunc([]int{0, 1, late}, func(step int) bool { return schedule.Rate(step) > 0 })
 }
 
-// warnZeroRates adds notes about rates of 0 in an architecture's section, which are those of server and outer
-// optimizers. A rate with a unit is a link's.
+// warnZeroRates adds notes about rates of 0 in an architecture's section: the learning rates of server and
+// outer optimizers. A rate with a unit belongs to a link.
 func (s *Spec) warnZeroRates(n *syntax.Node) {
 	for _, f := range n.Fields {
 		if v, err := strconv.ParseFloat(f.Value.Text, 64); f.Key == "rate" && err == nil && v == 0 {
-			s.warn(f.Value, "the rate is 0: nothing that is learnt changes the model")
+			s.warn(f.Value, "the rate is 0: no update changes the model")
 		}
 		s.warnZeroRates(f.Value)
 	}

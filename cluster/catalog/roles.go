@@ -127,7 +127,7 @@ type cast struct {
 	roles []train.Role
 	names []string // of the roles
 	role  []int    // of each node; -1 for none yet
-	first []int    // nodes with a role by their order alone
+	first []int    // nodes that have a role only because they come first
 	named []bool   // the roles that are given their nodes by name
 }
 

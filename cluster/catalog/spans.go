@@ -70,8 +70,8 @@ func (s *spans) steps(span unit.Span) iter.Seq[float64] {
 	}
 }
 
-// exact returns a span in steps before rounding. It is known if the numbers of samples that the conversion
-// needs are.
+// exact converts a span to steps, without rounding. known is false if the conversion needs a number of
+// samples that is unknown.
 func (s *spans) exact(span unit.Span) (steps float64, known bool) {
 	step, known := s.step, true
 	if step == 0 {

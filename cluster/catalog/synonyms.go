@@ -9,8 +9,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 )
 
-// synonyms lists the names that other programs and papers use for kinds: what is named, the text to write
-// in a plan instead, and the names, folded as by [syntax.Fold].
+// synonyms lists names of kinds in other programs and papers: the family of the kind, the text to write in
+// a plan instead, and the names, folded by [syntax.Fold].
 var synonyms = []struct{ what, write, names string }{
 	{"architecture", "{kind: parameter-server}", "ps centralized"},
 	{"architecture", "{kind: parameter-server, consistency: asp}", "async asgd downpour hogwild"},
@@ -91,7 +91,8 @@ var synonyms = []struct{ what, write, names string }{
 	{"topology", "star", "hub"},
 }
 
-// closest lists what has synonyms for kinds that Gradwire lacks: the plan can only name a similar kind.
+// closest lists the families with synonyms for kinds that Gradwire lacks: there a hint names the closest
+// kind.
 var closest = []string{"model", "optimizer", "data set"}
 
 // unknown returns the error about a word that names no kind. It suggests the kind whose name differs

@@ -227,7 +227,7 @@ func (s *site) useThrowAway() {
 	}
 }
 
-// submit prints an estimate of what the runs take in real time.
+// submit prints an estimate of the cost of the runs in real time.
 func TestSubmitForecastsARunInRealTime(t *testing.T) {
 	s := settle(t, "a")
 	s.write("plan.yaml", shortRuns)

@@ -32,7 +32,7 @@ func TestPlanCheckWarnsOfWhatMakesRunsPointless(t *testing.T) {
 		{set: []string{"train.optimizer.rate={kind: cosine, first: 0, last: 1, steps: 9}"}},
 		{set: []string{"train.optimizer.rate={kind: warmup, steps: 90, then: 0.1}"}},
 		{set: []string{"architecture={kind: federated, roles: {server: added}, outer: {kind: sgd, rate: 0}}"},
-			want: "the rate is 0: nothing that is learnt"},
+			want: "the rate is 0: no update"},
 		{set: []string{"train.batch=4096"}, want: "train.batch is 4096, and 3 of 3 workers have fewer samples (w1 has "},
 		{set: []string{"evaluate.every=1 epoch", "stop={epochs: 0.1}"},
 			want: "evaluate.every: models are evaluated every 1 epoch, and the run ends after 0.1 epochs"},

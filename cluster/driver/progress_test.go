@@ -34,7 +34,7 @@ func TestRunsOfSeveralProcessesWithoutProgressAreDegraded(t *testing.T) {
 	for i, set := range rows {
 		t.Run(set[0], func(t *testing.T) {
 			turns.Row(t, i, len(rows), 3)
-			on := testCluster{t: t} // its failures are those of the row
+			on := testCluster{t: t} // reports failures in the row's test
 			id := on.submit(client, long, []string{"server=a", "worker=b"}, append(set, "stop={time: 2s}")...)
 			s, _ := on.ends(client, id, driver.Degraded)
 			if len(s.Runs) != 1 || len(s.Runs[0].Incidents) == 0 {

@@ -41,8 +41,8 @@ type Forecast struct {
 	AtMost bool `json:"at_most"`
 	// Unknown is the reason why Seconds or Bytes are unknown; empty if both are known.
 	Unknown string `json:"unknown,omitempty"`
-	// Notes name settings that do not fit the samples that were read, and those that take effect only after
-	// the forecast end of the runs.
+	// Notes name settings that do not fit the samples that were read, and settings that take effect only
+	// after the forecast end of the runs.
 	Notes []string `json:"notes,omitempty"`
 
 	clock Clock
@@ -179,7 +179,7 @@ func (r *Runner) tellForecast(ctx context.Context) {
 // smallShards returns a note on workers with fewer samples than a batch; empty if every worker has
 // enough.
 func smallShards(t *train.Task) string {
-	var small []int // indices of these workers
+	var small []int // indices of workers with too few samples
 	for i, rows := range t.Shards {
 		if t.Clients == nil && len(rows) > 0 && len(rows) < t.Batch {
 			small = append(small, i)

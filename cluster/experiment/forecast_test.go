@@ -154,7 +154,7 @@ func TestForecastOfWhatCannotBePlayedIsByFormulaOrNone(t *testing.T) {
 // If the usual time is too short to play a part of a run, the forecast takes longer.
 func TestForecastTakesLongerRatherThanNone(t *testing.T) {
 	p := pointOf(t, steady, "stop={steps: 2}", "architecture={kind: gossip}")
-	for range 20 { // because a busy machine can slow down any of these tries
+	for range 20 { // because a busy machine can slow a try down
 		began := time.Now()
 		if _, err := forecastOf(t, []Point{*p}, Options{Jobs: 1}, time.Minute); err != nil {
 			t.Fatal(err)

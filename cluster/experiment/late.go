@@ -11,8 +11,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/unit"
 )
 
-// instants returns the times at which settings of a point take effect, the first exchange between
-// workers included, where a pass of a worker through its samples is so many steps; 0 if that is unknown.
+// instants returns the times at which settings of a point take effect, including the first exchange between
+// workers. pass is the length of a worker's pass through its samples, in steps; 0 if unknown.
 func (p *Point) instants(pass float64) []plan.Instants {
 	all := p.Spec.Instants
 	if at, due := p.firstExchange(pass); at != nil {
@@ -25,12 +25,12 @@ func (p *Point) instants(pass float64) []plan.Instants {
 	return all
 }
 
-// forever is a time in seconds that fits a duration, and that no run takes.
+// forever is longer than any run, in seconds, and fits a time.Duration.
 const forever = 9e9
 
-// firstExchange returns the setting that decides when workers exchange something for the first time,
-// and the earliest time of that in seconds. Until then no worker waits for another, so the time follows
-// from the speed of the fastest one. The setting is nil if that is unknown.
+// firstExchange returns the setting that determines the first exchange between workers, and the earliest
+// time of the exchange in seconds. Until then no worker waits for another, so the time follows from the
+// speed of the fastest worker. The setting is nil if the time is unknown.
 func (p *Point) firstExchange(pass float64) (at *syntax.Node, earliest float64) {
 	speed := 0.0
 	for i, r := range p.Spec.Roles {
@@ -68,7 +68,7 @@ type lateness struct {
 	late, met []lateNote
 }
 
-// lateNote is a note about the instants at a place in the plan; empty if they are before the end.
+// lateNote is a note about the instants at a place in the plan. Its text is empty if the run meets them.
 type lateNote struct {
 	place syntax.Pos
 	text  string
@@ -85,7 +85,7 @@ func (l *lateness) add(p *Point, t *train.Task, end float64) {
 	for _, i := range p.instants(leastPass(t)) {
 		noted := func(o plan.Instants) bool { return o.At == i.At && stop.Late(o) != "" }
 		if slices.ContainsFunc(without, noted) {
-			continue // among the plan's notes
+			continue // the plan's own notes include it
 		}
 		n := lateNote{place: i.At.Pos}
 		if n.text = stop.Late(i); n.text == "" {
@@ -111,8 +111,8 @@ func (l *lateness) notes() (all []string) {
 	return all
 }
 
-// leastPass returns the smallest number of steps in which a worker passes through its samples; 0 if
-// workers take those of the clients of a population.
+// leastPass returns the length of the shortest pass of a worker through its samples, in steps; 0 with a
+// population, whose clients take turns on the workers.
 func leastPass(t *train.Task) float64 {
 	if t.Clients != nil {
 		return 0

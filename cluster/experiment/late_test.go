@@ -36,7 +36,7 @@ func warnings(t *testing.T, text string, set ...string) []string {
 	return slices.Concat(e.Notes, f.Notes)
 }
 
-// Each way to end a run is tried with each list of instants.
+// The test combines each kind of stop rule with each list of instants.
 func TestInstantsAfterTheEndOfARunAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
@@ -69,7 +69,7 @@ func TestInstantsAfterTheEndOfARunAreNamed(t *testing.T) {
 				kind = "federated, roles: {server: added}"
 			}
 			ends := stop
-			if strings.Contains(set, "available") && !strings.Contains(stop, "time") { // which needs it
+			if strings.Contains(set, "available") && !strings.Contains(stop, "time") { // available needs stop.time
 				ends = strings.TrimSuffix(stop, "}") + ", time: 48h}"
 			}
 			told := strings.Join(warnings(t, short, "architecture={kind: "+kind+"}", "stop="+ends, set), "\n")

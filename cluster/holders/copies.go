@@ -535,7 +535,7 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 	return s.keep(h)
 }
 
-// adoptHead sets a holding's plan and version to those of a copy's head; s.mu is held.
+// adoptHead takes a holding's plan and version from a copy's head; s.mu is held.
 func (s *Service) adoptHead(h *holding, head *protos.CopyHead) {
 	h.plan = proto.CloneOf(head.Plan)
 	h.member.Set(version(head.Ask), h.plan.Holders)

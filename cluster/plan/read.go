@@ -45,7 +45,7 @@ func ReadPlan(root *syntax.Node) (*Plan, error) {
 	return p, nil
 }
 
-// checkTree returns the errors of decoding a plan together with those of checks that need only its tree.
+// checkTree adds errors to the decoding errors of a plan: the errors of checks that need only its tree.
 func (c *check) checkTree(errs syntax.Errors) error {
 	if c.root == nil || c.root.Kind != syntax.Map {
 		return syntax.Join(errs)

@@ -1,4 +1,4 @@
-// Command driver is a driver program: it measures up to which distance a second worker saves an
+// Command driver is a driver program: it measures how far away a second worker can be and still save an
 // asynchronous parameter server time.
 package main
 
@@ -21,8 +21,8 @@ func main() {
 	}
 }
 
-// delays of the far worker's link. With an hour no gradient arrives before the end of the run: the near
-// worker then trains alone.
+// delays lists the delays of the far worker's link. With 1h no gradient arrives before the end of the run,
+// and the near worker trains alone.
 const delays = "[1ms, 30ms, 100ms, 1s, 1h]"
 
 // compare runs the same plan at several delays of one link, and prints which delays differ in time.

@@ -101,7 +101,7 @@ func (c *Clock) Timed(t time.Duration, call func(late time.Duration)) {
 	c.At(t, func() { call(c.Now() - could) })
 }
 
-// Idle reports whether no call is entered or running, except those of Watch.
+// Idle reports whether no call is entered or running, except calls entered with Watch.
 func (c *Clock) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,13 +113,13 @@ func (c *Clock) CancelTimer(id uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if x := c.calls.Find(id); x != nil {
-		c.took(*x)
+		c.drop(*x)
 		x.do = nil
 	}
 }
 
-// took removes a call from the pending ones. The caller holds the lock.
-func (c *Clock) took(x entry) {
+// drop counts a call as no longer pending. The caller holds the lock.
+func (c *Clock) drop(x entry) {
 	if x.do != nil && !x.watches {
 		c.pending--
 	}
@@ -173,7 +173,7 @@ const longest = time.Hour
 func (c *Clock) next(last entry) (call entry, wait time.Duration, stopped bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.took(last)
+	c.drop(last)
 	wait = longest
 	if c.calls.Len() > 0 {
 		wait = c.calls.First() - c.Now()

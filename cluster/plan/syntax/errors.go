@@ -264,7 +264,8 @@ func editDistance(a, b string) int {
 	return rows[len(x)][len(y)]
 }
 
-// meant maps names of other programs, folded, to the keys and words of plans. The catalog has those of kinds.
+// meant maps names of other programs, folded, to the keys and words of plans. Names of kinds are in the
+// catalog.
 var meant = map[string]string{
 	"bandwidth": "rate", "latency": "delay", "lr": "rate", "learningrate": "rate", "wd": "weight-decay",
 	"l2": "weight-decay", "batchsize": "batch", "minibatch": "batch", "path": "file", "filename": "file",

@@ -69,7 +69,7 @@ func (v *Verdict) Repeats() (most int) {
 // 5 %, whichever point it is. A point that is left alone is the fastest.
 //
 // The test is Student's t of the paired differences of log times, a pair for each common seed, in
-// the worst case of what lies between evaluations. A run that did not arrive takes at least the
+// the worst case of the arrivals between two evaluations. A run that did not arrive takes at least the
 // time that it ran. In the test whether its point is slower, this lower bound counts. In the test
 // whether its point is faster, the pair counts as lost by the largest difference of any pair, or as
 // equal if the other run did not arrive either and did not end earlier. The faster point must also
