@@ -169,6 +169,18 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	return s, nil
 }
 
+// warn adds a note about the setting at n, once.
+func (s *Spec) warn(n *syntax.Node, format string, a ...any) {
+	s.note(syntax.Errorf(n, format, a...).Error())
+}
+
+// note adds a note, unless it is empty or there already.
+func (s *Spec) note(text string) {
+	if text != "" && !slices.Contains(s.Notes, text) {
+		s.Notes = append(s.Notes, text)
+	}
+}
+
 // sections reads the sections that name kinds, and collects what is wrong with any of them.
 func (c *Catalog) sections(s *Spec) error {
 	var errs syntax.Errors

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/link"
@@ -109,9 +108,7 @@ func (c *Catalog) addInstants(i plan.Instants) {
 		return
 	}
 	c.reading.Instants = append(c.reading.Instants, i)
-	if note := c.reading.Plan.Stop.Late(i); note != "" && !slices.Contains(c.reading.Notes, note) {
-		c.reading.Notes = append(c.reading.Notes, note)
-	}
+	c.reading.note(c.reading.Plan.Stop.Late(i))
 }
 
 // addTrace adds the time of the first point of a trace.

@@ -8,13 +8,6 @@ import (
 	"github.com/gradwire/gradwire/nn/optim"
 )
 
-// warn adds a note about the setting at n, once.
-func (s *Spec) warn(n *syntax.Node, format string, a ...any) {
-	if text := syntax.Errorf(n, format, a...).Error(); !slices.Contains(s.Notes, text) {
-		s.Notes = append(s.Notes, text)
-	}
-}
-
 // warnPointless adds notes about settings that are accepted, but make a run pointless.
 func (s *Spec) warnPointless() {
 	if r, rated := s.Method.(optim.Rated); rated && alwaysZero(r.Schedule()) {

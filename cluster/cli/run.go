@@ -20,6 +20,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/report/page"
 	"github.com/gradwire/gradwire/cluster/report/text"
+	"github.com/gradwire/gradwire/cluster/store"
 )
 
 // planFlags are the flags that change a plan.
@@ -180,6 +181,13 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 	show := display.New(con.notes())
 	f.Progress = show.Progress
 	f.Opened = func(dir string) { con.record.Store(&dir) }
+	f.Finish = func(r *driver.Report) error {
+		show.Close()
+		if cmd.Context().Err() != nil {
+			return nil
+		}
+		return showReport(con, r.Dir, r.Record, r.Summary, r.Traces)
+	}
 	r, err := driver.Run(cmd.Context(), p, f.Options)
 	show.Close()
 	switch {
@@ -194,10 +202,13 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 		return err
 	}
 	if errors.Is(err, context.Canceled) {
-		return errors.Join(fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s",
-			len(r.Runs), r.RunsPlanned, r.Record), r.Upload(cmd.Context()))
+		stopped := fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s", len(r.Runs),
+			r.RunsPlanned, r.Record)
+		if unsent := (*store.UnsentError)(nil); errors.As(err, &unsent) {
+			return errors.Join(stopped, unsent)
+		}
+		return stopped
 	}
-	err = errors.Join(showReport(con, r.Dir, r.Record, r.Summary, r.Traces), err, r.Upload(cmd.Context()))
 	if err == nil && degraded(r.Summary) {
 		return errDegraded
 	}

@@ -3,9 +3,13 @@ package driver_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -127,4 +131,35 @@ func TestClusterGoesOnFromAStoreAfterTheLossOfAllProcesses(t *testing.T) {
 		}
 	}
 	s.ExpectNoSecret(t)
+}
+
+// A driver program need not know of uploads: after Run the store has the whole record.
+func TestRunUploadsItsRecord(t *testing.T) {
+	storetest.Start(t)
+	const address = "s3://" + storetest.Bucket + "/first"
+	var shown string
+	report, err := driver.Run(t.Context(), load(t, long, "stop={steps: 20}"), driver.Options{
+		Out: address,
+		Finish: func(r *driver.Report) error {
+			shown = r.Dir
+			return os.WriteFile(filepath.Join(r.Dir, "page.html"), []byte("page"), 0o600)
+		},
+	})
+	if err != nil || report.Record != address || report.Dir != shown {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if _, err := os.Stat(report.Dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the working folder stays: %v", err)
+	}
+	dir, remove, err := store.Download(t.Context(), address, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove() //nolint:errcheck // a temporary folder
+	if s, err := record.ReadSummary(dir); err != nil || !s.Complete {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "page.html")); err != nil {
+		t.Error(err)
+	}
 }

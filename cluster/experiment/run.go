@@ -53,6 +53,9 @@ type Options struct {
 	KeepRuntime bool
 	// Opened, if not nil, gets the folder of the record once it exists, before the first run.
 	Opened func(dir string)
+	// Finish, if not nil, gets the report of Run before the last upload of the record, so that it can add
+	// a page to the record's folder.
+	Finish func(*Report) error
 	// Progress, if not nil, is told how far the plan is, from one goroutine at a time.
 	Progress func(Progress)
 }
@@ -75,8 +78,8 @@ type Progress struct {
 // Report is what running a plan leaves.
 type Report struct {
 	record.Summary
-	// Dir is the folder of the record. If the record goes to a store, it is a working folder, which Upload
-	// removes.
+	// Dir is the folder of the record. If the record goes to a store, it is a working folder, which is removed
+	// with the last upload.
 	Dir string
 	// Record is the final place of the record: Dir, or the address in the store.
 	Record string
@@ -84,8 +87,6 @@ type Report struct {
 	Traces []record.Trace
 	// Clock is the one that was used.
 	Clock Clock
-
-	uploads []*store.Uploader
 }
 
 // Run runs every point and repeat of a plan. What has finished is kept and
@@ -110,7 +111,10 @@ func Run(ctx context.Context, p *Plan, o Options) (*Report, error) {
 	r.tellForecast(ctx)
 	failure := r.RunAll(ctx)
 	report, err := r.Report(time.Since(began))
-	return report, errors.Join(failure, err)
+	if report != nil && o.Finish != nil {
+		err = errors.Join(err, o.Finish(report))
+	}
+	return report, errors.Join(failure, err, r.Upload(ctx))
 }
 
 // Site is where a plan is carried out.
@@ -584,9 +588,9 @@ func (r *Runner) Report(wall time.Duration) (_ *Report, err error) {
 		Notes:       slices.Concat(r.notes, r.rounded),
 	}
 	o.Target, _ = Target(first)
-	report := &Report{Dir: r.Out, Record: cmp.Or(r.address, r.Out), Clock: r.Venue.Traits().Clock, uploads: r.uploads}
+	report := &Report{Dir: r.Out, Record: cmp.Or(r.address, r.Out), Clock: r.Venue.Traits().Clock}
 	if report.Summary, err = r.folder.Write(o); err != nil {
-		return nil, errors.Join(err, report.Upload(context.Background()))
+		return nil, err
 	}
 	report.Traces, err = r.folder.Traces(report.Runs)
 	return report, err

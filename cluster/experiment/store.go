@@ -101,7 +101,7 @@ const UploadGrace = 400 * time.Millisecond
 
 // Upload uploads the last changes of the record, and removes a working folder. It gives up UploadGrace after
 // ctx is done; the error then counts the missing files and names the folder that keeps them.
-func (r *Report) Upload(ctx context.Context) (err error) {
+func (r *Runner) Upload(ctx context.Context) (err error) {
 	for _, m := range r.uploads {
 		err = errors.Join(err, m.Close(ctx, UploadGrace))
 	}

@@ -372,7 +372,7 @@ func TestWorkingFolderOutlivesItsProcess(t *testing.T) {
 	s.Disturb(storetest.Refuse(403, "AccessDenied"))
 	err = m.Close(t.Context(), 0)
 	s.Disturb(nil)
-	if err == nil || !strings.Contains(err.Error(), "1 files with 2 bytes are not uploaded") ||
+	if err == nil || !strings.Contains(err.Error(), "is incomplete (files missing: 1, of 2 bytes)") ||
 		!strings.Contains(err.Error(), m.Dir) {
 		t.Errorf("what is not uploaded: %v", err)
 	}

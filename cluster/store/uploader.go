@@ -130,12 +130,28 @@ func (u *Uploader) Close(ctx context.Context, grace time.Duration) error {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { u.cancel(context.Cause(ctx)) }) })()
 	<-u.done
 	if err := u.sync(u.uploads); err != nil {
-		files, bytes := u.missing()
-		err = fmt.Errorf("%d files with %d bytes are not uploaded to %v: %v\nThey are kept in %s; the same command "+
-			"with --continue uploads them", files, bytes, u.at, err, u.Dir)
-		return errors.Join(err, u.free(false))
+		e := &UnsentError{To: u.at, Dir: u.Dir, Err: err}
+		e.Files, e.Bytes = u.missing()
+		return errors.Join(e, u.free(false))
 	}
 	return u.free(true)
+}
+
+// UnsentError reports files that Close could not upload.
+type UnsentError struct {
+	// Files and Bytes count the missing files.
+	Files int
+	Bytes int64
+	// To is the address that lacks them, and Dir the folder that keeps them.
+	To  Address
+	Dir string
+	// Err is the reason.
+	Err error
+}
+
+func (e *UnsentError) Error() string {
+	return fmt.Sprintf("the upload to %v is incomplete (files missing: %d, of %d bytes): %v\nThey are kept in %s; the "+
+		"same command with --continue uploads them", e.To, e.Files, e.Bytes, e.Err, e.Dir)
 }
 
 // free unlocks a working folder, after removing it on request.

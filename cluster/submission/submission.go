@@ -386,10 +386,7 @@ func (s *Submission) run() {
 	}
 	failure := r.RunAll(s.stop)
 	report, err := r.Report(time.Since(began))
-	if report != nil {
-		err = errors.Join(err, report.Upload(s.stop))
-	}
-	if err = errors.Join(failure, err); err == nil && slices.ContainsFunc(report.Runs,
+	if err = errors.Join(failure, err, r.Upload(s.stop)); err == nil && slices.ContainsFunc(report.Runs,
 		func(row record.Run) bool { return row.Outcome == record.Degraded }) {
 		err = errDegraded
 	}
