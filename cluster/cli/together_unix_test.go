@@ -50,16 +50,14 @@ func TestNodesAndClientOfOneFolderShareTheRecord(t *testing.T) {
 		t.Errorf("code %d, want %d: %s%s", code, want, out, errs)
 	}
 	for _, args := range [][]string{{"fetch", id}, {"fetch", id, "--out", "copy"}, {"fetch", id, "--out", "copy"}} {
-		if code, _, errs := s.here(
-			args...); code != cli.ExitDone ||
-			len(args) == 2 && !strings.Contains(errs, uncopied) {
+		code, _, errs := s.here(args...)
+		if code != cli.ExitDone || len(args) == 2 && !strings.Contains(errs, uncopied) {
 			t.Errorf("%v: code %d: %s", args, code, errs)
 		}
 	}
 	s.write("copy/curve.csv", "another's\n")
 	code, _, errs = s.here("fetch", id, "--out", "copy")
-	if code != cli.ExitInput ||
-		!strings.Contains(errs, "name another folder, as in\n") ||
+	if code != cli.ExitInput || !strings.Contains(errs, "name another folder, as in\n") ||
 		!strings.Contains(errs, " fetch "+id+" --out copy-2") {
 		t.Errorf("code %d: %s", code, errs)
 	}
