@@ -122,15 +122,16 @@ type Spec struct {
 	Access []Access
 	// Links say what the others are like, and what the schedule does to all of them.
 	Links *Links
-	// Counted lists the architecture's settings that count steps, rounds or another unit.
-	Counted []Counted `image:"-"` // read from the plan, and no state of its runs
+	// Counted lists the architecture's settings that count steps, rounds or another unit. Like the
+	// fields up to Instants it says how the plan is written, and is no state of the plan's runs.
+	Counted []Counted `image:"-"`
 	spans   *spans    `image:"-"`
 	catalog *Catalog  `image:"-"` // that has read it
-	given   []casting // the roles that the architecture's section gives to nodes
+	given   []casting `image:"-"` // the roles that the architecture's section gives to nodes
 	// Notes warn of settings that mean something else than they seem to, or make a run pointless.
-	Notes []string
+	Notes []string `image:"-"`
 	// Instants are the times at which settings take effect, including those in trace files.
-	Instants []plan.Instants `image:"-"` // read from the plan, and no state of its runs
+	Instants []plan.Instants `image:"-"`
 	// Topologies are the one that the run begins with and those that follow, in the order
 	// of time.
 	Topologies []Topology

@@ -159,6 +159,17 @@ var conditions = map[string][]string{
 		"train.optimizer={kind: adam}",
 	},
 	"strict": {"name=strict"},
+	"files": {
+		"data={set: csv, file: testdata/files/samples.csv}", "model={kind: mlp, layers: [3, 2]}",
+		"train={batch: 2, class-weights: testdata/files/weights.csv}",
+		"network={topology: {kind: file, file: testdata/files/ring.csv}, default: {" +
+			"delay: {kind: trace, file: testdata/files/delays.csv}, rate: {kind: trace, file: testdata/files/rates.csv}}}",
+		"nodes.n4.available={file: testdata/files/devices.csv}", "stop.time=9s",
+	},
+	"terse": {
+		"network={topology: ring, links: [{between: [n1, n2], delay: 7ms}, {between: [n3, n4], rate: 3 Mbit/s}]}",
+		"train={batch: 8}",
+	},
 	"disturbed": {"network.default={delay: {kind: uniform, range: 1ms..9ms}, reorder: true, repeat: 10%, " +
 		"loss: {kind: drop, probability: 10%}}"},
 	threads: {"nodes.n3.compute={step: 12ms, threads: 2, cores: 2}", "train.optimizer={kind: sgd}"},
@@ -209,10 +220,19 @@ func saving(t *testing.T, set []string, every time.Duration) (e end, states [][]
 	return finish(t, s, w), states
 }
 
-// continued is the end of a run that goes on from a state.
+// continued is the end of a run that goes on from a state, by the plan as its record has it: with
+// every default written out.
 func continued(t *testing.T, set []string, every time.Duration, state []byte) end {
 	t.Helper()
-	s := staged(t, set...)
+	p, err := Parse("plan.yaml", []byte(base), set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := p.Resolved(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := stagedPlan(t, text)
 	c := s.simulation()
 	s.saved(&c, every, func(time.Duration, []byte) error { return nil })
 	w, err := sim.Restore(c, state)

@@ -139,7 +139,8 @@ func (o *object) get(ctx context.Context, s Store, at Address) ([]byte, error) {
 
 // downloadRecord writes the wanted files of a record into a folder. If an uploader replaces the manifest and
 // deletes objects of the previous one meanwhile, downloadRecord starts again with the new manifest.
-func downloadRecord(ctx context.Context, s Store, at Address, m *manifest, dir string, want func(name string) bool) error {
+func downloadRecord(ctx context.Context, s Store, at Address, m *manifest, dir string,
+	want func(name string) bool) error {
 	for {
 		err := m.downloadFiles(ctx, s, at, dir, want)
 		if !errors.Is(err, ErrNotFound) {

@@ -57,7 +57,8 @@ func openToWrite(ctx context.Context, at Address, mode Mode, notify func(string)
 
 // UploadFolder uploads a folder to a path of a store, and its changes from then on. If the path holds a
 // record, the file named same must be equal in both.
-func UploadFolder(ctx context.Context, at Address, dir, same string, mode Mode, notify func(string)) (*Uploader, error) {
+func UploadFolder(ctx context.Context, at Address, dir, same string, mode Mode,
+	notify func(string)) (*Uploader, error) {
 	s, before, err := openToWrite(ctx, at, mode, notify)
 	if err != nil {
 		return nil, err
@@ -198,8 +199,8 @@ func inFolder(at Address) bool {
 }
 
 // findRecord returns the record that contains an address, and the path of the address in the record.
-func findRecord(ctx context.Context, at Address, notify func(string)) (s Store, m *manifest, record Address, below string,
-	err error) {
+func findRecord(ctx context.Context, at Address,
+	notify func(string)) (s Store, m *manifest, record Address, below string, err error) {
 	var first error
 	for record = at; ; {
 		if s, err = record.Open(notify); err != nil {

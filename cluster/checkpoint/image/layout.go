@@ -100,7 +100,7 @@ func nameOf(t reflect.Type) string {
 // add takes in a value of a type at an offset.
 func (l *layout) add(t reflect.Type, at uintptr, name, tag string) {
 	switch {
-	case tag == "-" || t.Kind() == reflect.Struct && (foreign(t) || blank(t)):
+	case tag == "-" || t.Kind() == reflect.Struct && foreign(t) || blank(t):
 		l.slot(skipped, at, t, name, tag)
 		return
 	case tag == "kept" || foreign(t):
@@ -159,9 +159,16 @@ func (l *layout) plain(r span) {
 	}
 }
 
-// blank reports whether a blank field says that none of a struct's fields matters.
+// blank reports whether values of a type lead to nothing but structs of which a blank field says that
+// none of their fields matters. Neither does it matter then whether they lead to one or to none.
 func blank(t reflect.Type) bool {
-	return t.NumField() > 0 && t.Field(0).Name == "_" && t.Field(0).Tag.Get("image") == "-"
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array:
+		return blank(t.Elem())
+	case reflect.Struct:
+		return t.NumField() > 0 && t.Field(0).Name == "_" && t.Field(0).Tag.Get("image") == "-"
+	}
+	return false
 }
 
 const (
