@@ -117,11 +117,16 @@ func TestRunGoesOnFromTheStoreAfterTheLossOfItsMachine(t *testing.T) {
 		code := asGradwire(catalog.Default()).Run(ctx, args, &out, &errs)
 		cancel()
 		s.Disturb(nil)
+		if last > 2 {
+			how = "--continue"
+		}
+		if requests.Load() < last {
+			continue // what was left to do had fewer requests
+		}
 		if code == cli.ExitDone {
 			t.Errorf("lost at request %d, it is done", last)
 		}
 		if last > 2 {
-			how = "--continue"
 			if told := errs.String(); !strings.Contains(told, "is incomplete") && !strings.Contains(told, "denied") {
 				t.Errorf("lost at request %d: %s", last, told)
 			}
