@@ -398,8 +398,8 @@ ends, for whatever reason, and, where three processes hold it, if the one that c
 status, logs and fetch find it, and stop ends it. A node of the plan lives on the process of its name,
 else on one with its role, else on the process with the fewest nodes per core; --place puts it
 elsewhere.
-With --continue, instead of a plan, what is missing is made of a submission that has ended before
-its runs had, with the plan and the places that it had. A run that was saved (checkpoint) goes on.
+With --continue, instead of a plan, a submission that ended early makes its missing runs, with the
+same plan and places. A run with a checkpoint goes on from it.
 The exit code is 0 if all is done, 1 if a run failed or the submission was stopped, 2 for bad input,
 3 if all ran to their end but a run is degraded, and 75 if the cluster cannot take it now but perhaps
 later.`,

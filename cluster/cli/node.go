@@ -60,8 +60,7 @@ the identity expires; when it has expired, the node leaves.`,
 		"no memory shared with nodes of the same user on this machine, but sockets, as to others")
 	flags.StringVar(&f.config.Data, "data", "", folderUsage)
 	flags.StringVar(&f.config.Out, "out", "",
-		"folder of the records of what is submitted to this node, or s3://BUCKET/PATH, below which the node has a "+
-			"path of its name (default: results)")
+		"folder of the submissions' records, or s3://BUCKET/PATH, to which the node adds its name (default: results)")
 	flags.StringVar(&f.config.Role, "role", "", "host nodes of this role alone, unless a placement names the node")
 	flags.StringArrayVar(&f.labels, "label", nil, "a label that placements can ask for, as in zone=eu (repeated)")
 	flags.IntVar(&f.config.Cores, "cores", 0, "steps that compute at a time (default: all cores)")

@@ -126,7 +126,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.IntVar(&f.Jobs, "jobs", 0, "runs side by side in virtual time (default: cores)")
 	flags.StringVar(&f.Out, "out", "", "folder of the record, or s3://BUCKET/PATH (default: a new one in results/)")
-	flags.StringVar(&f.resume, "continue", "", "folder or address of a record: run what is missing in it")
+	flags.StringVar(&f.resume, "continue", "", "folder or address of a record whose missing runs to make")
 	flags.StringVar(&f.Data, "data", "", dataUsage)
 	flags.StringVar((*string)(&f.Clock), "clock", string(driver.Virtual), "virtual or real")
 	flags.BoolVar(&f.Count, "count", false, "send the plan's messages and train nothing: links, bytes and times")
