@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -231,6 +230,21 @@ func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 	}
 }
 
+// changeBit changes one bit of a checkpoint's file, any of those after the first line, and corrects the checksum.
+func changeBit(t *testing.T, name string, random *rand.Rand) (bit int) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = b[:len(b)-8]
+	head := bytes.IndexByte(b, '\n') + 1
+	bit = 8*head + random.IntN(8*(len(b)-head))
+	b[bit/8] ^= 1 << (bit % 8)
+	write(t, name, string(binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))))
+	return bit
+}
+
 // gradwire refuses a checkpoint with one changed bit and a correct checksum, wherever the bit is: the
 // run begins again and has the same result.
 func TestRunDoesNotGoOnFromACheckpointWithAChangedBit(t *testing.T) {
@@ -243,22 +257,13 @@ func TestRunDoesNotGoOnFromACheckpointWithAChangedBit(t *testing.T) {
 	if len(names) == 0 {
 		t.Skip("the run ended before it was killed")
 	}
-	saved, err := os.ReadFile(names[len(names)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
 	random := rand.New(rand.NewPCG(1, 2))
-	head := len("gradwire checkpoint 3\n")
 	for try := range 12 {
-		b := slices.Clone(saved[:len(saved)-8])
-		bit := 8*head + random.IntN(8*(len(b)-head))
-		b[bit/8] ^= 1 << (bit % 8)
 		folder := fmt.Sprintf("changed%d", try)
 		if err := os.CopyFS(folder, os.DirFS("out")); err != nil {
 			t.Fatal(err)
 		}
-		name := strings.Replace(names[len(names)-1], "out", folder, 1)
-		write(t, name, string(binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))))
+		bit := changeBit(t, strings.Replace(names[len(names)-1], "out", folder, 1), random)
 		code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", folder)
 		expectCode(t, cli.ExitDone, code, errs)
 		if !strings.Contains(errs, "the checkpoint comes from elsewhere or was changed") {

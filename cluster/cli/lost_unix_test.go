@@ -5,10 +5,12 @@ package cli_test
 import (
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,6 +84,31 @@ func (s *site) follow(plan string, runs int, name string) *succession {
 	s.t.Helper()
 	s.await("cluster", func() bool { return len(s.members()) == 3 })
 	return (&succession{site: s, runs: runs}).begin(plan, name)
+}
+
+// Whoever takes a run over refuses a copy of a checkpoint with one changed bit and a correct checksum: the run
+// begins again, and no process dies.
+func TestHolderRefusesACheckpointWithAChangedBit(t *testing.T) {
+	lengthy(t)
+	turns.Take(t, 0, 3)
+	s := begin(t, savedRun, 1, "a", "b", "c")
+	copies := func() []string { return checkpoints(t, s.path("records-[bc]/.held-*/"+s.id+"/runs/0000")) }
+	s.await("copies of a checkpoint", func() bool { return len(copies()) >= 2 })
+	s.shun("a")
+	s.kill("a")
+	random := rand.New(rand.NewPCG(1, 3))
+	for _, name := range copies() {
+		t.Logf("%s: bit %d", name, changeBit(t, name, random))
+	}
+	s.whole()
+	log := s.must("logs", s.id)
+	if errs := lacks(log, []string{"the checkpoint comes from elsewhere or was changed", "begins anew"},
+		"goes on from its checkpoint"); errs != nil {
+		t.Errorf("%v in\n%s", errs, log)
+	}
+	for _, name := range []string{"b", "c"} {
+		s.signal(syscall.Signal(0), name)
+	}
 }
 
 // Only the checkpoints are deleted: the run goes on, and is saved again.
