@@ -236,10 +236,10 @@ type retrying struct {
 func (p *retrying) retry(ctx context.Context, do func() error) error {
 	for n, pause := 1, firstPause; ; n, pause = n+1, 2*pause {
 		err := do()
-		if ctx.Err() != nil && err != nil {
+		if ctx.Err() != nil && err != nil && !errors.Is(err, ctx.Err()) {
 			return fmt.Errorf("%w (%w)", err, ctx.Err())
 		}
-		if err == nil || errors.As(err, new(permanentError)) || errors.Is(err, ErrNotFound) ||
+		if err == nil || ctx.Err() != nil || errors.As(err, new(permanentError)) || errors.Is(err, ErrNotFound) ||
 			errors.Is(err, ErrDamaged) {
 			return err
 		}
