@@ -162,7 +162,7 @@ var table = map[string]string{
 	"cluster/turns":   "",
 	"cluster/lease":   "",
 	"cluster/store": "cluster/refusal cluster/record/lockfile github.com/minio/minio-go/v7 " +
-		"github.com/minio/minio-go/v7/pkg/credentials",
+		"github.com/minio/minio-go/v7/pkg/credentials golang.org/x/sync/errgroup",
 	"cluster/store/storetest": "github.com/johannesboyne/gofakes3 github.com/johannesboyne/gofakes3/backend/s3mem",
 	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record cluster/refusal " +
 		"cluster/request" + message + xxhash,
