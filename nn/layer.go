@@ -69,7 +69,7 @@ type Dense struct {
 // place in the sample. Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from
 // Overfitting", JMLR 15, 2014.
 type Dropout struct {
-	Rate float64 `plan:"rate" unit:"fraction" doc:"the share of the values that become zero"`
+	Rate float64 `plan:"rate" unit:"fraction" doc:"the probability of each value to become zero, below 100%; the others are divided by 1 − rate"`
 }
 
 // maxWindow bounds sizes, strides and paddings of windows, so that shapes cannot overflow.

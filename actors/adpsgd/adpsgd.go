@@ -47,13 +47,13 @@ const (
 // Architecture is AD-PSGD.
 type Architecture struct {
 	// Graph is Topology or Exponential.
-	Graph Graph `plan:"graph" words:"topology|exponential" doc:"whom a peer may choose: neighbours of the network's topology, which must be bipartite, or hops of 2^j + 1"`
+	Graph Graph `plan:"graph" words:"topology|exponential" doc:"whom a peer may choose: neighbours of the network's topology, which must be bipartite; or, of an even number of peers, those 1 and 2^j + 1 places on, j ≥ 1"`
 	// Moved is the distance ε ≥ 0 that an active peer's model must have moved, since its last
 	// exchange, for another. The distance is Euclidean. With 0 every step has an exchange.
-	Moved float64 `plan:"moved" range:"0.." counts:"moved=steps" doc:"send the model again only after it has moved by more than this (Euclidean norm of the parameters); 0 sends always; checked after every step"`
+	Moved float64 `plan:"moved" range:"0.." counts:"moved=steps" doc:"an active peer begins an exchange only if its model has moved by more than this (Euclidean norm of the parameters) since its last one; 0: always; checked when a step begins; passive peers always answer"`
 	// Lead bounds how many steps a peer may be ahead of the slowest of all; −1 is no
 	// bound. With a bound, those who are there must be connected, so that they hear of each other.
-	Lead int `plan:"lead" range:"0.." none:"-1" counts:"lead=steps" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
+	Lead int `plan:"lead" range:"0.." none:"-1" counts:"lead=steps" doc:"steps that a peer may be ahead of the slowest when it begins another; default: no bound"`
 	// Compress, unless empty, is what is done to models before they travel: Q, which writes each
 	// value with fewer bits. Both peers of an exchange then move by half the difference of what
 	// both codes stand for,

@@ -70,7 +70,7 @@ type Architecture struct {
 	Segment int `plan:"segment" range:"0.." doc:"values of a message at most, 0 for no bound; lets messages overlap with sums; with algorithm: ring, which auto then is"`
 	// Every is the number of local steps of a round, at least 1; the sum of their weights is
 	// bounded with it.
-	Every int `plan:"every" range:"1..1048576" counts:"interval=steps|epochs|samples" doc:"steps between two reductions; or 0.1 epochs, or 4000 samples, of all workers together"`
+	Every int `plan:"every" range:"1..1048576" counts:"interval=steps|epochs|samples" doc:"steps between two reductions, with fragments of the same one; or 0.1 epochs, or 4000 samples, of all workers together"`
 	// Reduce is Gradients or Models.
 	Reduce Reduce `plan:"reduce" words:"gradients|models" doc:"what is averaged"`
 	// Moved, if not 0, lets the workers vote after the steps of a round, by a reduction of one
@@ -102,11 +102,11 @@ type Architecture struct {
 	// step, and a rank that joins gets what it remembers; the schedule of its rate counts rounds.
 	Outer optim.Method `key:"outer"`
 	// Fragments, Overlap and Mix make rounds of a part of the model, see [streamer].
-	Fragments int     `plan:"fragments,omitzero" range:"1..1048576" with:"reduce=models" doc:"parts of the model, each of ⌈parameters ÷ fragments⌉ consecutive parameters and the last ones of fewer, of which one is averaged every so many steps in turn, each once in every steps (Streaming DiLoCo, Douillard et al. 2025); default: the whole model"`
+	Fragments int     `plan:"fragments,omitzero" range:"1..1048576" with:"reduce=models" doc:"parts of the model, each of ⌈parameters ÷ fragments⌉ consecutive parameters and the last ones of fewer, of which one is averaged in turn, each once in the steps of every, which they divide (Streaming DiLoCo, Douillard et al. 2025); default: the whole model"`
 	Overlap   int     `plan:"overlap,omitzero" range:"0..1048575" counts:"overlap=steps" with:"reduce=models" doc:"steps that a worker makes while an exchange is under way; default: none"`
 	Mix       float64 `plan:"mix,omitzero" unit:"fraction" range:"0%..100%" with:"reduce=models" doc:"share of its own parameters that a worker keeps when it takes in those that all share"`
 	// Sparse, if not 0, makes rounds of a random part instead, which is this share of the model.
-	Sparse float64 `plan:"sparse,omitzero" unit:"fraction" range:">0%..100%" with:"reduce=models" doc:"share of the parameters, others at random each time, that are averaged instead of all (SPARTA, Beton et al. 2025)"`
+	Sparse float64 `plan:"sparse,omitzero" unit:"fraction" range:">0%..100%" with:"reduce=models" doc:"share of the parameters that are averaged instead of all: each time one at random of each of as many equal ranges (after SPARTA, Beton et al. 2025)"`
 }
 
 var (

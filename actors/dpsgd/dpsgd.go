@@ -67,7 +67,7 @@ type Architecture struct {
 	// Lead bounds how many steps a peer may be ahead of the slowest of all; −1 means no bound but
 	// the one step between neighbours. With a bound, the present peers must be connected, so that
 	// they hear of each other.
-	Lead int `plan:"lead" range:"0.." none:"-1" counts:"lead=steps" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
+	Lead int `plan:"lead" range:"0.." none:"-1" counts:"lead=steps" doc:"steps that a peer may be ahead of the slowest when it begins another; default: one step between neighbours, no other bound"`
 	// Choco compresses what neighbours are sent.
 	Choco Choco `key:"choco"`
 	// Track has each peer step with an estimate of the mean gradient of all peers, which it

@@ -38,7 +38,7 @@ const (
 // Attack says which clients attack, and how.
 type Attack struct {
 	// Kind is one of the attacks.
-	Kind Poison `plan:"kind" words:"sign-flip|noise|label-flip|little-is-enough" doc:"what an attacker sends instead of its update Δ: −s·Δ; normal noise of s times its root mean square; s·Δ of labels c − 1 − y; Δ − s·σ, where σ is how much Δ deviates by its batches (Baruch et al. 2019)"`
+	Kind Poison `plan:"kind" words:"sign-flip|noise|label-flip|little-is-enough" doc:"what an attacker sends instead of its update Δ: −s·Δ; normal noise of s times its root mean square; s·Δ of labels c − 1 − y; Δ − s·σ, where σ is how much Δ deviates by its batches, 0 of one batch (Baruch et al. 2019)"`
 	// Share is that of the clients, rounded to the nearest number of them; Nodes names them. One of
 	// the two is given.
 	Share float64  `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|nodes" doc:"how many of the clients attack, drawn by the seed"`

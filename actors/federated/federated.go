@@ -53,8 +53,8 @@ const (
 type Architecture struct {
 	// Share and Count say how many clients a round wants updates of; one of the two is positive.
 	// Share is of those that are there when the round begins, at least one.
-	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|count" doc:"of the clients that are there, those that a round wants updates of, rounded to the nearest number, at least one"`
-	Count int     `plan:"count,omitzero" range:"1..16777216" either:"share|count" doc:"clients that a round wants updates of, or all that are there"`
+	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|count" doc:"share of the clients that are there, or of the population, that a round wants updates of, rounded to the nearest number, at least one; with under, of those below each node"`
+	Count int     `plan:"count,omitzero" range:"1..16777216" either:"share|count" doc:"clients that a round wants updates of, or all that are there; with under, below each node"`
 	// Population is how many clients there are, of whom the nodes are hosts; 0 is the nodes alone.
 	Population int `plan:"population,omitzero" range:"1..2147483647" doc:"registered clients, which are drawn for rounds and take turns on the nodes; default: each node is one client"`
 	// Spare is by which share more clients are drawn: the round ends with the first updates, as
@@ -67,9 +67,9 @@ type Architecture struct {
 	// Proximal is μ of FedProx.
 	Proximal float64 `plan:"proximal" range:"0.." doc:"factor of the proximal term that pulls a client's model to the server's (FedProx, Li et al. 2020)"`
 	// Controls has clients correct their gradients as SCAFFOLD does, see [client].
-	Controls bool `plan:"controls" doc:"whether clients correct their gradients by control variates, which begin at zero (SCAFFOLD, Karimireddy et al. 2020)"`
+	Controls bool `plan:"controls" doc:"whether clients correct their gradients by control variates, the means of a round's gradients (SCAFFOLD, option II, Karimireddy et al. 2020), zero at first and when a client goes"`
 	// Weights is how much an update counts.
-	Weights periodic.Weights `plan:"weights" words:"samples|equal|steps-normalised" doc:"how much an update counts among those received: as many as the client has samples, all alike, or by samples and divided by its steps (FedNova, Wang et al. 2020)"`
+	Weights periodic.Weights `plan:"weights" words:"samples|equal|steps-normalised" doc:"how much an update counts among those received: as many as the client has samples, all alike, or by samples, times the mean number of steps, divided by its own (FedNova, Wang et al. 2020)"`
 	// Mean is what is made of the updates. With Controls, or weights that are Normalised, it is a
 	// plain one.
 	Mean robust.Rule `plan:"mean" doc:"of what kind the mean of the updates is: mean, or median, trimmed-mean, krum, multi-krum, bulyan or geometric-median, which resist attackers: {kind: krum, attackers: 2}"`
@@ -87,7 +87,7 @@ type Architecture struct {
 	// Buffer is with how many updates the server makes a step, which is a round in all that counts
 	// rounds, while clients work on: FedBuff (Nguyen et al. 2022), or with 1 and Parameters
 	// FedAsync (Xie et al. 2019). 0 is rounds.
-	Buffer int `plan:"buffer,omitzero" range:"1..16777216" doc:"asynchronous: share or count clients are always at work, and the server makes a step, which counts as a round, whenever so many updates are in, one of a client at most; default: rounds"`
+	Buffer int `plan:"buffer,omitzero" range:"1..16777216" doc:"asynchronous: share or count clients are always at work, and the server makes a step, which counts as a round, whenever so many updates are in, one of a client at most, or no more can come; default: rounds"`
 	// Staleness is how much an update counts that is late.
 	Staleness periodic.Staleness `plan:"staleness,omitzero" with:"buffer" doc:"how much an update counts by how many steps the server has made since its client was drawn: {kind: polynomial}; default: all alike"`
 	// Outer makes a step with the mean of the updates in each round.

@@ -14,7 +14,7 @@ import (
 // again.
 type Grace struct {
 	// Quorum is which share of the updates that a round wants is waited for in any case.
-	Quorum float64 `plan:"quorum" unit:"fraction" range:">0%..100%" doc:"of the updates that a round wants, those that it waits for in any case"`
+	Quorum float64 `plan:"quorum" unit:"fraction" range:">0%..100%" doc:"share of the updates that a round wants, after which mads says when it ends"`
 	// MADs is k where the round ends at median + k·MAD; MAD is the median of the distances of the
 	// times from their median.
 	MADs float64 `plan:"mads" range:"0..1000" doc:"by how many times the median distance of arrivals from their median the round ends after this median"`

@@ -33,10 +33,10 @@ const DefaultCandidates = 128
 // asks ten thousand others for their delays to choose one.
 type Choice struct {
 	// By is Random or Latency.
-	By By `plan:"kind" words:"random|latency" doc:"random: all alike; latency: near ones more often"`
+	By By `plan:"kind" words:"random|latency" doc:"random: all alike; latency: in inverse proportion to the delay"`
 	// Share is which share of the neighbours is drawn, rounded to the nearest number but at
 	// least one. Either Share or Count is positive.
-	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|count" doc:"of the neighbours that are chosen"`
+	Share float64 `plan:"share,omitzero" unit:"fraction" range:">0%..100%" either:"share|count" doc:"share of the neighbours that are chosen, rounded to the nearest number, at least one"`
 	// Count is how many are drawn, all if there are fewer.
 	Count int `plan:"count,omitzero" range:"1.." either:"share|count" doc:"neighbours that are chosen"`
 	// Candidates is how many neighbours a choice by Latency is made among; 0 is DefaultCandidates.

@@ -63,15 +63,15 @@ type Architecture struct {
 	// are here (Pull, PushPull). It cannot go with Period.
 	Wait bool `plan:"wait" with:"every" doc:"whether a step waits until the exchange is over"`
 	// Merge weighs a model that arrives against the peer's own.
-	Merge Merge `plan:"merge" words:"mean|age" doc:"how each model that arrives is averaged with the peer's own, one after the other, so that the last of several counts most with mean: half and half, or in proportion to what they have seen"`
+	Merge Merge `plan:"merge" words:"mean|age" doc:"how each model that arrives is averaged with the peer's own, one after the other, so that the last of several counts most with mean: half and half, or in proportion to their ages; an age counts the updates on the longest way to the model"`
 	// Rule, unless nil, is a program's own, in place of Merge.
 	Rule Rule
 	// Moved lets an exchange happen only if the model is further than this from where it was at the
 	// exchange before, in Euclidean distance; with 0 all happen.
-	Moved float64 `plan:"moved" range:"0.." counts:"moved=rounds" doc:"send the model again only after it has moved by more than this (Euclidean norm of the parameters); 0 sends always; checked at every exchange"`
+	Moved float64 `plan:"moved" range:"0.." counts:"moved=rounds" doc:"a peer begins an exchange only if its model has moved by more than this (Euclidean norm of the parameters) since the last; 0: always; it answers others in any case"`
 	// Lead bounds how many steps a peer may be ahead of the slowest; −1 is no bound. How peers hear
 	// of each other's steps, says Lead of package peer.
-	Lead int `plan:"lead" range:"0.." none:"-1" counts:"lead=steps" doc:"steps that no peer may be ahead of the slowest; default: no bound"`
+	Lead int `plan:"lead" range:"0.." none:"-1" counts:"lead=steps" doc:"steps that a peer may be ahead of the slowest when it begins another; default: no bound"`
 	// Compress, unless empty, is what is done to models before they travel: each value is written
 	// with fewer bits. A peer merges what the code of another's model stands for into its own model
 	// as it is. Operators that keep a part of the values are refused: peers do not know each

@@ -35,11 +35,11 @@ const (
 // Flow says when a peer sends.
 type Flow struct {
 	// Kind is the strategy.
-	Kind Strategy `plan:"kind" words:"proactive|simple|generalized|randomized" doc:"proactive: a model each period; the others save periods up as tokens, and spend them when a model has come (Danner and Jelasity 2018)"`
+	Kind Strategy `plan:"kind" words:"proactive|simple|generalized|randomized" doc:"proactive: a model each period; the others save periods up as tokens, which they spend when a model has come, and send in a period when the account is full (randomized: by chance before that) (Danner and Jelasity 2018)"`
 	// Capacity is C, from 1 on, of all but Proactive.
 	Capacity int `plan:"capacity,omitzero" range:"1..1000000" doc:"tokens that are kept at most; of all kinds but proactive"`
 	// Reactivity is A, from 1 to Capacity, of Generalized and Randomized.
-	Reactivity int `plan:"reactivity,omitzero" range:"1..1000000" doc:"tokens for which one model is sent in answer; of generalized and randomized, at most the capacity"`
+	Reactivity int `plan:"reactivity,omitzero" range:"1..1000000" doc:"A: of a tokens, about a ÷ A are spent in answer, one for each model that is sent, and fewer if an older model came; of generalized and randomized, at most the capacity"`
 }
 
 // Validate returns an error about the first field that makes no sense, a [*field.Error].

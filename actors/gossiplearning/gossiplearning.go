@@ -75,7 +75,7 @@ type Architecture struct {
 	// Merge weighs the two models that are merged. RW merges none.
 	Merge Merge `plan:"merge" words:"mean|age" doc:"how two models are averaged: half and half, or in proportion to their ages"`
 	// Cache is how many models a peer keeps.
-	Cache int `plan:"cache" range:"1..1000" doc:"models that a peer keeps, the newest ones"`
+	Cache int `plan:"cache" range:"1..1000" doc:"models that a peer keeps, and that may wait for it, the newest ones of either"`
 	// Predict is Freshest or Vote.
 	Predict Predict `plan:"predict" words:"freshest|vote" doc:"by which model a peer is judged: the newest one, which is also what a run saves, or a vote of all that it keeps"`
 	// Flow says when a peer sends.

@@ -41,7 +41,7 @@ type Architecture struct {
 	// stays with the peer.
 	Every int `plan:"every" range:"1..1048576" counts:"interval=steps|epochs|samples" doc:"steps between two exchanges; or 0.1 epochs, or 4000 samples, of all workers together"`
 	// Group is how many peers a group has.
-	Group int `plan:"group" range:"2.." doc:"peers that exchange their models; who they are is drawn for each exchange; if the number of peers is no multiple, one group is smaller, and a peer alone in it steps with its own model as the mean"`
+	Group int `plan:"group" range:"2.." doc:"peers that exchange their models; who they are is drawn for each exchange; if the number of peers is no multiple, one group is smaller; a peer that is alone, or whose group is away, steps with its own model as the mean"`
 	// Outer is the step that a peer makes with its group's mean.
 	Outer Outer `plan:"outer" doc:"the step that a peer makes with the mean of its group"`
 }

@@ -65,7 +65,7 @@ type Architecture struct {
 	// Consistency says when a worker may go on; nil stands for asynchronous.
 	Consistency consistency.Model `key:"consistency"`
 	// Scale is Sum or Mean.
-	Scale Scale `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers that are there, less those that backup does not wait for"`
+	Scale Scale `plan:"scale" words:"sum|mean" doc:"whether gradients count in full or divided by the number of workers that are there, or, with bsp, of the gradients in the round"`
 	// Every is how many steps a worker makes between two pushes; 0 stands for 1. Beyond 1 the
 	// worker updates its copy of the parameters with its own optimiser after each step, and the
 	// server makes one step of its optimiser with the sum of the gradients.
@@ -74,15 +74,15 @@ type Architecture struct {
 	Compress compress.Both `key:"compress"`
 	// Servers says how the parameters are spread over several servers; nil stands for the defaults,
 	// and for one server with all of them.
-	Servers *Servers `plan:"servers" doc:"with several nodes of role server: how they share the parameters"`
+	Servers *Servers `plan:"servers" doc:"how the parameters are cut into shards, and how several nodes of role server share these"`
 	// Backup is how many workers a round ends without, the slowest ones (J. Chen et al.,
 	// "Revisiting Distributed Synchronous SGD", ICLR 2016 workshop, section 3).
-	Backup int `plan:"backup,omitzero" range:"1..65536" doc:"with bsp: the slowest workers that a round ends without; their gradients are dropped and counted"`
+	Backup int `plan:"backup,omitzero" range:"1..65536" doc:"with bsp: how many workers, the slowest, a round of a shard ends without; their gradients are dropped, and counted by the first shard"`
 	// StalenessRate is None or Inverse.
 	StalenessRate StalenessRate `plan:"staleness-rate" words:"none|inverse" doc:"inverse: a gradient that is t updates old counts 1/max(t, 1)"`
 	// EpochShare is which share of the samples makes an epoch, whose end all workers wait for and
 	// begin the next pass through their shards with; 0 lets each go at its own pace.
-	EpochShare float64 `plan:"epoch-share,omitzero" unit:"fraction" range:">0%..100%" doc:"an epoch ends for all workers when this share of the samples has been processed (Project Adam, OSDI 2014); left out: each walks through its shard at its own pace"`
+	EpochShare float64 `plan:"epoch-share,omitzero" unit:"fraction" range:">0%..100%" doc:"an epoch ends for all workers when this share of the samples has been processed, or no worker has any left (Project Adam, OSDI 2014); left out: each walks through its shard at its own pace"`
 }
 
 var (

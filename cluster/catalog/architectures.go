@@ -22,7 +22,7 @@ import (
 
 func addConsistencies(c *Catalog) {
 	m := &c.Consistencies
-	m.Declare("asp", consistency.ASP{}, "asynchronous: nobody waits for anybody")
+	m.Declare("asp", consistency.ASP{}, "asynchronous: no worker waits for another")
 	m.Declare("bsp", consistency.BSP{}, "bulk-synchronous: a round begins when all have finished the one before")
 	m.Declare("ssp", consistency.SSP{}, "stale-synchronous: a worker waits while it is more than bound rounds ahead "+
 		"of the slowest (Ho et al. 2013)")
@@ -68,7 +68,7 @@ func addReduction(a *Kinds[train.Architecture]) {
 		Preset       string                  `plan:"preset,omitzero" words:"local-sgd|slowmo|diloco|streaming-diloco|sparta" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
 		Architecture collective.Architecture `plan:",inline"`
 		Outer        *syntax.Node            `plan:"outer" names:"optimizer" doc:"with reduce: models, what makes a step of the joint model, for the mean of what it is above the workers' own as a gradient; default: the joint model is the mean of these, as with sgd of rate 1"`
-		Compress     *syntax.Node            `plan:"compress" names:"compress-up" doc:"what is done to gradients or models before they travel, with algorithm: all-to-all or auto"`
+		Compress     *syntax.Node            `plan:"compress" names:"compress-up" doc:"what is done to gradients or models before they travel, with algorithm: all-to-all, which auto then is"`
 	}
 	reduced := Define("all-reduce",
 		"workers without a server average gradients, or models, among all of them every N steps, synchronously; "+
@@ -129,7 +129,7 @@ func addFederated(c *Catalog) {
 	type rounds struct {
 		Preset       string                 `plan:"preset,omitzero" words:"fedavg|fedprox|fednova|scaffold|fedavgm|fedadam|fedyogi|fedasync|fedbuff" doc:"a name for some of the settings below, which plan show spells out; others in the plan count instead of its own"`
 		Architecture federated.Architecture `plan:",inline"`
-		Outer        *syntax.Node           `plan:"outer" names:"optimizer" doc:"what the server makes a step with in each round, for the weighted mean of the updates as a gradient; the schedule of its rate counts rounds"`
+		Outer        *syntax.Node           `plan:"outer" names:"optimizer" doc:"what the server makes a step with in each round, for the mean of the updates as a gradient; the schedule of its rate counts these steps"`
 	}
 	k := Define("federated", "a server draws clients for rounds of local steps, and takes in the "+
 		"weighted mean of what they have learned, whatever the network's topology",

@@ -140,7 +140,7 @@ type Spec struct {
 // training are the settings of a plan's section train. The bound of a batch is one of a worker's
 // memory.
 type training struct {
-	Batch     int              `plan:"batch" range:"1..65536" doc:"samples of a step"`
+	Batch     int              `plan:"batch" range:"1..65536" doc:"samples of a step; the last one of a pass through a worker's samples has those that are left"`
 	Optimizer *syntax.Node     `plan:"optimizer" names:"optimizer" doc:"how a gradient changes the model"`
 	Weights   *weights.Classes `plan:"class-weights,omitzero" doc:"how much each class counts in the loss of a step, which is the weighted mean; balanced: samples ÷ (classes × samples of the class); or {CLASS: WEIGHT}, 1 for the others; or a table weights.csv"`
 }

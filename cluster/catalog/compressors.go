@@ -11,10 +11,17 @@ import (
 
 func addCompressors(c *Catalog) {
 	k := &c.Compressors
-	k.Declare("top-k", compress.TopK{}, "keeps the largest values, with their indices")
-	k.Declare("random-k", compress.RandomK{}, "keeps random values, whose indices both ends draw from a seed")
-	k.Declare("powersgd", compress.PowerSGD{Rank: 2},
-		"matrices of a low rank, by the power method (Vogels et al. 2019)")
+	k.Declare("top-k", compress.TopK{}, "keeps the values of largest magnitude, with their indices")
+	k.Declare(
+		"random-k",
+		compress.RandomK{},
+		"keeps random values, whose indices both ends draw from a seed; with feedback: none times 1 ÷ share",
+	)
+	k.Declare(
+		"powersgd",
+		compress.PowerSGD{Rank: 2},
+		"matrices of a low rank, by the power method; vectors, and parts with fragments, stay whole (Vogels et al. 2019)",
+	)
 	k.Declare("float16", compress.Float16{}, "half precision: 16 bits a value")
 	k.Declare("bfloat16", compress.BFloat16{}, "the upper half of a float32: 16 bits a value")
 	integers := func(name string, bits int, doc string) {
@@ -34,8 +41,12 @@ func addCompressors(c *Catalog) {
 	k.Declare("quantise", compress.Int(4), "integers of 2 to 8 bits, times a scale for each block of values")
 	k.Declare("qsgd", compress.QSGD{Levels: 15},
 		"levels from 0 to the norm, at random so that the mean is exact (Alistarh et al. 2017)")
-	k.Declare("ternary", compress.Ternary{Clip: 2.5},
-		"-1, 0 or 1 times the largest value, at random so that the mean is exact (TernGrad; Wen et al. 2017)")
+	k.Declare(
+		"ternary",
+		compress.Ternary{Clip: 2.5},
+		"-1, 0 or 1 times the largest magnitude, at random so that the mean is exact but for clipping (TernGrad; Wen et "+
+			"al. 2017)",
+	)
 	k.Declare("sign", compress.Sign{}, "signs, times the mean absolute value")
 	k.Declare("natural", compress.Natural{},
 		"powers of two, at random so that the mean is exact (Horváth et al. 2022)")
@@ -129,7 +140,7 @@ func (c *Catalog) chain(list []*syntax.Node) (chain compress.Chain, err error) {
 
 // choco are the settings of CHOCO-SGD.
 type choco struct {
-	Compress []*syntax.Node `plan:"compress" names:"compressor" doc:"what is done to differences of models, in this order"`
+	Compress []*syntax.Node `plan:"compress" names:"compressor" doc:"what is done to differences of models, in this order; left out: models travel whole"`
 	Choco    dpsgd.Choco    `plan:",inline"`
 }
 

@@ -132,10 +132,10 @@ func shareSchema(word string) *settings.Schema {
 
 // common are the settings that all data sets share.
 type common struct {
-	Test       holdout          `plan:"test" doc:"the share that is held out to test on, or published for the published test set; default: as the set has it"`
+	Test       holdout          `plan:"test" doc:"the share of the training set that is held out to test on, in place of a test set or test file, or published for that test set or file; default: as the set has it"`
 	Validation validation       `plan:"validation" doc:"the share of the training samples that is held out to choose settings by, see tune; never trained on nor tested on"`
-	Scale      datasets.Scaling `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns are scaled; default: as the set needs it"`
-	Fit        string           `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on"`
+	Scale      datasets.Scaling `plan:"scale" words:"none|min-max|standard|log-min-max" doc:"how columns of numbers are scaled, each by itself; all inputs of a9a and of images (not npy, npz) alike; default: as the set needs it"`
+	Fit        string           `plan:"fit" words:"train|all" doc:"the samples that the scaling is fitted on: those trained on, or all but a published test set or a test file"`
 	Split      *syntax.Node     `plan:"split" names:"split" doc:"which worker sees which samples"`
 	Delivery   string           `plan:"delivery" words:"local|sent" doc:"how samples get to the processes of a cluster: each reads the set, or is sent what its workers see"`
 }
@@ -318,7 +318,7 @@ func (c *Catalog) Loader(set string) (Loader, error) {
 }
 
 func addSplits(c *Catalog) {
-	c.Splits.Declare("iid", partition.IID{}, "equal shares at random")
+	c.Splits.Declare("iid", partition.IID{}, "shares at random, whose sizes differ by at most one")
 	type classes struct {
 		Workers map[string]map[string]unit.Fraction `plan:"workers,required" doc:"for each worker the shares of the classes that it sees; what is left over nobody sees"`
 		Source  *syntax.Node                        `plan:",node"`
@@ -345,9 +345,9 @@ func addSplits(c *Catalog) {
 	c.Splits.Declare("shards", partition.Shards{PerWorker: 2},
 		"samples sorted by label, cut into shards that are dealt out (McMahan et al. 2017)")
 	c.Splits.Declare("dirichlet", partition.Dirichlet{Alpha: 1, Min: 1},
-		"shares of each class drawn from Dirichlet(alpha) (Hsu et al. 2019)")
+		"shares of each class drawn from Dirichlet(alpha) (Yurochkin et al. 2019)")
 	c.Splits.Declare("drawn", partition.Drawn{}, "each worker's samples drawn by itself, from classes by shares of "+
-		"Dirichlet(alpha), however many workers there are")
+		"Dirichlet(alpha), however many workers there are (Hsu et al. 2019)")
 }
 
 // shares turns the map of a plan into shares in the order of the workers' names.

@@ -28,7 +28,7 @@ func addFiles(c *Catalog) {
 func addTexts(c *Catalog) {
 	type libsvmFiles struct {
 		File     string       `plan:"file,required" doc:"the samples, beside the plan unless its path is absolute"`
-		TestFile string       `plan:"test-file,omitzero" doc:"samples to test on; default: a share of the first is held out"`
+		TestFile string       `plan:"test-file,omitzero" doc:"samples to test on; default: 25% of the first is held out"`
 		Features int          `plan:"features,omitzero" range:"0..1048576" doc:"inputs of a sample; default: the largest number in the file"`
 		Source   *syntax.Node `plan:",node"`
 	}
@@ -43,7 +43,7 @@ func addTexts(c *Catalog) {
 		}))
 	type table struct {
 		File     tableFiles `plan:"file,required" doc:"the table, beside the plan unless its path is absolute, or {WORKER: FILE} with one for each"`
-		TestFile string     `plan:"test-file,omitzero" doc:"a table to test on; default: a share of the first is held out"`
+		TestFile string     `plan:"test-file,omitzero" doc:"a table to test on; default: 25% of the first is held out"`
 		csv.Options
 		Source *syntax.Node `plan:",node"`
 	}
@@ -108,7 +108,7 @@ func addArrays(c *Catalog) {
 		File  string `plan:"file,required" doc:"the archive, beside the plan unless its path is absolute"`
 		X     string `plan:"x" doc:"the array of the inputs"`
 		Y     string `plan:"y" doc:"the array of the labels, whole numbers"`
-		TestX string `plan:"test-x,omitzero" with:"test-y" doc:"the array of inputs to test on; default: a share of the others is held out"`
+		TestX string `plan:"test-x,omitzero" with:"test-y" doc:"the array of inputs to test on; default: 25% of the others is held out"`
 		TestY string `plan:"test-y,omitzero" with:"test-x" doc:"the array of labels of the inputs to test on"`
 		npy.Layout
 		Source *syntax.Node `plan:",node"`

@@ -80,7 +80,8 @@ func TestMistakesInGossipAreToldWithTheirPlace(t *testing.T) {
 		", period: 1s, wait: true":  "architecture.wait: wait goes with every only",
 		", choose: {kind: nearest}": `architecture.choose.kind: unknown kind "nearest" (accepted: random, latency)`,
 		", choose: {share: 50%, count: 1}": "architecture.choose.count: count and share, which stands in " +
-			"line 4, exclude each other; give either share (of the neighbours that are chosen) or count",
+			"line 4, exclude each other; give either share (share of the neighbours that are chosen, rounded to the " +
+			"nearest number, at least one) or count",
 		", choose: {share: 0%}": "architecture.choose.share: 0% is out of range; accepted is more " +
 			"than 0%",
 		", choose: {count: 0}":                "architecture.choose.count: 0 is out of range",

@@ -29,10 +29,10 @@ func addDelays(c *Catalog) {
 			return link.Uniform{Min: time.Duration(s.Range.Min), Max: time.Duration(s.Range.Max)}, nil
 		}))
 	d.Declare("normal", link.Normal{}, "normally distributed, truncated to min and max")
-	d.Declare("exponential", link.Exponential{}, "min plus an exponentially distributed time")
+	d.Declare("exponential", link.Exponential{}, "min plus an exponentially distributed time, truncated to max")
 	d.Declare("pareto", link.Pareto{}, "longer than x with probability (min/x)^alpha, truncated to max")
 	d.Declare("log-normal", link.LogNormal{}, "min plus a time of this median whose natural logarithm is normally "+
-		"distributed with standard deviation sigma")
+		"distributed with standard deviation sigma, truncated to max")
 	type walk struct {
 		First unit.DurationRange `plan:"first,required" doc:"where the walk begins: drawn from this range"`
 		link.RandomWalk
@@ -172,7 +172,7 @@ func (c *Catalog) delay(n *syntax.Node) (link.Delay, *syntax.Node, error) {
 
 // drawing is what every delay model has beside its own settings.
 type drawing struct {
-	Draw string `plan:"draw" words:"message|node|link" doc:"when the delay is drawn: for each message; once for each node that sends, for all its links; or once for each link"`
+	Draw string `plan:"draw" words:"message|node|link" doc:"when the delay is drawn: for each message; once for each node that sends, for all its links; or once for each direction of a link"`
 }
 
 // drawnDelay reads a delay model, and when it is drawn.

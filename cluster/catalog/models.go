@@ -103,18 +103,28 @@ func addOptimizers(c *Catalog) {
 func addSchedules(c *Catalog) {
 	r := &c.Schedules
 	r.Declare("step", optim.Step{Factor: 0.1}, "multiplied by factor every N steps")
-	r.Declare("exponential", optim.Exponential{}, "multiplied by decay every step")
+	r.Declare(
+		"exponential",
+		optim.Exponential{},
+		"multiplied by decay over every N steps, a little in each; N is 1 by default",
+	)
 	r.Declare("inverse", optim.Inverse{}, "first ÷ (1 + step ÷ half)")
 	r.Declare("cosine", optim.Cosine{}, "half a cosine from first to last")
 	type warmup struct {
 		optim.Warmup
-		Then *syntax.Node `plan:"then,required" names:"rate" doc:"the rate that follows: a number or a schedule"`
+		Then *syntax.Node `plan:"then,required" names:"rate" doc:"the rate that it rises to: a number or a schedule, which counts from the first step too"`
 	}
-	r.Add(Define("warmup", "rises linearly to the rate of what follows", func() warmup { return warmup{} },
-		func(c *Catalog, s *warmup) (_ optim.Schedule, err error) {
-			if s.Warmup.Then, err = c.rate(&s.Then); err != nil {
-				return nil, err
-			}
-			return s.Warmup, s.Validate()
-		}))
+	r.Add(
+		Define(
+			"warmup",
+			"rises linearly to another rate, whose schedule runs meanwhile",
+			func() warmup { return warmup{} },
+			func(c *Catalog, s *warmup) (_ optim.Schedule, err error) {
+				if s.Warmup.Then, err = c.rate(&s.Then); err != nil {
+					return nil, err
+				}
+				return s.Warmup, s.Validate()
+			},
+		),
+	)
 }

@@ -81,7 +81,7 @@ func (*castings) PlanSchema() *settings.Schema {
 // parts are the settings that all architectures share.
 type parts struct {
 	Roles    castings `plan:"roles,omitzero" doc:"which nodes have which role: a name, a list of names, or added for a node of the default machine; default: by the nodes' role:, then in the order of the nodes"`
-	Delivery string   `plan:"delivery,omitzero" words:"reliable|as-is" doc:"reliable: where links lose, repeat or reorder messages, each is sent again until it has come, and handled once and in order; as-is: they come as links have them; default: reliable, of gossip with wait: false, of gossip-learning and of in-network as-is"`
+	Delivery string   `plan:"delivery,omitzero" words:"reliable|as-is" doc:"reliable: where links lose, repeat or reorder messages, each is sent again until it has come, and handled once and in order; as-is: they come as links have them; default: reliable, of gossip with wait: false and no lead, of gossip-learning and of in-network as-is"`
 }
 
 // The keys of parts.

@@ -31,11 +31,19 @@ func addTopologies(c *Catalog) {
 		"a power of two of nodes, joined where their positions differ in one binary digit")
 	t.Declare("exponential", topology.ExponentialGraph{}, "hops of 2^j + 1 for j = 0 … ⌊log2(n−1)⌋ (Lian et al. 2018)")
 	t.Declare("random-regular", topology.RandomRegular{},
-		"degree random neighbours for each node (Steger and Wormald 1999)")
-	t.Declare("erdos-renyi", topology.ErdosRenyi{},
-		"every two nodes with one probability, or so that degree is the mean number of neighbours (Gilbert 1959)")
-	t.Declare("small-world", topology.SmallWorld{Neighbours: 4, Rewire: 0.1},
-		"a ring of the nearest neighbours, a share of whose edges is rewired at random (Watts and Strogatz 1998)")
+		"degree random neighbours for each node, drawn anew until all are connected (Steger and Wormald 1999)")
+	t.Declare(
+		"erdos-renyi",
+		topology.ErdosRenyi{},
+		"every two nodes with one probability, or with degree neighbours in the mean, drawn anew until all are connected "+
+			"(Gilbert 1959)",
+	)
+	t.Declare(
+		"small-world",
+		topology.SmallWorld{Neighbours: 4, Rewire: 0.1},
+		"a ring of the nearest neighbours, each of whose edges is rewired with a probability, drawn anew until all are "+
+			"connected (Watts and Strogatz 1998)",
+	)
 	type file struct {
 		File   string       `plan:"file,required" doc:"the edges, beside the plan unless its path is absolute"`
 		Source *syntax.Node `plan:",node"`

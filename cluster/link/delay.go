@@ -59,7 +59,7 @@ type Uniform struct {
 // Min + Mean.
 type Exponential struct {
 	// Mean of the time beyond Min, before truncation.
-	Mean time.Duration `plan:"mean,required" range:"1ns..8760h" doc:"of what is added to min"`
+	Mean time.Duration `plan:"mean,required" range:"1ns..8760h" doc:"of the time that is added to min, before it is truncated to max"`
 	// Min is the offset.
 	Min time.Duration `plan:"min" range:"0s..8760h" doc:"the shortest"`
 	// Max is above Min, at most MaxDelay; 0 = none.

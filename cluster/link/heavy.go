@@ -92,9 +92,9 @@ func capped(ns float64, limit time.Duration) time.Duration {
 // Min)/Median)/Sigma.
 type LogNormal struct {
 	// Median of the time beyond Min, before truncation.
-	Median time.Duration `plan:"median,required" range:"1ns..8760h" doc:"the time beyond min that half of the messages stay below"`
+	Median time.Duration `plan:"median,required" range:"1ns..8760h" doc:"the time beyond min that half of the messages stay below, before it is truncated to max"`
 	// Sigma is the standard deviation of the logarithm.
-	Sigma float64 `plan:"sigma,required" range:">0..10" doc:"standard deviation of the natural logarithm of that time"`
+	Sigma float64 `plan:"sigma,required" range:">0..10" doc:"standard deviation of the natural logarithm of that time, before it is truncated"`
 	// Min is the offset.
 	Min time.Duration `plan:"min" range:"0s..8760h" doc:"added to every delay"`
 	// Max is above Min and at least Min + Median·exp(−30·Sigma), at most MaxDelay; 0 = none.

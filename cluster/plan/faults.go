@@ -13,11 +13,11 @@ import (
 // Faults are what happens to nodes, and between them, at random. The seed of a run draws it: see
 // package faults. What is nil does not happen.
 type Faults struct {
-	Crash   *CrashFaults   `plan:"crash,omitzero" doc:"nodes crash, and are back after a while"`
+	Crash   *CrashFaults   `plan:"crash,omitzero" doc:"nodes crash, for a while or for good"`
 	Pause   *PauseFaults   `plan:"pause,omitzero" doc:"nodes handle nothing for a while"`
 	Slow    *SlowFaults    `plan:"slow,omitzero" doc:"what nodes compute takes several times as long for a while"`
-	Preempt *PreemptFaults `plan:"preempt,omitzero" doc:"nodes get notice, leave in order within it or are killed, and are back after a while"`
-	Cut     *CutFaults     `plan:"cut,omitzero" doc:"the nodes are split in two sides, by lot, between which nothing passes for a while"`
+	Preempt *PreemptFaults `plan:"preempt,omitzero" doc:"nodes get notice, leave in order within it or are killed, for a while or for good"`
+	Cut     *CutFaults     `plan:"cut,omitzero" doc:"the nodes are split in two sides, by lot, between which no message departs for a while"`
 	Swizzle *SwizzleFaults `plan:"swizzle,omitzero" doc:"some of the nodes, drawn by lot, are cut off one after the other, within the first half of for, and come back in another order within its second (FoundationDB's swizzle-clogging)"`
 	// Until bounds the time in which faults begin. 0 stands for the plan's stop.time.
 	Until unit.Duration `plan:"until,omitzero" range:">0s" doc:"no fault begins at or after this instant; default: stop.time"`
@@ -31,7 +31,7 @@ type Struck struct {
 	// it is over the one before, or, of a fault of several nodes, of them together.
 	MTBF unit.Duration `plan:"mtbf,required" range:">0s" doc:"mean time between failures, exponentially distributed, from the end of one to the next: of each node; with cut and swizzle of all together"`
 	// Nodes are names of nodes, groups or roles. Empty stands for all nodes.
-	Nodes Who `plan:"nodes,omitzero" doc:"whom it strikes: nodes, groups or roles, one or a list; default: all nodes"`
+	Nodes Who `plan:"nodes,omitzero" doc:"whom it strikes: nodes, groups or roles, one or a list; default: all nodes; cuts alone strike nodes that come and go by schedule or available"`
 }
 
 // longest is the longest time that is drawn where sigma is given.

@@ -69,7 +69,7 @@ type Plan struct {
 	// Sweep is what the plan is multiplied out over. It is empty in the points that [Points] makes.
 	Sweep Sweep `plan:"sweep,omitzero" doc:"what is varied: paths of keys, such as nodes.slow.compute.step, each with a list of values"`
 	// Record is RecordSummary, RecordModels or RecordEvents. Default RecordSummary.
-	Record string `plan:"record" words:"summary|models|events" doc:"summary: figures and curves; models: each node's own final model too; events: every event besides"`
+	Record string `plan:"record" words:"summary|models|events" doc:"summary: figures, curves and the final model, or each node's where evaluate.of judges several; models: each node's in any case; events: summary, and every event"`
 }
 
 // What a run records.
@@ -99,7 +99,7 @@ func Default() *Plan {
 type NodeSpec struct {
 	// Name is unique: a letter or digit, then letters, digits, dots, dashes and underscores,
 	// [naming.Max] bytes at most.
-	Name string `plan:"name,required" doc:"unique; letters, digits, dots, dashes and underscores"`
+	Name string `plan:"name,required" doc:"unique; up to 64 letters, digits, dots, dashes and underscores, a letter or digit first"`
 	// Role is what the architecture knows the node as, such as server or worker.
 	Role string `plan:"role,omitzero" doc:"what the architecture knows the node as, such as server or worker"`
 	// Count, if given, makes a group: name1, name2, … name<count>. It is nil in a plan that was
@@ -164,10 +164,10 @@ const computeForms = "accepted are native, {step: 5ms} and {speed: 10 GFLOP/s}, 
 type computeMap struct {
 	Step    *unit.Duration `plan:"step" doc:"how long one training step takes, whatever its work"`
 	Wander  *Wander        `plan:"wander,omitzero" with:"step" doc:"how the time of a step changes, as a random walk that the seed draws: {by: 1ms, min: 10ms, max: 40ms}; default: not at all"`
-	Speed   *unit.Speed    `plan:"speed" doc:"of one core; a job takes its work ÷ speed"`
+	Speed   *unit.Speed    `plan:"speed" doc:"of one core; a job takes its work ÷ (speed × the cores that it runs on)"`
 	Native  bool           `plan:"native,omitzero" doc:"as fast as the machine is, as the word native alone"`
-	Cores   int            `plan:"cores" range:"1..4096" doc:"how many jobs run side by side; default: as many as threads, or 1"`
-	Threads int            `plan:"threads,omitzero" range:"1..4096" doc:"threads of a worker that share the steps between two exchanges without locks (Hogwild), each on cores ÷ threads; default: 1"`
+	Cores   int            `plan:"cores" range:"1..4096" doc:"a worker's step runs on cores ÷ threads of them, any other job on one; a time set by step stays; default: as many as threads, or 1"`
+	Threads int            `plan:"threads,omitzero" range:"1..4096" doc:"threads of a worker that share the steps between two exchanges without locks (Hogwild), each on cores ÷ threads, rounded down; default: 1"`
 }
 
 // UnmarshalPlan reads the word native or a map with native, step or speed, and cores and threads.
@@ -236,14 +236,14 @@ type NetworkSpec struct {
 	// Preset and Matrix say how far sites are from each other, and Sites where nodes are. The delay
 	// that follows for a pair stands in place of Default's.
 	Preset string `plan:"preset,omitzero" words:"regions-aws-2024|regions-ibm-2026" doc:"how far sites are from each other, as it was measured; gradwire list networks shows them"`
-	Matrix string `plan:"matrix,omitzero" doc:"how far sites are from each other: a CSV file beside the plan, whose first line is a unit, such as round_trip_ms, and the sites, and each other one a site and its figures; an empty one is as in the other direction"`
+	Matrix string `plan:"matrix,omitzero" doc:"how far sites are from each other: a CSV file beside the plan, whose first line is a unit, such as round_trip_ms, and the sites, and each other one a site and its figures; an empty one is as in the other direction, within a site 0"`
 	Sites  Sites  `plan:"sites,omitzero" doc:"where nodes are: nodes or groups, or \"*\" for everyone else, each with a site of the preset or the matrix; default with a matrix: each node is the site of its name"`
 	// Fair has messages share uplinks, links and downlinks; otherwise they queue.
 	Fair    bool         `plan:"share" words:"fifo|fair" doc:"what messages do that want the same uplink, link or downlink at the same time: fifo: one after the other; fair: all at once, with rates that are max-min fair"`
 	Default LinkSettings `plan:"default" doc:"what links are like that are not named below"`
 	// Links in the order of the file. Of several that name a pair the last one counts, alone; what
 	// it leaves out is as in Default. [Plan.Links] carries this out.
-	Links []LinkSpec `plan:"links" doc:"the links that differ; of several that name a pair the last one counts"`
+	Links []LinkSpec `plan:"links" doc:"the links that differ; of several that name a pair the last one counts alone: the settings that it leaves out are those of default, even beside a preset or a matrix"`
 	// Implied are the links that Preset or Matrix means, which come before Links. The catalog sets
 	// them.
 	Implied []LinkSpec
@@ -299,7 +299,7 @@ type LinkSettings struct {
 	// Rate is by default unlimited.
 	Rate    Rate     `plan:"rate" doc:"of the link alone, beside what the nodes' uplinks and downlinks allow: a rate, or a process with its kind"`
 	Loss    *Loss    `plan:"loss" doc:"how often messages get lost, and what happens to them"`
-	Outages []Outage `plan:"outages,omitzero" doc:"times during which nothing gets through: [{from: 30s, for: 5s}], or at random [{kind: gilbert-elliott, up: 30s, down: 5s}]"`
+	Outages []Outage `plan:"outages,omitzero" doc:"times during which no message departs: a message waits for the end, or is lost if loss has kind: drop; messages on their way arrive: [{from: 30s, for: 5s}], or at random [{kind: gilbert-elliott, up: 30s, down: 5s}]"`
 	// Source is the syntax that the link was read from, for errors; nil if the plan has none.
 	Source *syntax.Node `plan:",node"`
 }
@@ -352,15 +352,15 @@ const (
 // Evaluate says when the model's accuracy is measured, and of which model.
 type Evaluate struct {
 	// Every so often. Default 0.1 epochs.
-	Every unit.Interval `plan:"every" doc:"between two measurements: epochs, steps, rounds of an architecture that has some, or a duration"`
+	Every unit.Interval `plan:"every" doc:"between two measurements: epochs, steps (a peer's in the mean; with a server, all workers' together), rounds of an architecture that has some, or a duration"`
 	// Of says which model is judged: OfAverageModel, OfMean, the default, OfAll or OfAny. Where one
 	// node alone holds a model, such as a server, it is that node's in each case.
 	Of string `plan:"of" words:"average-model|mean|all|any" doc:"whose accuracy counts: the averaged parameters', the mean of the nodes', the worst node's, the best node's; with a server the server's"`
 	// Lag is how long a verdict takes to be known, above 0. Nil means one interval.
-	Lag *unit.Duration `plan:"lag" doc:"until a verdict is known; default: one interval"`
+	Lag *unit.Duration `plan:"lag" doc:"until a verdict is known; default: the time since the measurement before"`
 	// Sample is how many of the models are looked at, at least 1, chosen at random by the run's
 	// seed. Nil means all.
-	Sample *int `plan:"sample" range:"1.." doc:"how many of the models are looked at, drawn by the seed; default: all"`
+	Sample *int `plan:"sample" range:"1.." doc:"how many of the models are looked at, drawn once by the seed; default: all"`
 	// Target is an accuracy whose time is reported while the run goes on. Stop's target ends it.
 	Target *unit.Fraction `plan:"target" doc:"an accuracy whose time is reported while the run goes on"`
 	// Early says that a model is judged only until its accuracy is surely below the target. It
@@ -375,7 +375,7 @@ type Evaluate struct {
 type Stop struct {
 	Target *unit.Fraction `plan:"target" doc:"an accuracy that ends the run"` // accuracy
 	Epochs float64        `plan:"epochs,omitzero" range:">0" doc:"samples processed by all workers ÷ training samples, or ÷ the epoch-share of them"`
-	Steps  int            `plan:"steps,omitzero" range:"1.." doc:"a peer's own; with a server all workers'"`
+	Steps  int            `plan:"steps,omitzero" range:"1.." doc:"of the fastest peer; with a server, of all workers together"`
 	Rounds int            `plan:"rounds,omitzero" range:"1.." doc:"of an architecture that trains in rounds"`
 	Time   unit.Duration  `plan:"time,omitzero" range:">0s" doc:"on the run's clock"`
 	// Source is the syntax that this was read from, for errors.

@@ -52,7 +52,7 @@ type Change struct {
 	// Reorder lets messages overtake each other from then on, or not.
 	Reorder *bool `plan:"reorder" doc:"whether a message may overtake one that was sent before it, from then on"`
 	// Cut are nodes that are cut off from others for a while.
-	Cut Cut `plan:"cut,omitzero" doc:"two sides, nothing of which reaches the other for a while: [a, b] or [[a, b], [c]], of nodes, groups or sites; one side alone is cut off from everyone else"`
+	Cut Cut `plan:"cut,omitzero" doc:"two sides, between which no message departs for a while, as in an outage: [a, b] or [[a, b], [c]], of nodes, groups or sites; one side alone is cut off from everyone else"`
 	// Node is the name of the node to which something happens, or a group, which means all its
 	// members. One that joins before anything else happens to it is absent when the run begins.
 	// [Coordinator] can crash, leave or pause too, of which the first two end the run.

@@ -29,7 +29,7 @@ type ErdosRenyi struct {
 	// Probability of an edge, above 0 and at most 1; or
 	Probability float64 `plan:"probability,omitzero" unit:"fraction" doc:"that two nodes are neighbours"`
 	// Degree, the mean number of neighbours of a node, above 0 and at most n − 1.
-	Degree float64 `plan:"degree,omitzero" range:">0" doc:"the mean number of neighbours, in place of probability"`
+	Degree float64 `plan:"degree,omitzero" range:">0" doc:"the mean number of neighbours, in place of probability; connected graphs have more"`
 }
 
 // SmallWorld is a ring in which each node is joined with the nearest ones on both sides, and in
@@ -38,9 +38,9 @@ type ErdosRenyi struct {
 // everybody.
 type SmallWorld struct {
 	// Neighbours of each node before rewiring: even, from 2 to n − 1.
-	Neighbours int `plan:"neighbours" range:"1.." doc:"of each node in the ring, before any edge is rewired"`
+	Neighbours int `plan:"neighbours" range:"2.." doc:"of each node in the ring, an even number, before any edge is rewired"`
 	// Rewire is the probability of an edge to be rewired, from 0 to 1.
-	Rewire float64 `plan:"rewire" unit:"fraction" doc:"the share of the edges that is rewired"`
+	Rewire float64 `plan:"rewire" unit:"fraction" doc:"the probability of each edge to be rewired"`
 }
 
 // Validate reports the field that does not fit, as a *field.Error.

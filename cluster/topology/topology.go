@@ -132,8 +132,8 @@ type Tree struct {
 // that is given the other follows.
 type Grid struct {
 	// 0 = as the nodes allow.
-	Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: as square as the nodes allow"`
-	Columns int `plan:"columns,omitzero" range:"0.." doc:"default: as square as the nodes allow"`
+	Rows    int `plan:"rows,omitzero" range:"0.." doc:"default: nodes ÷ columns, or as square as the nodes allow"`
+	Columns int `plan:"columns,omitzero" range:"0.." doc:"default: nodes ÷ rows, or as square as the nodes allow"`
 }
 
 // Torus is a grid whose last column is joined with the first one and whose last row is with the

@@ -69,7 +69,7 @@ type Options struct {
 	// Missing says what becomes of missing values. Default: Refuse.
 	Missing Missing `plan:"missing" words:"refuse|drop|mean|constant" doc:"missing values: an error, the sample is left out, or filled with the column's mean over the training samples or with a constant; a word that is missing is none of the column's"`
 	// Constant is what Missing: Constant fills columns of numbers with.
-	Constant float64 `plan:"constant,omitzero" with:"missing=constant" doc:"what missing numbers are filled with"`
+	Constant float64 `plan:"constant,omitzero" with:"missing=constant" doc:"what missing numbers are filled with, before columns are scaled; default: 0"`
 	// Marks are the fields that stand for a missing value, beside the empty one, where missing
 	// values are accepted.
 	Marks []string `plan:"marks" doc:"fields that stand for a missing value, beside the empty one, unless missing is refuse"`

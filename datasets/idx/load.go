@@ -75,7 +75,7 @@ func loadPart(source *datasets.Source, dir, set, part string) (*datasets.Set, er
 type Files struct {
 	Images     string `plan:"images,required" doc:"the images, beside the plan unless its path is absolute"`
 	Labels     string `plan:"labels,required" doc:"the labels, beside the plan unless its path is absolute"`
-	TestImages string `plan:"test-images,omitzero" with:"test-labels" doc:"images to test on; default: a share of the others is held out"`
+	TestImages string `plan:"test-images,omitzero" with:"test-labels" doc:"images to test on; default: 25% of the others is held out"`
 	TestLabels string `plan:"test-labels,omitzero" with:"test-images" doc:"labels of the images to test on"`
 	Layout     string `plan:"layout" words:"channels-first|channels-last" doc:"where the channels of an image stand among its dimensions; models take them first, and the last are moved there"`
 }

@@ -26,7 +26,7 @@ const (
 type Pairs struct {
 	X     string `plan:"x,required" doc:"the inputs, beside the plan unless its path is absolute"`
 	Y     string `plan:"y,required" doc:"the labels, whole numbers"`
-	TestX string `plan:"test-x,omitzero" with:"test-y" doc:"inputs to test on; default: a share of the others is held out"`
+	TestX string `plan:"test-x,omitzero" with:"test-y" doc:"inputs to test on; default: 25% of the others is held out"`
 	TestY string `plan:"test-y,omitzero" with:"test-x" doc:"labels of the inputs to test on"`
 	Layout
 }

@@ -17,7 +17,7 @@ import (
 // its place among them, not of how many there are.
 type Drawn struct {
 	// Samples is how many each worker has, at least 1.
-	Samples int `plan:"samples,required" range:"1..1048576" doc:"samples of each worker"`
+	Samples int `plan:"samples,required" range:"1..1048576" doc:"samples of each worker, drawn with replacement: a worker may have one twice, and workers the same"`
 	// Alpha is the concentration, positive.
 	Alpha float64 `plan:"alpha,required" range:">0" doc:"small: each worker sees few classes; large: all see all alike"`
 }

@@ -13,7 +13,7 @@ import (
 // is unbiased, with ω ≤ min(d/Levels², √d/Levels) (D. Alistarh et al., "QSGD:
 // Communication-Efficient SGD via Gradient Quantization and Encoding", NIPS 2017, section 3.1).
 type QSGD struct {
-	Levels int `plan:"levels" range:"1..65535" doc:"above 0; a number below a power of two wastes no bits"`
+	Levels int `plan:"levels" range:"1..65535" doc:"above 0; one less than a power of two wastes no bits"`
 }
 
 // Validate returns an error about levels out of range.

@@ -27,7 +27,7 @@ type Adam struct {
 	// Epsilon is ε, usually 1e-8.
 	Epsilon float64 `plan:"epsilon" range:">0" doc:"added to the root of the latter"`
 	// WeightDecay is λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none.
-	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
+	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"times each parameter, biases too, this is added to the gradient before both means (an L2 penalty, not AdamW)"`
 }
 
 // NewAdam returns Adam with the constants that the paper recommends, β₁ = 0.9, β₂ = 0.999 and ε =

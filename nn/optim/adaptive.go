@@ -36,7 +36,7 @@ type Adaptive struct {
 	Second Second   `plan:"second" words:"adam|yogi|adagrad" doc:"how the squares of gradients are remembered; the paper has beta1: 0 with adagrad"`
 	// Beta1 is β₁ and Beta2 β₂, in the paper 0.9 and 0.99.
 	Beta1 float64 `plan:"beta1" range:"0..<1" doc:"decay of the mean of the gradients"`
-	Beta2 float64 `plan:"beta2" range:"0..<1" doc:"decay of the mean of their squares; adagrad has none"`
+	Beta2 float64 `plan:"beta2" range:"0..<1" doc:"decay of the mean of their squares; with yogi, 1 less the share of a square that it moves by; adagrad has none"`
 	// Tau is τ, in the paper 1e-3.
 	Tau float64 `plan:"tau" range:">0" doc:"added to the root of the latter, which begins with it: the larger, the less adaptive"`
 }

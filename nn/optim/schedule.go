@@ -67,7 +67,7 @@ type Exponential struct {
 	// Decay is usually a little below 1.
 	Decay float64 `plan:"decay,required" range:">0" doc:"factor of the rate from one step to the next, or over every steps"`
 	// Every is 1 where it is 0.
-	Every int `plan:"every,omitzero" range:"1.." counts:"schedule=steps|epochs|samples" doc:"steps in which the rate falls by decay; or 2 epochs, or 4000 samples; default: 1"`
+	Every int `plan:"every,omitzero" range:"1.." counts:"schedule=steps|epochs|samples" doc:"steps over which the rate is multiplied by decay; or 2 epochs, or 4000 samples; default: 1"`
 }
 
 // Rate implements [Schedule].

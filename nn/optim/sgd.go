@@ -13,7 +13,7 @@ import "github.com/gradwire/gradwire/nn/kernel"
 type SGD struct {
 	Rate Schedule `key:"rate"` // η; required
 	// WeightDecay is λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none.
-	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
+	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"times each parameter, biases too, this is added to the gradient (an L2 penalty)"`
 }
 
 // Validate names the first field that makes no sense.
@@ -59,10 +59,10 @@ func (o *sgd) Work(n int) float64 { return (2 + decayWork(o.decay)) * float64(n)
 type Momentum struct {
 	Rate Schedule `key:"rate"` // η; required
 	// Momentum is μ; 0.9 is usual, 0 is plain SGD.
-	Momentum float64 `plan:"momentum" range:"0..<1" doc:"the share of the last step that is taken again"`
-	Nesterov bool    `plan:"nesterov" doc:"whether the gradient is looked at ahead (Nesterov 1983)"`
+	Momentum float64 `plan:"momentum" range:"0..<1" doc:"factor of the velocity, to which each gradient is added; a step is the rate times the velocity"`
+	Nesterov bool    `plan:"nesterov" doc:"whether a step is the rate times the sum of the gradient and momentum times the velocity (Nesterov 1983, as PyTorch has it)"`
 	// WeightDecay is λ, the factor of an L2 penalty λ/2·‖p‖²; 0 is none.
-	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"factor by which weights pull back to zero"`
+	WeightDecay float64 `plan:"weight-decay" range:"0.." doc:"times each parameter, biases too, this is added to the gradient (an L2 penalty)"`
 }
 
 // Validate names the first field that makes no sense.

@@ -51,7 +51,7 @@ const (
 // Rule is a mean with its settings.
 type Rule struct {
 	// Kind is one of the means.
-	Kind Kind `plan:"kind" words:"mean|median|trimmed-mean|krum|multi-krum|bulyan|geometric-median" doc:"mean, or one that attackers cannot pull where they want; mean and geometric-median weigh updates, the others count all alike; of equal scores, as the last choices of bulyan have, the update with the lesser values is chosen"`
+	Kind Kind `plan:"kind" words:"mean|median|trimmed-mean|krum|multi-krum|bulyan|geometric-median" doc:"mean, or one that attackers cannot pull where they want; mean and geometric-median weigh updates, the others count all alike; of equal scores, as bulyan's last choices have, the update is chosen whose first value that differs is less"`
 	// Attackers is f. Mean has none, Median and GeometricMedian work without it.
 	Attackers int `plan:"attackers,omitzero" range:"1..1000000" doc:"updates of a round that may be an attacker's, f: of n updates median, trimmed-mean and geometric-median need n ≥ 2f + 1, krum and multi-krum 2f + 3, bulyan 4f + 3"`
 	// Keep is of how many vectors MultiKrum is the mean, n − f − 2 at most; 0 stands for that.

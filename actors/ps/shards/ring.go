@@ -27,9 +27,9 @@ type Servers struct {
 	Placement string `plan:"placement" words:"consistent-hash" doc:"how shards are given to servers"`
 	// VirtualNodes is how many points of the ring belong to each server.
 	VirtualNodes int `plan:"virtual-nodes" range:"1..4096" doc:"points of each server on the ring"`
-	// Shard is how many bytes of parameters a shard has at most; 0 stands for 1 MB, or less for
+	// Shard is how many bytes of parameters a shard has at most; 0 stands for 1 MiB, or less for
 	// small models, so that there are about 16 shards for each server.
-	Shard int64 `plan:"shard,omitzero" unit:"size" range:"4 B.." doc:"bytes of parameters of a shard; left out: 1 MB, or less, so that each server has about 16 shards"`
+	Shard int64 `plan:"shard,omitzero" unit:"size" range:"4 B.." doc:"bytes of parameters of a shard, the last one of fewer; left out: 1 MiB, or less where a server would have fewer than about 16 shards"`
 	// Slack is by which share a server may hold more shards than the mean.
 	Slack float64 `plan:"slack" unit:"fraction" range:"0%..100%" doc:"by how much a server may hold more shards than the mean; more keeps shards in place when servers come and go, less balances them"`
 	// Replicas is how many other servers have a copy of each shard (R. van Renesse and F. B.
