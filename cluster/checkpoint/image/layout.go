@@ -159,8 +159,8 @@ func (l *layout) plain(r span) {
 	}
 }
 
-// blank reports whether values of a type lead to nothing but structs of which a blank field says that
-// none of their fields matters. Neither does it matter then whether they lead to one or to none.
+// blank reports whether nothing in values of a type matters, because a blank field of a struct says so.
+// It does not matter either whether a pointer to such a struct is nil, nor how long a list of them is.
 func blank(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array:
