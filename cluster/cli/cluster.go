@@ -396,8 +396,8 @@ it has ended. The estimate is of time, messages and memory in real time; this co
 the data set in the default folder. The submission belongs to the cluster: it goes on if this command
 ends, for whatever reason, and, where three processes hold it, if the one that carries it out dies;
 status, logs and fetch find it, and stop ends it. A node of the plan lives on the process of its name,
-else on one with its role, else on the process with the fewest nodes per core; --place puts it
-elsewhere.
+else on one with its role, else on the process without a role that has the fewest nodes per core;
+--place puts it elsewhere.
 With --continue, instead of a plan, a submission that ended early makes its missing runs, with the
 same plan and places. A run with a checkpoint goes on from it.
 The exit code is 0 if all is done, 1 if a run failed or the submission was stopped, 2 for bad input,
