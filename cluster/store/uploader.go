@@ -40,11 +40,13 @@ type Uploader struct {
 	uploads context.Context // context of all uploads after the first
 	cancel  context.CancelCauseFunc
 
-	mu        sync.Mutex      // held during an upload
-	published bool            // whether this uploader wrote last
-	last      manifest        // manifest in the store
-	stored    map[string]bool // keys of the objects in the store
-	sent      map[string]sent // uploaded files, by name
+	mu        sync.Mutex // held during an upload
+	published bool       // whether this uploader wrote last
+	last      manifest   // manifest in the store
+
+	files  sync.Mutex      // guards stored and sent while files are uploaded in parallel
+	stored map[string]bool // keys of the objects in the store
+	sent   map[string]sent // uploaded files, by name
 }
 
 // sent is an uploaded file, as of its upload.
@@ -252,17 +254,16 @@ func (u *Uploader) upload(ctx context.Context) error {
 		return err
 	}
 	next := manifest{Format: format, Writer: u.writer, Files: make([]file, len(all))}
-	var uploading sync.Mutex // guards u.sent and u.stored
 	g, uploadContext := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	for i, f := range all {
 		g.Go(func() error {
-			uploading.Lock()
+			u.files.Lock()
 			now, known := u.sent[f.name]
-			uploading.Unlock()
+			u.files.Unlock()
 			if !known || !now.same(f.info) {
 				var err error
-				if now, err = u.send(uploadContext, f.name, &uploading); err != nil {
+				if now, err = u.send(uploadContext, f.name); err != nil {
 					return err
 				}
 			}
@@ -287,7 +288,7 @@ func (s *sent) same(info fs.FileInfo) bool {
 func sameFile(a, b file) bool { return a.Name == b.Name && slices.Equal(a.Objects, b.Objects) }
 
 // send uploads the objects of a file that the store does not have.
-func (u *Uploader) send(ctx context.Context, name string, uploading *sync.Mutex) (sent, error) {
+func (u *Uploader) send(ctx context.Context, name string) (sent, error) {
 	in, err := os.Open(filepath.Join(u.Dir, filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return sent{}, errChanged
@@ -308,23 +309,32 @@ func (u *Uploader) send(ctx context.Context, name string, uploading *sync.Mutex)
 		}
 		left -= int64(len(part))
 		o := objectOf(name, part)
-		uploading.Lock()
-		stored := u.stored[o.Key]
-		uploading.Unlock()
-		if !stored {
-			if err := u.store.Put(ctx, o.Key, part); err != nil {
-				return sent{}, err
-			}
+		if err := u.sendObject(ctx, o.Key, part); err != nil {
+			return sent{}, err
 		}
-		uploading.Lock()
-		u.stored[o.Key] = true
-		uploading.Unlock()
 		s.Objects = append(s.Objects, o)
 	}
-	uploading.Lock()
-	defer uploading.Unlock()
+	u.files.Lock()
+	defer u.files.Unlock()
 	u.sent[name] = s
 	return s, nil
+}
+
+// sendObject uploads an object unless the store has it.
+func (u *Uploader) sendObject(ctx context.Context, key string, content []byte) error {
+	u.files.Lock()
+	stored := u.stored[key]
+	u.files.Unlock()
+	if stored {
+		return nil
+	}
+	if err := u.store.Put(ctx, key, content); err != nil {
+		return err
+	}
+	u.files.Lock()
+	defer u.files.Unlock()
+	u.stored[key] = true
+	return nil
 }
 
 // publish replaces the manifest, unless another program has replaced it, and then deletes the objects that
