@@ -570,8 +570,8 @@ func (r *Runner) Close() (err error) {
 	if r.work != nil && len(r.uploads) == 0 {
 		err = errors.Join(err, r.work.Abandon())
 	}
-	for _, m := range r.uploads {
-		err = errors.Join(err, m.Abandon())
+	for _, u := range r.uploads {
+		err = errors.Join(err, u.Abandon())
 	}
 	r.work, r.uploads = nil, nil
 	return err

@@ -82,17 +82,17 @@ func (r *Runner) StartUploads(ctx context.Context) error {
 	if r.Continue {
 		mode = store.MayHoldRecord
 	}
-	m, err := store.UploadFolder(ctx, at, r.Out, record.PlanName, mode, r.note)
+	u, err := store.UploadFolder(ctx, at, r.Out, record.PlanName, mode, r.note)
 	if err == nil {
-		r.uploads = append(r.uploads, m)
+		r.uploads = append(r.uploads, u)
 	}
 	return err
 }
 
 // changed starts uploads of the record's changes.
 func (r *Runner) changed() {
-	for _, m := range r.uploads {
-		m.Changed()
+	for _, u := range r.uploads {
+		u.Changed()
 	}
 }
 
@@ -102,8 +102,8 @@ const UploadGrace = 400 * time.Millisecond
 // Upload uploads the last changes of the record, and removes a working folder. It gives up UploadGrace after
 // ctx is done; the error then counts the missing files and names the folder that keeps them.
 func (r *Runner) Upload(ctx context.Context) (err error) {
-	for _, m := range r.uploads {
-		err = errors.Join(err, m.Close(ctx, UploadGrace))
+	for _, u := range r.uploads {
+		err = errors.Join(err, u.Close(ctx, UploadGrace))
 	}
 	r.uploads = nil
 	return err

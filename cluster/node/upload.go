@@ -33,15 +33,15 @@ func (c *Config) startUploads(ctx context.Context) (upload func(context.Context)
 			c.Log(text)
 		}
 	}
-	m, err := store.OpenWorkFolder(ctx, at.Join(c.Name), store.MayHoldRecord, log)
+	u, err := store.OpenWorkFolder(ctx, at.Join(c.Name), store.MayHoldRecord, log)
 	if err != nil {
 		return nil, err
 	}
-	c.Out, m.Every = m.Dir, uploadEvery
-	if err = os.MkdirAll(m.Dir, 0o750); err == nil {
-		err = m.Start(ctx)
+	c.Out, u.Every = u.Dir, uploadEvery
+	if err = os.MkdirAll(u.Dir, 0o750); err == nil {
+		err = u.Start(ctx)
 	}
-	upload = func(ctx context.Context) error { return m.Close(ctx, uploadGrace) }
+	upload = func(ctx context.Context) error { return u.Close(ctx, uploadGrace) }
 	if err != nil {
 		return nil, errors.Join(err, upload(ctx)) // upload keeps the folder
 	}
