@@ -122,8 +122,10 @@ type Spec struct {
 	Access []Access
 	// Links say what the others are like, and what the schedule does to all of them.
 	Links *Links
-	// Counted lists the architecture's settings that count steps, rounds or another unit. Like the
-	// fields up to Instants it says how the plan is written, and is no state of the plan's runs.
+	// Counted lists the architecture's settings that count steps, rounds or another unit.
+	//
+	// The fields from Counted to Instants describe the plan's text. Runs do not depend on them, so
+	// checkpoints leave them out.
 	Counted []Counted `image:"-"`
 	spans   *spans    `image:"-"`
 	catalog *Catalog  `image:"-"` // that has read it
@@ -170,7 +172,7 @@ func (c *Catalog) Read(p *plan.Plan) (*Spec, error) {
 	return s, nil
 }
 
-// warn adds a note about the setting at n, once.
+// warn adds a note about the setting at n, unless the spec has it already.
 func (s *Spec) warn(n *syntax.Node, format string, a ...any) {
 	s.note(syntax.Errorf(n, format, a...).Error())
 }

@@ -86,8 +86,8 @@ func (s *site) follow(plan string, runs int, name string) *succession {
 	return (&succession{site: s, runs: runs}).begin(plan, name)
 }
 
-// Whoever takes a run over refuses a copy of a checkpoint with one changed bit and a correct checksum: the run
-// begins again, and no process dies.
+// A process that takes a run over refuses a copied checkpoint with one changed bit and a correct checksum. It
+// begins the run again, and no process dies.
 func TestHolderRefusesACheckpointWithAChangedBit(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 0, 3)

@@ -121,7 +121,7 @@ func TestRunGoesOnFromTheStoreAfterTheLossOfItsMachine(t *testing.T) {
 			how = "--continue"
 		}
 		if requests.Load() < last {
-			continue // what was left to do had fewer requests
+			continue // the run ended before the loss
 		}
 		if code == cli.ExitDone {
 			t.Errorf("lost at request %d, it is done", last)

@@ -220,8 +220,8 @@ func saving(t *testing.T, set []string, every time.Duration) (e end, states [][]
 	return finish(t, s, w), states
 }
 
-// continued is the end of a run that goes on from a state, by the plan as its record has it: with
-// every default written out.
+// continued is the end of a run that goes on from a state, by the plan.yaml of its record, which states
+// every default.
 func continued(t *testing.T, set []string, every time.Duration, state []byte) end {
 	t.Helper()
 	p, err := Parse("plan.yaml", []byte(base), set...)

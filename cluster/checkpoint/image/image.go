@@ -14,7 +14,7 @@
 //	image:"kept"   the object that is read into has it, as it was made with it; to be without it
 //	               is an error
 //	image:"-"      it holds nothing that matters, such as memory to be used again; as the tag of a
-//	               blank field that comes first, no field of the struct does, nor a pointer to it
+//	               blank first field, it leaves out the struct, and pointers to it
 //	image:"loose"  what it leads to is no place by which objects are told: a queue's items
 //
 // What belongs to protoactor, a lock or a file is kept without a tag. An image is for the program

@@ -159,8 +159,8 @@ func (l *layout) plain(r span) {
 	}
 }
 
-// blank reports whether nothing in values of a type matters, because a blank field of a struct says so.
-// It does not matter either whether a pointer to such a struct is nil, nor how long a list of them is.
+// blank reports whether an image leaves out values of a type: a struct whose first field is blank and has
+// the tag "-", or a pointer to such a struct, or a list or array of them.
 func blank(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array:

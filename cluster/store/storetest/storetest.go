@@ -138,7 +138,7 @@ func Reset(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
 	return true
 }
 
-// Hang is the fault that leaves the client without an answer until it closes the connection.
+// Hang is a fault: the server does not answer until the client closes the connection.
 func Hang(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 	_, _ = io.Copy(io.Discard, r.Body) // a server with an unread body does not notice that its client has gone
 	<-r.Context().Done()
