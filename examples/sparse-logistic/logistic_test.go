@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -201,13 +203,40 @@ func TestKeysOfInputsDiffer(t *testing.T) {
 }
 
 func TestProgramPrintsATableForEachSetWithoutRealData(t *testing.T) {
-	var out bytes.Buffer
-	if err := compare(&out, ""); err != nil {
-		t.Fatal(err)
+	tables := func(seeds ...string) string {
+		var out bytes.Buffer
+		if err := compare(&out, "", seeds...); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
 	}
+	first := tables()
 	for _, want := range []string{"as a9a is not there", "10 million possible keys", "KKT filter", "random skips"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in\n%s", want, out.String())
+		if !strings.Contains(first, want) {
+			t.Errorf("%q is not in\n%s", want, first)
 		}
 	}
+	const short = "stop.epochs=5"
+	a, b, both := objectives(tables(short)), objectives(tables(short, "seed=2")), objectives(tables(short, "repeats=2"))
+	if len(a) != 12 || len(b) != 12 || len(both) != 12 {
+		t.Fatalf("%v, %v and %v, want 12 objectives each", a, b, both)
+	}
+	for i, median := range both {
+		if mean := (a[i] + b[i]) / 2; math.Abs(median-mean) > 2e-5 {
+			t.Errorf("row %d: %v, want the median of %v and %v", i, median, a[i], b[i])
+		}
+	}
+}
+
+// objectives are the second columns of the program's tables.
+func objectives(tables string) (all []float64) {
+	for line := range strings.Lines(tables) {
+		fields := regexp.MustCompile(`\s{2,}`).Split(line, 3)
+		if len(fields) == 3 {
+			if v, err := strconv.ParseFloat(fields[1], 64); err == nil {
+				all = append(all, v)
+			}
+		}
+	}
+	return all
 }
