@@ -73,7 +73,9 @@ func nodesCommand(con *console) *cobra.Command {
 	cmd := f.command(&cobra.Command{
 		Use: "nodes", Short: "List the nodes of a cluster", Args: noArguments,
 		Long: `List the nodes of a cluster as the node that is asked sees them, with the time that a
-heartbeat takes from it to each and back; with --round-trips, from each node to each.`,
+heartbeat takes from it to each and back; with --round-trips, from each node to each. A node that
+has been silent for 1.5 s is suspended. One that has been silent for the --node-timeout of the node
+that is asked is absent, and others take its place.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
 	}, func(ctx context.Context, c *driver.Client, _ []string) error {
 		if pairwise {

@@ -53,6 +53,8 @@ the identity expires; when it has expired, the node leaves.`,
 		"(default: $GRADWIRE_JOIN; none begins a cluster)")
 	flags.DurationVar(&f.patience, "join-timeout", 0,
 		"how long to try --join, while nobody answers there or a name is unknown (default: until Ctrl-C)")
+	flags.DurationVar(&f.config.NodeTimeout, "node-timeout", driver.DefaultNodeTimeout,
+		"silence after which another node counts as absent and others take its place; 2s or more")
 	flags.StringVar(&f.identity, "identity", "", "folder of the node's identity (default: $GRADWIRE_IDENTITY)")
 	flags.BoolVar(&f.config.Insecure, "insecure", false,
 		"no certificates and no encryption; on loopback addresses only")
@@ -78,6 +80,9 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, con *console) (e
 		o.JoinTimeout = -1
 	}
 	if o.Labels, err = labels(f.labels); err != nil {
+		return usage(cmd, err)
+	}
+	if err := driver.CheckNodeTimeout(o.NodeTimeout); err != nil {
 		return usage(cmd, err)
 	}
 	if o.Identity, err = loadIdentity(f.identity, o.Insecure, nodesIdentity); err != nil {

@@ -20,6 +20,7 @@ package driver
 
 import (
 	"context"
+	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/client"
@@ -116,6 +117,12 @@ const (
 	Lost = request.Lost
 )
 
+// After which silence a NodeConfig counts another process as absent.
+const (
+	DefaultNodeTimeout = node.DefaultNodeTimeout
+	LeastNodeTimeout   = node.LeastNodeTimeout
+)
+
 // Actors outside of runs.
 type (
 	// ActorSpec is an actor that a driver wants.
@@ -192,6 +199,9 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 // has taken its leave. An error wraps identity.ErrExpired if it had to because its certificate has
 // expired.
 func Serve(ctx context.Context, c NodeConfig) error { return node.Serve(ctx, c) }
+
+// CheckNodeTimeout refuses what cannot be a NodeConfig.NodeTimeout.
+func CheckNodeTimeout(d time.Duration) error { return node.CheckNodeTimeout(d) }
 
 // Connect finds a process of a cluster that answers, among the addresses HOST:PORT of seeds. The
 // identity belongs to an operator or client; it is nil for a cluster without identities.

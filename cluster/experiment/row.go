@@ -121,6 +121,7 @@ func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall ti
 		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations,
 		Unmeasured: data.Unmeasured,
 		Clock:      string(traits.Clock), Insecure: traits.Insecure, Wall: wall.Seconds(), Lateness: out.Lateness,
+		NodeTimeout: traits.NodeTimeout.Seconds(),
 		DeadLetters: out.DeadLetters, Stalled: out.Stalled.Seconds(), Judged: s.judged(),
 		Choice: recordedChoice(next.point.Spec, next.point.Spec.Choice),
 	}

@@ -44,6 +44,9 @@ type Traits struct {
 	Alone bool
 	// Insecure says that what leaves a process is not protected on its way.
 	Insecure bool
+	// NodeTimeout is after which silence the process that leads runs counts another one as absent; 0
+	// where there are no others.
+	NodeTimeout time.Duration
 }
 
 // ErrStopping is why a process's runs end that is being stopped.

@@ -70,7 +70,8 @@ func (s *Service) saved(h *holding) {
 }
 
 // Deaths returns the attempts at a submission, since a run last finished or was saved, whose processes
-// have died or have handed it over because they could not keep the record.
+// have died or have handed it over because they could not keep the record. A process that is only
+// absent has not died, as far as is known.
 func (s *Service) Deaths(id string) (dead []*protos.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +81,7 @@ func (s *Service) Deaths(id string) (dead []*protos.Attempt) {
 	}
 	for _, a := range h.plan.Attempts {
 		if !s.owns(a) && (a.Unrecorded || a.Process == s.config.Process ||
-			s.config.Gone(a.Process, a.Incarnation)) {
+			s.config.Gone(a.Process, a.Incarnation) && !s.config.Silent(a.Process, a.Incarnation)) {
 			dead = append(dead, a)
 		}
 	}

@@ -12,8 +12,9 @@
 // When a submission has ended, holders keep a copy of its record, in case that the process is gone
 // which has ended it. The latest hundred stay.
 //
-// A process that is silent, as one that is paused, is not gone: it is waited for as runs wait for
-// it, and goes on. Nothing that it finishes counts before it has the lease again and another holder
+// A process that is silent, as one that is paused, is gone once it is absent (Config.Gone). If it
+// comes back before another holder has the lease, it goes on; if later, it finds that its lease is
+// over, and stops. Nothing that it finishes counts before it has the lease again and another holder
 // has it.
 package holders
 
@@ -73,9 +74,11 @@ type Config struct {
 	Others func() []string
 	// Build returns the build of a process; empty if unknown.
 	Build func(process string) string
-	// Gone reports whether a life of a process has ended, as far as is known here, or, with 0,
-	// whether no life of it is there. One that is only silent is not gone.
+	// Gone reports whether a life of a process has ended or is absent, as far as is known here, or,
+	// with 0, whether no life of it is there.
 	Gone func(process string, incarnation uint64) bool
+	// Silent reports whether a life of a process that is Gone is absent, and may only be paused.
+	Silent func(process string, incarnation uint64) bool
 	// Send sends another process LeaseAsks or LeaseAnswers; they may be lost.
 	Send func(process string, m proto.Message)
 	// Open makes a connection with another process, whose Service takes it with Take.
@@ -86,8 +89,9 @@ type Config struct {
 	Ready func(ctx context.Context, p *protos.HeldPlan, dir string) error
 	// Adopt has this process carry a submission out, in a term of its lease: with the record in the
 	// folder that p names, which has the runs that have finished. If it has ended here already, it
-	// returns how.
-	Adopt func(p *protos.HeldPlan, term uint64) *protos.Submission
+	// returns how. Why says what has become of the process that carried it out; it is empty if that
+	// one has handed the submission over.
+	Adopt func(p *protos.HeldPlan, term uint64, why string) *protos.Submission
 	// Drop has this process carry a submission out no longer, because another one does; it is empty
 	// if that is not known. It returns when nothing is written to the record any more.
 	Drop func(id, to string)
@@ -133,6 +137,9 @@ type holding struct {
 	busy       bool          // a copy is being taken, or the record given up
 	campaign   time.Duration // it does not ask for the lease before; 0 if the owner is there
 	ahead      bool          // or at once: a candidate lacks something that is here
+	lost       string        // the owner that was gone when this process asked for the lease
+	lostAt     time.Duration // when it asked
+	silence    time.Duration // for how long nothing had been heard of that owner
 	released   string        // the owner that has given the lease up; empty if none has
 	bereft     bool          // the owner released the lease because it could not keep the record
 	recordless bool          // this process handed the record over and has no copy

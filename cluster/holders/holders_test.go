@@ -34,6 +34,7 @@ type cluster struct {
 	lost   float64 // share of messages about leases
 	builds map[string]string
 	cut    map[[2]string]bool
+	absent map[string]bool // as the others see it
 	*rand.Rand
 }
 
@@ -61,7 +62,7 @@ type process struct {
 
 func newCluster(t *testing.T, seed uint64, names ...string) *cluster {
 	c := &cluster{t: t, all: map[string]*process{}, dir: t.TempDir(), cut: map[[2]string]bool{},
-		Rand: rand.New(rand.NewPCG(seed, 1))}
+		absent: map[string]bool{}, Rand: rand.New(rand.NewPCG(seed, 1))}
 	for _, name := range names {
 		c.start(name)
 	}
@@ -82,7 +83,7 @@ func (c *cluster) start(name string) *process {
 	p.Service = holders.New(holders.Config{
 		Note: p.note, Has: p.has, Intact: p.intact,
 		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Build: p.build,
-		Gone: p.gone, Send: p.send, Disk: p.disk,
+		Gone: p.gone, Silent: p.silent, Send: p.send, Disk: p.disk,
 		Open: p.open, Begin: p.work.Go, Ready: p.ready, Adopt: p.adopt, Drop: p.drop, Held: p.held,
 		Log: func(format string, args ...any) { c.t.Logf(name+": "+format, args...) },
 	})
@@ -155,7 +156,13 @@ func (p *process) gone(name string, life uint64) bool {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
 	other := p.c.all[name]
-	return life != 0 && other.life != life || other.stop.Err() != nil
+	return life != 0 && other.life != life || other.stop.Err() != nil || p.c.absent[name]
+}
+
+func (p *process) silent(name string, life uint64) bool {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	return p.c.absent[name] && p.c.all[name].life == life
 }
 
 func (p *process) send(to string, m proto.Message) {
@@ -200,7 +207,7 @@ func (p *process) suits(err error) {
 	p.unfit = err
 }
 
-func (p *process) adopt(plan *protos.HeldPlan, term uint64) *protos.Submission {
+func (p *process) adopt(plan *protos.HeldPlan, term uint64, _ string) *protos.Submission {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.term = term
@@ -438,6 +445,39 @@ func TestSilentProcessKeepsItsSubmissionAndNothingCountsMeanwhile(t *testing.T) 
 		}
 		if b, c := c.at("b"), c.at("c"); b.adopted+c.adopted > 0 {
 			t.Error("another process has taken over")
+		}
+	})
+}
+
+// An absent owner may only be paused: it has not died of its submission.
+func TestAbsentOwnerIsReplacedAndFindsSoWhenItIsBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		a := c.at("a")
+		a.submit("1")
+		if err := a.Attempt(t.Context(), "1"); err != nil {
+			t.Fatal(err)
+		}
+		c.mu.Lock()
+		c.cut[[2]string{"a", "b"}], c.cut[[2]string{"a", "c"}], c.absent["a"] = true, true, true
+		c.mu.Unlock()
+		b := c.successor("1", "a")
+		if dead := b.Deaths("1"); len(dead) > 0 {
+			t.Errorf("an absent process counts as dead: %v", dead)
+		}
+		c.mu.Lock()
+		clear(c.cut)
+		clear(c.absent)
+		c.mu.Unlock()
+		if _, err := a.make(t.Context(), "1"); !errors.Is(err, holders.ErrElsewhere) {
+			t.Errorf("the earlier owner's run counts: %v", err)
+		}
+		if run, err := b.make(t.Context(), "1"); err != nil {
+			t.Errorf("run %d, %v", run, err)
+		}
+		if dead := b.Deaths("1"); len(dead) > 0 || a.term >= b.term {
+			t.Errorf("dead %v; terms %d and %d", dead, a.term, b.term)
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package holders
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -86,6 +87,9 @@ func (s *Service) judge(h *holding, now time.Duration) {
 		h.campaign = now + s.patience(h)
 	case now >= h.campaign || h.ahead:
 		if h.noteFault == "" || s.keep(h) == nil { // a holder that cannot write leaves the lease to others
+			if owner := m.Promise().Owner; owner != s.config.Process {
+				h.lost, h.lostAt, h.silence = owner, now, now-m.Until()+spans.Length
+			}
 			m.Campaign(now)
 		}
 		h.campaign, h.ahead = now+stagger+s.patience(h), false
@@ -133,7 +137,7 @@ func (s *Service) patience(h *holding) time.Duration {
 func (s *Service) takeOver(h *holding) {
 	m := h.member
 	m.Set(lease.Version{Term: m.Promise().Term, Number: m.Version().Number}, m.Members())
-	before := h.folder
+	before, why := h.folder, s.whyGone(h)
 	h.plan = proto.CloneOf(h.plan)
 	h.plan.Attempts = slices.DeleteFunc(h.plan.Attempts, func(a *protos.Attempt) bool {
 		return !a.Unrecorded && (a.Process == h.released || s.left[a.Process] == a.Incarnation)
@@ -142,7 +146,7 @@ func (s *Service) takeOver(h *holding) {
 		h.plan.Attempts = append(h.plan.Attempts,
 			&protos.Attempt{Process: h.released, Incarnation: h.life, Unrecorded: true})
 	}
-	h.released, h.bereft = "", false
+	h.released, h.bereft, h.lost = "", false, ""
 	h.plan.Build = s.config.Build(s.config.Process)
 	h.plan.Folder = s.vacant(h)
 	h.folder = h.plan.Folder
@@ -156,11 +160,21 @@ func (s *Service) takeOver(h *holding) {
 	s.newDuty(h)
 	d, plan, term := h.duty, h.plan, m.Promise().Term
 	s.config.Begin(func() {
-		if end := s.config.Adopt(plan, term); end != nil {
+		if end := s.config.Adopt(plan, term, why); end != nil {
 			_ = s.End(s.config.Stop, plan.Id, end) // there is nothing else to be done
 		}
 	})
 	s.supply(d)
+}
+
+// whyGone says since when the owner of the lease before has been gone; empty if it has given the lease
+// up, or was this process; s.mu is held.
+func (s *Service) whyGone(h *holding) string {
+	if h.released != "" || h.lost == "" {
+		return ""
+	}
+	return fmt.Sprintf("process %s was gone from %s on, noticed after %.1f s", h.lost,
+		time.Now().Add(h.lostAt-s.now()-h.silence).Format(time.TimeOnly), h.silence.Seconds())
 }
 
 // giveUp makes the record of a submission that another process carries out a copy, and forgets it
@@ -243,7 +257,7 @@ func (s *Service) voteOn(h *holding, from string, a *protos.LeaseAsk) *protos.Le
 	if !h.ended {
 		v := h.member.Vote(s.now(), from, lease.Ask{Term: a.Term, Version: version(a), Sent: time.Duration(a.Sent)})
 		if v.Granted {
-			h.life, h.released, h.bereft = a.Incarnation, "", false
+			h.life, h.released, h.bereft, h.lost = a.Incarnation, "", false, ""
 		}
 		h.ahead = h.ahead || !v.Granted && version(a).Before(h.member.Version())
 		if answer.Granted = v.Granted; v.Granted && !s.storePromise(h) {

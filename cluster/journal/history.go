@@ -40,9 +40,21 @@ type History struct {
 // absence describes a node whose process is not in the run.
 type absence struct {
 	process, why string
-	from         time.Duration
-	lost         bool // with it what nobody else has
+	at           time.Duration // when that was noticed
+	from         time.Duration // since when nothing was heard of it
+	lost         bool          // with it what nobody else has
 }
+
+// cause says why the process was missed, and how much later than it was gone if not at once.
+func (a absence) cause() string {
+	if late := a.at - a.from; late >= noticedAtOnce {
+		return fmt.Sprintf(", noticed after %s (%s)", Seconds(late), a.why)
+	}
+	return fmt.Sprintf(" (%s)", a.why)
+}
+
+// noticedAtOnce is how soon a process is missed whose connection breaks.
+const noticedAtOnce = 500 * time.Millisecond
 
 // NewHistory returns the empty history of a run. It logs each incident in a line.
 func NewHistory(d *world.Deployment, roles []train.Role, log func(format string, args ...any)) *History {
@@ -80,14 +92,14 @@ func (h *History) HandsOver(node int) {
 	h.handed[node] = true
 }
 
-// Gone notes that the nodes of a process are gone.
-func (h *History) Gone(at time.Duration, process, why string, nodes []int) {
+// Gone notes that the nodes of a process are gone, of which nothing was heard for a time before.
+func (h *History) Gone(at time.Duration, process, why string, nodes []int, unheard time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var news []int
 	for _, node := range nodes {
 		if _, known := h.away[node]; !known && h.deployment.Present(node, at) {
-			h.away[node] = absence{process: process, why: why, from: at}
+			h.away[node] = absence{process: process, why: why, at: at, from: max(at-unheard, 0)}
 			news = append(news, node)
 		}
 	}
@@ -113,7 +125,7 @@ func (h *History) Back(at time.Duration, nodes []int) {
 		delete(h.away, node)
 		delete(h.handed, node)
 		role := h.roles[node]
-		went := fmt.Sprintf("its process %s was gone from %s on (%s)", a.process, Seconds(a.from), a.why)
+		went := fmt.Sprintf("its process %s was gone from %s on%s", a.process, Seconds(a.from), a.cause())
 		what, harm := "", record.ToAll
 		switch {
 		case role.Holds && (a.lost || !others):
@@ -180,7 +192,7 @@ func (h *History) Close(at time.Duration) (incidents []record.Incident, degraded
 		if !is {
 			continue
 		}
-		went := fmt.Sprintf("was gone from %s on with its process %s (%s)", Seconds(a.from), a.process, a.why)
+		went := fmt.Sprintf("was gone from %s on with its process %s%s", Seconds(a.from), a.process, a.cause())
 		if h.roles[node].Holds && a.lost && a.from >= last.from {
 			last, name = a, h.deployment.Nodes[node].Name
 		}

@@ -53,19 +53,28 @@ var losses = map[string]struct {
 	fails    bool
 	told     []record.Incident
 }{
+	"silent worker is back": {
+		roles: []train.Role{server, worker},
+		happens: func(h *History) {
+			h.Gone(4*time.Second, "P", "silent", []int{1}, 1800*time.Millisecond)
+			h.Back(5*time.Second, []int{1})
+		},
+		told: []record.Incident{incident(2.2, "b",
+			"began again at 5.0 s: its process P was gone from 2.2 s on, noticed after 1.8 s (silent)")},
+	},
 	"worker is back": {
 		roles:   []train.Role{server, worker},
-		happens: func(h *History) { h.Gone(2*time.Second, "P", "killed", []int{1}); h.Back(3*time.Second, []int{1}) },
+		happens: func(h *History) { h.Gone(2*time.Second, "P", "killed", []int{1}, 0); h.Back(3*time.Second, []int{1}) },
 		told:    []record.Incident{incident(2, "b", "began again at 3.0 s: "+pKilled)},
 	},
 	"worker stays away": {
 		roles:   []train.Role{server, worker},
-		happens: func(h *History) { h.Gone(2*time.Second, "P", "killed", []int{1}) },
+		happens: func(h *History) { h.Gone(2*time.Second, "P", "killed", []int{1}, 0) },
 		told:    []record.Incident{incident(2, "b", "was gone from 2.0 s on with its process P (killed)")},
 	},
 	"server is back": {
 		roles:    []train.Role{server, worker},
-		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}); h.Back(3*time.Second, []int{0}) },
+		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}, 0); h.Back(3*time.Second, []int{0}) },
 		degraded: true,
 		told: []record.Incident{
 			harm(2, "a", "lost its model: "+pLeft+"; it began again from the initial model at 3.0 s"),
@@ -73,22 +82,22 @@ var losses = map[string]struct {
 	},
 	"server stays away": {
 		roles:    []train.Role{server, worker},
-		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}) },
+		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}, 0) },
 		degraded: true, fails: true,
 		told: []record.Incident{harm(2, "a", "was gone from 2.0 s on with its process P (left)")},
 	},
 	"one of two servers stays away": {
 		roles:    []train.Role{server, server, worker},
-		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}) },
+		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{0}, 0) },
 		degraded: true,
 		told:     []record.Incident{harm(2, "a", "was gone from 2.0 s on with its process P (left)")},
 	},
 	"one of two servers with copies is back, and crashes for good": {
 		roles: []train.Role{copied, copied, worker},
 		happens: func(h *History) {
-			h.Gone(2*time.Second, "P", "killed", []int{0})
+			h.Gone(2*time.Second, "P", "killed", []int{0}, 0)
 			h.Back(3*time.Second, []int{0})
-			h.Gone(4*time.Second, "P", "killed", []int{0})
+			h.Gone(4*time.Second, "P", "killed", []int{0}, 0)
 		},
 		told: []record.Incident{
 			incident(2, "a", "others had copies of what it held: "+pKilled+"; it is back at 3.0 s"),
@@ -98,8 +107,8 @@ var losses = map[string]struct {
 	"the last server with copies is gone": {
 		roles: []train.Role{copied, copied, worker},
 		happens: func(h *History) {
-			h.Gone(2*time.Second, "P", "killed", []int{0})
-			h.Gone(3*time.Second, "Q", "killed", []int{1})
+			h.Gone(2*time.Second, "P", "killed", []int{0}, 0)
+			h.Gone(3*time.Second, "Q", "killed", []int{1}, 0)
 		},
 		degraded: true, fails: true,
 		told: []record.Incident{
@@ -109,7 +118,7 @@ var losses = map[string]struct {
 	},
 	"site without a model is back": {
 		roles:    []train.Role{server, site, worker},
-		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{1}); h.Back(3*time.Second, []int{1}) },
+		happens:  func(h *History) { h.Gone(2*time.Second, "P", "left", []int{1}, 0); h.Back(3*time.Second, []int{1}) },
 		degraded: true,
 		told: []record.Incident{
 			harm(2, "b", "lost what it alone knew: "+pLeft+"; it began again at 3.0 s"),
@@ -117,7 +126,7 @@ var losses = map[string]struct {
 	},
 	"peer joins from another": {
 		roles:   []train.Role{peer, peer},
-		happens: func(h *History) { h.Gone(2*time.Second, "P", "killed", []int{1}); h.Back(3*time.Second, []int{1}) },
+		happens: func(h *History) { h.Gone(2*time.Second, "P", "killed", []int{1}, 0); h.Back(3*time.Second, []int{1}) },
 		told: []record.Incident{
 			incident(2, "b", "began again at 3.0 s from another node's model: "+pKilled),
 		},
@@ -125,7 +134,7 @@ var losses = map[string]struct {
 	"both peers of the only process are back": {
 		roles: []train.Role{peer, peer},
 		happens: func(h *History) {
-			h.Gone(2*time.Second, "P", "killed", []int{0, 1})
+			h.Gone(2*time.Second, "P", "killed", []int{0, 1}, 0)
 			h.Back(3*time.Second, []int{0, 1})
 		},
 		degraded: true,
@@ -137,8 +146,8 @@ var losses = map[string]struct {
 	"first peer is back when the second has gone": {
 		roles: []train.Role{peer, peer},
 		happens: func(h *History) {
-			h.Gone(2*time.Second, "P", "killed", []int{0})
-			h.Gone(3*time.Second, "Q", "killed", []int{1})
+			h.Gone(2*time.Second, "P", "killed", []int{0}, 0)
+			h.Gone(3*time.Second, "Q", "killed", []int{1}, 0)
 			h.Back(4*time.Second, []int{0})
 			h.Back(5*time.Second, []int{1})
 		},
@@ -151,8 +160,8 @@ var losses = map[string]struct {
 	"all peers stay away": {
 		roles: []train.Role{peer, peer},
 		happens: func(h *History) {
-			h.Gone(2*time.Second, "P", "killed", []int{0})
-			h.Gone(3*time.Second, "Q", "killed", []int{1})
+			h.Gone(2*time.Second, "P", "killed", []int{0}, 0)
+			h.Gone(3*time.Second, "Q", "killed", []int{1}, 0)
 		},
 		degraded: true, fails: true,
 		told: []record.Incident{
@@ -183,7 +192,7 @@ func TestNodeThatTheScheduleHasTakenOutLosesNothingWithItsProcess(t *testing.T) 
 		[]int{1}) {
 		t.Error("from the second's departure on the first alone has a model")
 	}
-	h.Gone(2*time.Second, "P", "killed", []int{1})
+	h.Gone(2*time.Second, "P", "killed", []int{1}, 0)
 	if told, degraded, err := h.Close(3 * time.Second); len(told) > 0 || degraded || err != nil {
 		t.Errorf("%v, %v, %v", told, degraded, err)
 	}
@@ -192,7 +201,7 @@ func TestNodeThatTheScheduleHasTakenOutLosesNothingWithItsProcess(t *testing.T) 
 func TestNodeThatWasPausedLosesItsModelWithItsProcess(t *testing.T) {
 	h := historyOf(server, worker)
 	h.deployment.Schedule = []world.NodeChange{{At: time.Second, Node: 0, Do: world.Pause, For: time.Second}}
-	h.Gone(3*time.Second, "P", "killed", []int{0})
+	h.Gone(3*time.Second, "P", "killed", []int{0}, 0)
 	if told, degraded, err := h.Close(4 * time.Second); len(told) == 0 || !degraded && err == nil {
 		t.Errorf("%v, %v, %v", told, degraded, err)
 	}

@@ -22,7 +22,7 @@
 // failed if nobody listens at its address, or if it has not objected within recallPatience, 10
 // s. The cluster thus notices within 3 to 5 s a process that was killed, and within 13 to 15 s
 // one that was stopped or cut off. Code that must know sooner uses its own connections with
-// heartbeats, and treats what they report as reversible.
+// heartbeats, and treats what they report as reversible, as package node does with absence.
 //
 // # Who is trusted
 //

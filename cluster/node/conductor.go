@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/experiment"
@@ -71,7 +72,8 @@ var _ experiment.Venue = (*venue)(nil)
 
 // Traits of real time on several processes: runs would take the cores from each other.
 func (v *venue) Traits() experiment.Traits {
-	return experiment.Traits{Clock: "cluster", Alone: true, Insecure: v.process.config.Insecure}
+	return experiment.Traits{Clock: "cluster", Alone: true, Insecure: v.process.config.Insecure,
+		NodeTimeout: v.process.config.NodeTimeout}
 }
 
 // venue returns the venue of a submission.
@@ -168,11 +170,18 @@ func (v *venue) Play(ctx context.Context, s *experiment.Stage) (experiment.Outco
 	c.history = journal.NewHistory(s.Deployment, s.Point.Spec.Roles, c.log)
 	c.events = journal.NewGatherer(s.Deployment.Observer, c.now, c.names)
 	s.Deployment.Observer, s.Notes = c.events, notes{c.events, c.history}
+	if err := v.process.supersede(c.hosted); err != nil {
+		return experiment.Outcome{Again: nextTry}, err
+	}
 	if !v.process.register(c.hosted) {
 		return experiment.Outcome{}, experiment.ErrStopping
 	}
 	defer v.process.unregister(c.hosted)
 	defer c.end(errRunOver)
+	if why := v.submission.Succeeds(); why != "" {
+		c.history.Add(time.Duration(c.message.Start), actors.Coordinator, "leads the run on process "+
+			v.process.config.Name+" from here on: "+why, record.NoHarm)
+	}
 	if err := v.process.fits(c.hosted, s, false); err != nil {
 		return experiment.Outcome{Again: nextTry}, err
 	}

@@ -28,6 +28,7 @@ func (p *process) newHolders() *holders.Service {
 		Others:      p.others,
 		Build:       p.buildOf,
 		Gone:        p.isGone,
+		Silent:      p.isSilent,
 		Send:        p.sendLease,
 		Open:        p.openCopy,
 		Begin:       p.begin,
@@ -35,7 +36,9 @@ func (p *process) newHolders() *holders.Service {
 		Ready: func(ctx context.Context, plan *protos.HeldPlan, dir string) error {
 			return p.queue.Ready(ctx, plan, dir)
 		},
-		Adopt:  func(plan *protos.HeldPlan, term uint64) *protos.Submission { return p.queue.Adopt(plan, term) },
+		Adopt: func(plan *protos.HeldPlan, term uint64, why string) *protos.Submission {
+			return p.queue.Adopt(plan, term, why)
+		},
 		Drop:   func(id, to string) { p.queue.Drop(id, to) },
 		Held:   func(id string, names []string) { p.queue.Held(id, names) },
 		Note:   func(id, text string) { p.queue.Note(id, text) },
@@ -59,26 +62,32 @@ func (p *process) present() []membership.Member {
 	return slices.DeleteFunc(p.reachable(), func(m membership.Member) bool { return p.holders.Leaves(m.Name) })
 }
 
-// reachable are the members of the cluster but for those whose connections tell that they are gone,
-// which membership hears later.
+// reachable are the members of the cluster but for those whose connections tell that they are gone or
+// absent, which membership hears later.
 func (p *process) reachable() []membership.Member {
 	return slices.DeleteFunc(slices.Clone(p.members.View().Members), func(m membership.Member) bool {
 		peer, known := p.node.Peer(m.Name)
-		return known && peer.State == transport.Down && m.Name != p.config.Name
+		return known && peer.State.Gone() && m.Name != p.config.Name
 	})
 }
 
-// isGone reports whether a life of another process has ended, as far as is known here; with 0,
-// whether none is there.
+// isGone reports whether a life of another process has ended or is absent, as far as is known here;
+// with 0, whether none is there.
 func (p *process) isGone(name string, incarnation uint64) bool {
 	peer, known := p.node.Peer(name)
 	switch life := peer.Peer.Incarnation; {
-	case known && (peer.State == transport.Down || life != 0 && incarnation != 0 && life != incarnation):
+	case known && (peer.State.Gone() || life != 0 && incarnation != 0 && life != incarnation):
 		return true
 	case known && peer.State != transport.Unknown:
 		return false
 	}
-	return !slices.ContainsFunc(p.members.View().Members, func(m membership.Member) bool { return m.Name == name })
+	return !p.isMember(name)
+}
+
+// isSilent reports whether a life of another process is absent, and may only be paused.
+func (p *process) isSilent(name string, incarnation uint64) bool {
+	peer, known := p.node.Peer(name)
+	return known && peer.State == transport.Absent && peer.Peer.Incarnation == incarnation
 }
 
 // sendLease sends what may be lost.

@@ -134,6 +134,35 @@ func (c *conductor) silent(name, why string) {
 	}
 }
 
+// absent takes note that a process has been silent for so long that others take its place. The run
+// goes on without it if it waited for it although others have copies of all that it alone hosts.
+func (c *conductor) absent(name, why string) {
+	c.mu.Lock()
+	q := c.parties[name]
+	in := c.begun && q != nil && q.in()
+	c.mu.Unlock()
+	switch {
+	case !in || c.needed(name) == "" || c.irreplaceable(name):
+	case len(c.parties) > 1:
+		c.process.begin(func() { c.judgeSilence(name, why, 0) })
+	default:
+		c.gone(name, why, 0)
+	}
+}
+
+// irreplaceable reports whether a process hosts what nobody else has: a server without replicas, or
+// the last model.
+func (c *conductor) irreplaceable(name string) bool {
+	nodes := c.NodesOf(name)
+	if c.history.HoldLastModel(c.now(), nodes) {
+		return true
+	}
+	return slices.ContainsFunc(nodes, func(i int) bool {
+		role := c.stage.Point.Spec.Roles[i]
+		return !role.Trains && !role.Copied
+	})
+}
+
 // How long it takes until others that are silent as well are known to be, and until those who are
 // not are heard again when the first of them is: a connection that was cut off tries again after
 // pauses that grow.
@@ -198,7 +227,7 @@ func (c *conductor) heardAgain(name string) {
 	}
 	c.history.Add(from, c.namesOf(name)[0], what, harm)
 	for _, other := range c.remaining() {
-		if other != name && c.needed(other) == "" && !c.Up(other) {
+		if other != name && !c.irreplaceable(other) && !c.Up(other) {
 			c.process.begin(func() { c.judgeSilence(other, transport.ErrAbsent.Error(), hearsAll) })
 		}
 	}
@@ -260,9 +289,17 @@ func (c *conductor) left(name string) {
 	}
 	c.log("without %s from now on: %v", name, why)
 	nodes, now := c.NodesOf(name), c.now()
-	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes)
+	c.history.Gone(now, name, strings.TrimPrefix(why.Error(), isGone), nodes, c.unheard(name))
 	c.change(name, false)
 	c.events.Gone(name)
+}
+
+// unheard is how long nothing has been heard of a process.
+func (c *conductor) unheard(name string) time.Duration {
+	if peer, known := c.process.node.Peer(name); known && peer.State != transport.Up {
+		return time.Since(peer.Heard)
+	}
+	return 0
 }
 
 // change lets the coordinator know that the nodes of a process are there, or gone.

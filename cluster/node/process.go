@@ -81,16 +81,30 @@ type Config struct {
 	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in it, at
 	// the price of later timers; see live.Config.
 	KeepRuntime bool
+	// NodeTimeout is after which silence another process counts as absent here: no run is placed
+	// there any more, others go on with the submissions that it carries out, and replicas take the
+	// place of its servers. Each process judges by its own; leases and incarnations, not equal
+	// timeouts, keep two from acting as one. 0 stands for DefaultNodeTimeout, and LeastNodeTimeout
+	// is the least that is accepted.
+	NodeTimeout time.Duration
 	// Absence is how long a run that stands still waits for processes that are gone and could set
-	// it going again, and how long a process that is silent is waited for that a run cannot do
-	// without, as is the one that conducts it: this one for 15 s at least. 0 stands for half a
-	// minute.
+	// it going again, and how long a process that is silent is waited for whose place nobody can
+	// take: this one for 15 s at least, and no less than NodeTimeout. 0 stands for half a minute.
 	Absence time.Duration
 	// Ready, if not nil, gets the address when the process is part of the cluster.
 	Ready func(address string)
 	// Log, if not nil, gets a line for each thing that happens.
 	Log func(line string)
 }
+
+const (
+	// DefaultNodeTimeout is after which silence a process counts as absent by default: longer than
+	// a busy machine keeps a healthy process from answering.
+	DefaultNodeTimeout = 5 * time.Second
+	// LeastNodeTimeout is the least NodeTimeout: a process is suspended after a silence of 1.5 s, and
+	// one that is kept from running for 2 s counts as paused.
+	LeastNodeTimeout = 2 * time.Second
+)
 
 // clusterLabel keeps Gradwire's gossip apart from other programs' gossip.
 const clusterLabel = "gradwire"
@@ -201,11 +215,24 @@ func (c *Config) complete() error {
 	if err := c.checkAddresses(); err != nil {
 		return err
 	}
+	c.NodeTimeout = cmp.Or(c.NodeTimeout, DefaultNodeTimeout)
+	if err := CheckNodeTimeout(c.NodeTimeout); err != nil {
+		return err
+	}
 	c.Out = cmp.Or(c.Out, "results")
 	c.Cores = cmp.Or(c.Cores, runtime.NumCPU())
 	c.Absence = cmp.Or(c.Absence, 30*time.Second)
 	if c.Catalog == nil {
 		c.Catalog = catalog.Default()
+	}
+	return nil
+}
+
+// CheckNodeTimeout refuses what cannot be a Config.NodeTimeout.
+func CheckNodeTimeout(d time.Duration) error {
+	if d < LeastNodeTimeout {
+		return fmt.Errorf("--node-timeout %v; accepted is %v or more: a busy machine can keep a healthy node from "+
+			"answering for almost as long", d, LeastNodeTimeout)
 	}
 	return nil
 }
@@ -377,7 +404,8 @@ func (p *process) buildOf(name string) string {
 	return ""
 }
 
-// leastAbsence is how long a process is silent at least before it is given up.
+// leastAbsence is how long a process is silent at least before it is given up whose place nobody can
+// take.
 const leastAbsence = 15 * time.Second
 
 // listen opens the process's port. Callers that come before it is open wait for the lock.
@@ -391,7 +419,7 @@ func (p *process) listen() (err error) {
 		Changed: p.changed,
 		Protocols: map[string]func(net.Conn, transport.Peer){identity.Gossip: p.gossip.take,
 			identity.Clients: p.client, identity.Copies: p.takeCopy},
-		Limits: transport.Limits{Absent: max(c.Absence, leastAbsence)},
+		Limits: transport.Limits{Absent: c.NodeTimeout, GiveUp: max(c.Absence, c.NodeTimeout, leastAbsence)},
 	})
 	if err == nil {
 		c.Advertise = p.node.Advertised()
@@ -524,9 +552,10 @@ func (p *process) member(e membership.Event) {
 			return // a later life of it is here already
 		}
 		p.directory.left(e.Member.Name, e.Kind.String())
-		if known && peer.State != transport.Down && e.Kind == membership.Failed && p.waitsFor(e.Member.Name) {
+		if known && e.Kind == membership.Failed && peer.State != transport.Down &&
+			(!peer.State.Gone() || p.waitsFor(e.Member.Name)) {
 			p.residents.Gone(e.Member.Name, e.Kind.String())
-			break // while the connection is there, what is on its way is not given up
+			break // while it is waited for, what is on its way is not given up
 		}
 		p.node.Remove(e.Member.Name)
 		p.gone(e.Member.Name, e.Kind.String())
@@ -552,6 +581,8 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 		for _, c := range p.conductors() {
 			c.silent(peer.Name, reason.Error())
 		}
+	case state == transport.Absent:
+		p.absent(peer.Name, reason)
 	case state == transport.Down && !errors.Is(reason, transport.ErrRemoved): // which member has told
 		p.directory.left(peer.Name, reason.Error())
 		if errors.Is(reason, transport.ErrRefused) || errors.Is(reason, transport.ErrRestarted) {
@@ -561,6 +592,24 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 		}
 		p.gone(peer.Name, reason.Error())
 	}
+}
+
+// absent takes note that nothing was heard of a process for NodeTimeout. Others take its place
+// wherever they can; where nobody can, it is waited for until the connection gives it up.
+func (p *process) absent(name string, reason error) {
+	p.log("%s is absent: %v", name, reason)
+	for _, c := range p.conductors() {
+		c.absent(name, reason.Error())
+	}
+	if p.joined.Load() && !p.isMember(name) && !p.waitsFor(name) { // membership gave it up before
+		p.node.Remove(name)
+		p.gone(name, reason.Error())
+	}
+}
+
+// isMember reports whether membership has a process of a name.
+func (p *process) isMember(name string) bool {
+	return slices.ContainsFunc(p.members.View().Members, func(m membership.Member) bool { return m.Name == name })
 }
 
 // hosts returns the parts of runs that live in this process.

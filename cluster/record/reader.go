@@ -239,6 +239,8 @@ func (r *Run) check() error {
 			r.FinalAccuracy, r.BestAccuracy)
 	case r.Messages < 0 || r.Bytes < 0:
 		return fmt.Errorf("%d messages of %d bytes; 0 and more are accepted", r.Messages, r.Bytes)
+	case !within(r.NodeTimeout, 0, longest):
+		return fmt.Errorf("key \"node_timeout_s\" is %g; 0 to %g are accepted", r.NodeTimeout, longest)
 	case !within(r.Duration, 0, longest):
 		return fmt.Errorf("key \"run_s\" is %g; 0 to %g are accepted", r.Duration, longest)
 	case !within(r.Epochs, 0, longest):

@@ -152,6 +152,7 @@ func TestReaderRefusesFiguresThatNoRunHas(t *testing.T) {
 		{"accuracy", func(r *Run, _ *Data) { r.BestAccuracy = 1.5 }, "fractions from 0 to 1"},
 		{"bytes", func(r *Run, _ *Data) { r.Bytes = -1 }, "-1 bytes"},
 		{"length", func(r *Run, _ *Data) { r.Duration = 1e300 }, `key "run_s" is 1e+300`},
+		{"timeout", func(r *Run, _ *Data) { r.NodeTimeout = -1 }, `key "node_timeout_s" is -1`},
 		{"time to target", func(r *Run, _ *Data) {
 			r.Reached, r.TimeToTarget, r.EpochsToTarget = true, number(-3),
 				number(1)

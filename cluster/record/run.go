@@ -238,6 +238,9 @@ type Run struct {
 	Clock string `json:"clock"`
 	// Insecure marks a run on a cluster whose connections were neither encrypted nor authenticated.
 	Insecure bool `json:"insecure,omitempty"`
+	// NodeTimeout is after how many seconds of silence the process that led the run on a cluster
+	// counted another one as absent (gradwire node --node-timeout).
+	NodeTimeout float64 `json:"node_timeout_s,omitempty"`
 	// Duration is the length of the record in seconds on the run's clock; Wall the seconds that it
 	// took.
 	Duration float64 `json:"run_s"`

@@ -273,7 +273,7 @@ func (s *Submission) lacking() []string {
 }
 
 // Adopt has this process carry a submission out that another one did; see holders.Config.
-func (q *Queue) Adopt(p *protos.HeldPlan, term uint64) *protos.Submission {
+func (q *Queue) Adopt(p *protos.HeldPlan, term uint64, why string) *protos.Submission {
 	if s := q.own(p.Id); s != nil { // it has ended here, in an earlier life of the process
 		return s.ending(s.entry)
 	}
@@ -282,7 +282,7 @@ func (q *Queue) Adopt(p *protos.HeldPlan, term uint64) *protos.Submission {
 		State: request.Waiting, Total: int(p.Total), Target: p.Target, Folder: p.Folder, Holders: p.Holders,
 		Continues: p.Continues,
 	})
-	s.runs = term * runsOfTerm
+	s.runs, s.succeeds = term*runsOfTerm, why
 	s.lines = s.written()
 	if folder, err := record.Open(s.folder()); err == nil {
 		s.Done = min(len(folder.Runs()), s.Total)
@@ -295,7 +295,11 @@ func (q *Queue) Adopt(p *protos.HeldPlan, term uint64) *protos.Submission {
 		s.finish(err)
 		return nil
 	}
-	s.Log("goes on at process %s, with %d of %d runs finished", q.config.Process, s.Done, s.Total)
+	goesOn := fmt.Sprintf("goes on at process %s, with %d of %d runs finished", q.config.Process, s.Done, s.Total)
+	if why != "" {
+		goesOn += ": " + why
+	}
+	s.Log("%s", goesOn)
 	s.change(s.publish)
 	q.insert(s)
 	return nil

@@ -144,6 +144,7 @@ type Submission struct {
 	reached   *float64 // share at the first evaluation of the run under way, in this attempt; nil before
 	noted     uint64   // the number of the latest change that others are told of
 	moved     *string  // the process that carries it out instead of this one, empty if it is not known
+	succeeds  string   // what became of the process that carried it out before, until Succeeds is called
 
 	held *protos.Submission // what this process knows of it as a holder; nil if it has or had it itself
 }
@@ -595,6 +596,15 @@ func (s *Submission) Placed(names, where []string) {
 			s.placement[names[i]] = name
 		}
 	})
+}
+
+// Succeeds says, once, what became of the process that carried the submission out before this one;
+// empty if there was none, or it handed the submission over.
+func (s *Submission) Succeeds() (why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	why, s.succeeds = s.succeeds, ""
+	return why
 }
 
 // NextRun returns a number that tells a run apart from all others in the cluster.

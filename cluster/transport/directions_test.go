@@ -12,7 +12,7 @@ import (
 // alone has nothing sent but what is told, besides what the other edits, if any, change.
 func alone(edits ...func(*node, *transport.Config)) func(*node, *transport.Config) {
 	return func(n *node, c *transport.Config) {
-		c.Limits = transport.Limits{Heartbeat: time.Minute, Suspend: 5 * time.Minute, Absent: 10 * time.Minute}
+		c.Limits = transport.Limits{Heartbeat: time.Minute, Suspend: 5 * time.Minute, GiveUp: 10 * time.Minute}
 		for _, edit := range edits {
 			if edit != nil {
 				edit(n, c)

@@ -263,6 +263,39 @@ func TestSilentPeerIsSuspendedAndComesBack(t *testing.T) {
 	}
 }
 
+// An absent peer may be paused: what waits for it is kept, and reaches it when it is back.
+func TestAbsentPeerComesBackAndNothingIsLost(t *testing.T) {
+	b := start(t, "b", 1, nil)
+	p := newProxy(t, b.Address())
+	a := start(t, "a", 1, func(n *node, c *transport.Config) {
+		mute(n, c)
+		c.Limits.Suspend, c.Limits.Absent, c.Limits.GiveUp = 60*time.Millisecond, 150*time.Millisecond, time.Hour
+	})
+	a.connectTo(t, "b", p.address())
+	until(t, "heartbeats come back", func() bool { return a.stats("b").RoundTrip > 0 })
+	p.set(func() { p.stalled = true })
+	a.send(t, "b", 0)
+	until(t, "b is absent", func() bool { return a.stats("b").State == transport.Absent })
+	if s := a.stats("b"); !s.State.Gone() || time.Since(s.Heard) < 150*time.Millisecond {
+		t.Errorf("%+v", s)
+	}
+	a.send(t, "b", 1)
+	p.set(func() { p.stalled = false })
+	until(t, "b is up", func() bool { return a.stats("b").State == transport.Up })
+	until(t, "all is delivered", func() bool { return a.stats("b").Delivered == 2 })
+	if s := a.stats("b"); s.Connections != 1 || s.Lost != 0 || s.State.Gone() {
+		t.Errorf("%+v", s)
+	}
+	var states []transport.State
+	for _, e := range a.told() {
+		states = append(states, e.state)
+	}
+	want := []transport.State{transport.Up, transport.Suspended, transport.Absent, transport.Up}
+	if !slices.Equal(states[len(states)-len(want):], want) {
+		t.Errorf("told %v, want %v", states, want)
+	}
+}
+
 func TestPeerWithoutListenerIsDownAtOnce(t *testing.T) {
 	b := start(t, "b", 1, nil)
 	p := newProxy(t, b.Address())
@@ -290,7 +323,7 @@ func TestPeerThatStaysSilentIsDownAndItsQueueLost(t *testing.T) {
 	p := newProxy(t, b.Address())
 	a := start(t, "a", 1, func(n *node, c *transport.Config) {
 		mute(n, c)
-		c.Limits.Suspend, c.Limits.Absent = 60*time.Millisecond, 200*time.Millisecond
+		c.Limits.Suspend, c.Limits.GiveUp = 60*time.Millisecond, 200*time.Millisecond
 	})
 	a.connectTo(t, "b", p.address())
 	p.set(func() { p.stalled = true })

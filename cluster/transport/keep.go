@@ -44,11 +44,13 @@ func (p *peer) look(now time.Time, deaf time.Duration) {
 	}
 	limits := &p.node.config.Limits
 	switch silent := now.Sub(p.heard); {
-	case silent >= limits.Absent && p.state != Down && (p.state != Unknown || p.dialing):
-		p.down(fmt.Errorf("%w for %v", ErrAbsent, limits.Absent))
+	case silent >= limits.GiveUp && p.state != Down && (p.state != Unknown || p.dialing):
+		p.down(fmt.Errorf("%w for %v", ErrAbsent, limits.GiveUp))
 	case silent >= limits.Suspend && p.state == Up:
 		p.turn(Suspended, fmt.Errorf("%w for %v", ErrAbsent, limits.Suspend))
-	case silent < limits.Suspend && p.state == Suspended && c != nil:
+	case silent >= limits.Absent && p.state == Suspended:
+		p.turn(Absent, fmt.Errorf("%w for %v", ErrAbsent, limits.Absent))
+	case silent < limits.Suspend && (p.state == Suspended || p.state == Absent) && c != nil:
 		p.turn(Up, nil)
 	}
 	if c == nil {

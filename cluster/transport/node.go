@@ -38,7 +38,7 @@ var (
 	ErrRefused = errors.New("the peer no longer takes calls")
 	// ErrRestarted is why a peer is down if its next incarnation has called or answered.
 	ErrRestarted = errors.New("the peer has restarted")
-	// ErrAbsent is why a peer is down if nobody heard of it for Limits.Absent.
+	// ErrAbsent is why a peer is suspended, absent or down that nothing was heard of for too long.
 	ErrAbsent = errors.New("nothing was heard of the peer")
 	// ErrRemoved is why a peer is down that was removed.
 	ErrRemoved = errors.New("the peer was removed")
@@ -63,8 +63,10 @@ type Limits struct {
 	Heartbeat time.Duration
 	// Suspend is after which silence a peer is suspended, six heartbeats by default.
 	Suspend time.Duration
-	// Absent is after which silence a peer is down, ten times Suspend by default.
+	// Absent is after which silence a peer is absent, three times Suspend by default.
 	Absent time.Duration
+	// GiveUp is after which silence a peer is down, ten times Suspend by default.
+	GiveUp time.Duration
 	// Backoff is the longest pause between two calls, 2 s by default.
 	Backoff time.Duration
 	// Drain is how long Close waits until everything has arrived, 5 s by default.
@@ -88,11 +90,12 @@ func (l *Limits) fill() error {
 	preset(&l.Handshake, 5*time.Second)
 	preset(&l.Heartbeat, 250*time.Millisecond)
 	preset(&l.Suspend, 6*l.Heartbeat)
-	preset(&l.Absent, 10*l.Suspend)
+	preset(&l.Absent, 3*l.Suspend)
+	preset(&l.GiveUp, 10*l.Suspend)
 	preset(&l.Backoff, 2*time.Second)
 	preset(&l.Drain, 5*time.Second)
 	if min(l.QueueBytes, l.Frame, l.Backlog) < 0 || l.Frame > 4*wire.MaxValues ||
-		min(l.Heartbeat, l.Suspend, l.Patience, l.Handshake, l.Absent, l.Backoff, l.Drain) < 0 {
+		min(l.Heartbeat, l.Suspend, l.Patience, l.Handshake, l.Absent, l.GiveUp, l.Backoff, l.Drain) < 0 {
 		return fmt.Errorf("transport: limits %+v, accepted are positive ones, for Frame at most %d", *l,
 			4*wire.MaxValues)
 	}
@@ -298,7 +301,7 @@ func (n *Node) all() []*peer {
 }
 
 // Connect tells where a peer can be called and has it called until it is up or
-// Limits.Absent is over. It does not wait. A peer that is down is given another chance.
+// Limits.GiveUp is over. It does not wait. A peer that is down is given another chance.
 func (n *Node) Connect(name, address string) error {
 	if naming.Problem(name) != "" || name == n.config.Name {
 		return fmt.Errorf("transport: %.80q is no name of another node; accepted are 1 to %d letters, digits, dots, "+

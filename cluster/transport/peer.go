@@ -35,14 +35,17 @@ const (
 	Unknown State = iota
 	// Up means connected, and heard of in time.
 	Up
-	// Suspended means not heard of for a while. It is reversible: nothing is given up.
+	// Suspended means not heard of for Limits.Suspend. It is reversible: nothing is given up.
 	Suspended
+	// Absent means not heard of for Limits.Absent: whoever can do without the peer goes on without
+	// it. It is reversible, too: what waits for the peer is kept.
+	Absent
 	// Down means gone: what waited for this incarnation is lost. A peer that calls again,
 	// or that Connect is called for, is no longer down.
 	Down
 )
 
-var stateNames = [...]string{"unknown", "up", "suspended", "down"}
+var stateNames = [...]string{"unknown", "up", "suspended", "absent", "down"}
 
 // String names the state in a word.
 func (s State) String() string {
@@ -51,6 +54,9 @@ func (s State) String() string {
 	}
 	return "no state"
 }
+
+// Gone reports whether the peer is absent or down.
+func (s State) Gone() bool { return s >= Absent }
 
 // peer is all that a node knows of another process, whether connected or not.
 type peer struct {

@@ -242,7 +242,7 @@ func TestWhatARemovedPeerSaidBeforeIsHandledFirst(t *testing.T) {
 
 // A peer that is not heard because something of before is being handled is not silent.
 func TestPeerThatWaitsForWhatItSaidBeforeIsNotAbsent(t *testing.T) {
-	brief := func(_ *node, c *transport.Config) { c.Limits.Absent = 100 * time.Millisecond }
+	brief := func(_ *node, c *transport.Config) { c.Limits.GiveUp = 100 * time.Millisecond }
 	begun, release := make(chan struct{}), make(chan struct{})
 	b := start(t, "b", 1, func(n *node, c *transport.Config) {
 		brief(n, c)

@@ -7,6 +7,9 @@ import "time"
 type PeerStats struct {
 	Peer  Peer
 	State State
+	// Heard is when the peer was heard of last, not counting the time in which this process did not
+	// run itself.
+	Heard time.Time
 	// Connected says whether there is a connection.
 	Connected bool
 	// Shared says whether that goes over memory shared with the peer.
@@ -55,7 +58,7 @@ func (p *peer) stats() PeerStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := PeerStats{
-		Peer: p.about, State: p.state, Connected: p.conn != nil, Connections: p.connections,
+		Peer: p.about, State: p.state, Heard: p.heard, Connected: p.conn != nil, Connections: p.connections,
 		Sent: p.sent, Delivered: p.delivered, Lost: p.lost, Waiting: uint64(p.waiting()), Received: p.received,
 		BadFrames: p.bad.Load(), RoundTrip: p.trip,
 	}

@@ -141,7 +141,7 @@ func (b *builder) page() (*page, error) {
 	parts[3].Tables = append(parts[3].Tables, workTable(b.all))
 	for _, s := range b.sources {
 		parts[4].Tables = append(parts[4].Tables, linkTable(s, b.title("Links", s)))
-		parts[6].Tables = append(parts[6].Tables, buildTable(s.Summary.Build, b.title("Build", s)))
+		parts[6].Tables = append(parts[6].Tables, buildTable(&s.Summary, b.title("Build", s)))
 		parts[6].Texts = append(parts[6].Texts, listing{b.title("The plan, with every default spelled out", s), s.Plan})
 	}
 	parts[5].Tables = append(parts[5].Tables, incidentTable(b.all), faultTable(b.all),

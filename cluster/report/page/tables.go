@@ -212,21 +212,33 @@ func measuredTable(s *Source) *table {
 	return t.limitRows()
 }
 
-func buildTable(b record.Build, caption string) *table {
-	modified := ""
+func buildTable(s *record.Summary, caption string) *table {
+	b, modified := s.Build, ""
 	if b.Modified {
 		modified = ", with changes"
 	}
 	t := &table{Caption: caption, Folded: true, Labels: 2, Head: []string{"what", "value"}}
 	for _, row := range [][]string{
 		{"commit", b.Commit + modified}, {"version", b.Version}, {"Go", b.Go}, {"system", b.GOOS + "/" + b.GOARCH},
-		{"instructions", b.GOAMD64}, {"kernels", b.Kernel},
+		{"instructions", b.GOAMD64}, {"kernels", b.Kernel}, {"a silent process is absent after", nodeTimeouts(s.Runs)},
 	} {
 		if row[1] != "" {
 			t.Rows = append(t.Rows, row)
 		}
 	}
 	return t
+}
+
+// nodeTimeouts lists after which silence the processes that led runs on a cluster counted another one
+// as absent; empty without such runs.
+func nodeTimeouts(runs []record.Run) string {
+	var all []string
+	for _, r := range runs {
+		if text := fmt.Sprintf("%g s", r.NodeTimeout); r.NodeTimeout > 0 && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // csvTables are the CSV files of a page.
