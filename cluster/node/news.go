@@ -189,7 +189,8 @@ type listener struct {
 }
 
 // spread sends the news of this process's submissions to the others: all of them over a new
-// connection, and then the changes. Only this goroutine sends news, so the order is kept.
+// connection, and then the changes. Over a new connection it also finds out which names of actors
+// both processes have. Only this goroutine sends news, so the order is kept.
 func (p *process) spread() {
 	listeners := map[string]*listener{}
 	retry := time.NewTicker(tellAgain)
@@ -205,6 +206,9 @@ func (p *process) spread() {
 			}
 			present[s.Peer.Name] = true
 			l := listeners[s.Peer.Name]
+			if l == nil || l.connections != s.Connections {
+				p.begin(func() { p.residents.Reconcile(p.stop, s.Peer.Name) })
+			}
 			if l == nil || l.connections != s.Connections || l.number < restated {
 				l = &listener{connections: s.Connections}
 				listeners[s.Peer.Name] = l

@@ -201,6 +201,18 @@ func (h *Host) List(name string) []*protos.Actor {
 	return list
 }
 
+// yield ends the actor here that has another one's name, if that one was spawned later.
+func (h *Host) yield(to *protos.Actor) {
+	h.mu.Lock()
+	a := h.actors[to.Name]
+	h.mu.Unlock()
+	if a == nil || cmp.Or(cmp.Compare(a.id, to.Id), cmp.Compare(h.config.Node, to.Node)) > 0 {
+		return
+	}
+	a.stop(fmt.Sprintf("gave way to the actor of its name on node %s, spawned while nothing was heard of this one",
+		to.Node))
+}
+
 // Grave says how the last actor of a name has ended, as in "was stopped"; empty if that is not
 // known.
 func (h *Host) Grave(name string) string {
@@ -232,7 +244,7 @@ func (h *Host) Close(patience time.Duration) error {
 	h.mu.Unlock()
 	quiet := make(chan struct{})
 	for _, a := range all {
-		a.stop()
+		a.stop("ended with its process")
 	}
 	go func() {
 		for _, a := range all {

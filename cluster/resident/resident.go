@@ -217,15 +217,15 @@ func (a *resident) failed(err error) (again bool) {
 }
 
 // stop has the actor end after the message that it is at, whatever waits.
-func (a *resident) stop() {
+func (a *resident) stop(grave string) {
 	a.mu.Lock()
 	nobody := a.stage == reserved
 	if a.dying == "" {
-		a.dying = "ended with its process"
+		a.dying = grave
 	}
 	a.mu.Unlock()
 	if nobody {
-		a.end("ended with its process")
+		a.end(grave)
 		return
 	}
 	a.host.system.Root.Stop(a.pid)

@@ -168,12 +168,25 @@ type report struct {
 	*protos.Actors
 }
 
+// known are all nodes of the cluster, those included that membership has given up while they may come
+// back with their actors.
+func (r *Service) known() []membership.Member {
+	all := slices.Clone(r.config.Members())
+	for _, p := range r.node.Peers() {
+		if p.State != transport.Unknown && p.State != transport.Down &&
+			!slices.ContainsFunc(all, func(m membership.Member) bool { return m.Name == p.Peer.Name }) {
+			all = append(all, membership.Member{Name: p.Peer.Name})
+		}
+	}
+	return all
+}
+
 // reports asks all nodes but those to be skipped for their actors of a name, or all. Nodes that are
 // gone are left out; silent are those that do not answer.
 func (r *Service) reports(ctx context.Context, name string, skip ...string) (all []report, silent []string) {
 	var mu sync.Mutex
 	var work sync.WaitGroup
-	for _, m := range r.config.Members() {
+	for _, m := range r.known() {
 		if slices.Contains(skip, m.Name) {
 			continue
 		}
@@ -289,6 +302,25 @@ func checkNameFree(name string, all []report, silent []string) error {
 			strings.Join(silent, ", "))
 	}
 	return nil
+}
+
+// Reconcile has an actor here end whose name another process has as well: it was spawned there while
+// neither process heard the other. The one that was spawned last stays: whoever spawned it found that
+// the node of the first was gone. It asks a process with which there is a new connection.
+func (r *Service) Reconcile(ctx context.Context, node string) {
+	if len(r.host.List("")) == 0 {
+		return
+	}
+	answer, err := r.ask(ctx, node, &protos.ActorRequest{Kind: &protos.ActorRequest_List{List: &protos.ListActors{}}},
+		listPatience)
+	if err != nil {
+		return // it is asked over the next connection
+	}
+	for _, other := range answer.GetActors().GetActors() {
+		if other.Begun {
+			r.host.yield(other)
+		}
+	}
 }
 
 // AnswerSpawn finds a node for an actor and has it made there.
