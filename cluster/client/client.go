@@ -50,8 +50,8 @@ type Node struct {
 	Cores   int               `json:"cores"`
 	Labels  map[string]string `json:"labels,omitempty"`
 	Started time.Time         `json:"started"`
-	// State is the state of the connection from the process that was asked: up, suspended, down,
-	// unknown or here.
+	// State is the state of the connection from the process that was asked: up, suspended (silent for
+	// 1.5 s), absent (silent for that process's NodeTimeout), down, unknown or here.
 	State string `json:"state"`
 	// RoundTrip is what a heartbeat takes from the process that was asked to this one and back, in
 	// seconds, smoothed; 0 if none has come back yet.
@@ -404,18 +404,31 @@ func (t *told) rank() int {
 // that is looked for: its own may be paused.
 const stragglerPatience = 2 * time.Second
 
+// absentPatience is stragglerPatience for a process that the cluster counts as absent.
+const absentPatience = 200 * time.Millisecond
+
 // tell asks some processes for what they know, or what they know of the submission with an id.
 func (c *Client) tell(ctx context.Context, nodes []Node, id string) ([]told, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	whileAbsent, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	late := func(stop context.CancelCauseFunc, patience time.Duration) {
+		time.AfterFunc(patience, func() {
+			stop(fmt.Errorf("it has not answered for %v after another process had", patience))
+		})
+	}
 	replies, err := everywhere(nodes, func(n *Node) (*protos.Reply, error) {
+		ctx := ctx
+		if n.State == transport.Absent.String() || n.State == transport.Down.String() {
+			ctx = whileAbsent
+		}
 		r, err := c.prompt(ctx, n.Address, &protos.Request{Kind: &protos.Request_Runs{Runs: &protos.ListRuns{}}})
 		if id != "" && slices.ContainsFunc(r.GetSubmissions().GetSubmissions(), func(m *protos.Submission) bool {
 			return leadsTo(id, m.Id, m.Continues)
 		}) {
-			time.AfterFunc(stragglerPatience, func() {
-				cancel(fmt.Errorf("it has not answered for %v after another process had", stragglerPatience))
-			})
+			late(cancel, stragglerPatience)
+			late(giveUp, absentPatience)
 		}
 		return r, err
 	})
