@@ -100,6 +100,7 @@ func (i *island) settle() {
 		if n > 0 {
 			args = append(args, "--join", i.seed)
 		}
+		args = append(args, i.settings...)
 		p := i.program(args...)
 		p.Args = append([]string{"ip", "netns", "exec", i.prefix + name}, p.Args...)
 		p.Path, p.Err = exec.LookPath("ip")
@@ -151,6 +152,7 @@ func TestConductorThatIsCutOffThrowsNobodyOut(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 2, 3)
 	i := newIsland(t, "a", "b", "c", "d")
+	i.settings = []string{"--node-timeout", "20s"} // so that no other process takes over
 	i.settle()
 	id := i.beginTogether("stop.time=16s")
 	i.cut("a")
@@ -164,6 +166,32 @@ func TestConductorThatIsCutOffThrowsNobodyOut(t *testing.T) {
 	if last := steps[len(steps)-1]; last < 15*time.Second {
 		t.Errorf("the last round was at %v of 16 s\n%s", last, log)
 	}
+}
+
+// The packets of the process that leads a submission vanish, which no connection tells.
+func TestLeaderThatVanishesIsReplacedAfterItsTimeout(t *testing.T) {
+	lengthy(t)
+	turns.Take(t, 0, 3)
+	i := newIsland(t, "a", "b", "c")
+	i.settle()
+	i.write("plan.yaml", shortRuns)
+	s := &succession{site: i.site, runs: 12}
+	s.id = strings.TrimSpace(i.must("submit", i.path("plan.yaml"), "--repeats=12", "--detach"))
+	i.await("finished run", func() bool { return i.status(s.id).Done > 0 })
+	i.join = i.at("b") + ":7946"
+	i.cut("a")
+	began := time.Now()
+	i.await("successor", func() bool {
+		now := s.now()
+		return now.Process != "" && now.Process != "a" && now.Away.IsZero()
+	})
+	t.Logf("another process goes on after %v", time.Since(began).Round(time.Second))
+	i.mend("a")
+	i.await("return of a", func() bool { return strings.Count(i.must("nodes"), " up ")+1 == len(i.names) })
+	i.await("end", func() bool { now := s.now(); return now.ID != "" && now.Over() })
+	i.must("fetch", s.id, "--out", i.path("fetched"))
+	s.expectTold("a", 5)
+	s.expectOneRecord("a")
 }
 
 // The conductor hears both c and d, who do not hear each other.

@@ -89,12 +89,15 @@ record: events
 stop: {time: 23s}
 `
 
-// Both conductors are paused for longer than the cluster takes to give a process up. Neither hosts
+// Both conductors are paused for less than the timeout of nodes, but for longer than membership takes
+// to give a process up. Neither hosts
 // a node of the run that it conducts, but the first one hosts the server of a third.
 func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 0, 3)
-	site := settleAlone(t, "c", "a", "b", "d")
+	site := siteAlone(t)
+	site.settings = []string{"--node-timeout", "30s"}
+	site.settle([]string{"c", "a", "b", "d"})
 	at := site.addresses()
 	within := site.submitTo(at["a"], peers, "peers", "--place=peer1=c", "--place=peer2=d")
 	beyond := site.submitTo(at["b"], lasting("9s"), "beyond", "--place=server=c", "--place=worker=d")

@@ -71,6 +71,8 @@ type site struct {
 	seed     string              // address of the first node
 	join     string              // address that commands ask
 	nodes    map[string]*program // the process that has each name now
+	said     map[string]*heard   // what that process has printed
+	settings []string            // flags of all nodes that are started from now on
 	shared   bool                // nodes keep their records in the site's default folder, as clients do
 	records  string              // where nodes keep their records; empty for a folder each
 
@@ -87,7 +89,7 @@ func newSite(t *testing.T) *site {
 // siteAlone makes a site while no other test runs.
 func siteAlone(t *testing.T) *site {
 	t.Helper()
-	s := &site{t: t, dir: t.TempDir(), nodes: map[string]*program{}}
+	s := &site{t: t, dir: t.TempDir(), nodes: map[string]*program{}, said: map[string]*heard{}}
 	s.operator = s.path("operator")
 	s.must("identity", "init", s.path("ca"))
 	s.must("identity", "issue", s.path("ca"), "--operator", "--out", s.operator)
@@ -143,8 +145,10 @@ func (s *site) start(name string) string {
 	if s.executable != "" {
 		p.Path = s.executable
 	}
+	p.Args = append(p.Args, s.settings...)
 	s.nodes[name] = p
 	h := listen(s.t, p)
+	s.said[name] = h
 	s.await("node "+name, h.has("ready at "))
 	return strings.TrimPrefix(h.find("ready at "), "ready at ")
 }
