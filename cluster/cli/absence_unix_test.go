@@ -81,7 +81,7 @@ func TestPausedLeaderGoesOnUnlessItsPlaceIsTaken(t *testing.T) {
 	}
 	for i, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			turns.Row(t, i, len(rows), 3)
+			turns.Row(t, i, len(rows), len(rows))
 			random := rand.New(rand.NewPCG(uint64(i), 1)) //nolint:gosec // a seed, so that a failure repeats
 			site := newSite(t)
 			site.settings = []string{"--node-timeout", row.timeout}
@@ -102,9 +102,8 @@ func TestPausedLeaderGoesOnUnlessItsPlaceIsTaken(t *testing.T) {
 			said := s.said["a"].has("is carried out by another process from now on")
 			if row.replaced {
 				s.await("word of the paused process", said)
-				if absent := "a is absent: nothing was heard of the peer for " + row.timeout; s.said["b"].find(
-					absent,
-				) == "" {
+				absent := "a is absent: nothing was heard of the peer for " + row.timeout
+				if s.said["b"].find(absent) == "" {
 					t.Errorf("b does not say %q", absent)
 				}
 			}
@@ -142,7 +141,7 @@ func TestPausedPartOfARunGoesOnUnlessItsPlaceIsTaken(t *testing.T) {
 	}
 	for i, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			turns.Row(t, i, len(rows), 3)
+			turns.Row(t, i, len(rows), len(rows))
 			random := rand.New(rand.NewPCG(uint64(i), 2)) //nolint:gosec // a seed, so that a failure repeats
 			s := newSite(t)
 			s.settings = []string{"--node-timeout", "2s"}

@@ -90,8 +90,8 @@ stop: {time: 23s}
 `
 
 // Both conductors are paused for less than the timeout of nodes, but for longer than membership takes
-// to give a process up. Neither hosts
-// a node of the run that it conducts, but the first one hosts the server of a third.
+// to give a process up. Neither hosts a node of the run that it conducts, but the first one hosts the
+// server of a third.
 func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 0, 3)
