@@ -60,11 +60,14 @@ func accepted(s *settings.Schema) string {
 	return s.Accepted()
 }
 
-// section writes the keys of a section of a plan that a struct declares, but for those that another
-// table has.
+// section writes the keys of a section of a plan that a struct declares or a schema describes, but for
+// those that another table has.
 func (t *tables) section(title string, declared any, elsewhere ...string) {
 	fmt.Fprintf(t, "\n## %s\n", title)
-	s := settings.SchemaOf(declared)
+	s, described := declared.(*settings.Schema)
+	if !described {
+		s = settings.SchemaOf(declared)
+	}
 	if s.Properties == nil && len(s.AnyOf) == 2 {
 		s = s.AnyOf[1] // a word, or a map
 	}
@@ -104,14 +107,28 @@ func (t *tables) write(c *Catalog) {
 	d := plan.Default()
 	t.section("A plan", d)
 	t.section("`nodes`, each", &plan.NodeSpec{})
+	t.section("`compute` of a node", &plan.Compute{})
+	t.section("`wander` of a compute", &plan.Wander{})
+	t.section("`available` of a node", &plan.Available{})
 	t.section("`network`", &d.Network)
 	t.section("`network.default`; also each of `network.links`, beside its ends", &d.Network.Default)
 	t.section("The ends of `network.links`, each", &plan.LinkSpec{}, keysOfLinks()...)
 	t.section("`loss` of a link", &plan.Loss{})
 	t.section("`bursts` of a loss", &link.Bursts{K: 1})
+	outage := settings.SchemaOf(&plan.Outage{})
+	t.section("`outages` of a link, each: one", outage.Else)
+	t.section("`outages` of a link, each: many at random", outage.Then)
 	t.section("`evaluate`", &d.Evaluate)
 	t.section("`stop`", &d.Stop)
 	t.section("`schedule`, each", &plan.Change{})
+	t.section("`faults`", &plan.Faults{})
+	t.section("`faults.crash`", &plan.CrashFaults{})
+	t.section("`faults.pause`", &plan.PauseFaults{})
+	t.section("`faults.slow`", &plan.SlowFaults{})
+	t.section("`faults.preempt`", &plan.PreemptFaults{})
+	t.section("`faults.cut`", &plan.CutFaults{})
+	t.section("`faults.swizzle`", &plan.SwizzleFaults{})
+	t.section("`checkpoint`", &plan.Checkpoint{Keep: 3})
 	t.section("`train`", &training{Batch: 32})
 	t.section("`data`, whatever the set", &common{Fit: "train"})
 	sort(t, "`data`", "set", c.Datasets.All())
@@ -136,6 +153,8 @@ func (t *tables) write(c *Catalog) {
 	flow := gossiplearning.Default().Flow
 	t.section("`flow` of `kind: gossip-learning`", &flow)
 	sort(t, "`delay` of a link, beside a duration", "kind", c.Delays.All())
+	t.section("`delay` of a link, whatever the kind", &drawing{Draw: "message"})
+	sort(t, "`rate` of a link, `uplink` and `downlink` of a node, beside a rate", "kind", c.LinkRates.All())
 	sort(t, "`network.topology`", "kind", c.Topologies.All())
 }
 
