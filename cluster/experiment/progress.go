@@ -59,7 +59,7 @@ func (s *Stage) lastChange(data *record.Data, out Outcome) (last time.Duration, 
 	switch {
 	case data.Learned && (s.Point.counts || changed >= data.LastUpdate):
 		return data.LastUpdate, true, false
-	case !data.Learned && out.Unfinished: // the last evaluations found the parameters of an unfinished update
+	case !data.Learned && (out.Unfinished || data.Overtime): // the last evaluations found no update of the run's time
 		return 0, false, false
 	}
 	return changed, changed > 0, data.Learned

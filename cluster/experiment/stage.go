@@ -428,7 +428,7 @@ func evaluateWith(run *coordinator.Run, task *train.Task, threads int, early boo
 
 // observe has a collector record the run.
 func (s *Stage) observe(c record.Config) {
-	c.Links = s.links
+	c.Links, c.Until = s.links, s.Deployment.Until
 	for i, n := range s.Deployment.Nodes {
 		role := s.Point.Spec.Roles[i]
 		c.Nodes, c.Trains, c.Holds = append(c.Nodes, n.Name), append(c.Trains, role.Trains), append(c.Holds, role.Holds)

@@ -35,11 +35,24 @@ func (w *World) schedule() {
 		}
 	}
 	if d.Until > 0 {
-		w.clock.Watch(d.Until, w.conclude)
+		w.clock.Watch(w.lastInstant(), w.conclude)
 	}
 	for n := w.mortal(); n != nil; n = w.mortal() {
 		n.prepare()
 	}
+}
+
+// lateClock is how much earlier a process without the coordinator may think that the run is over, since
+// clocks of busy processes differ.
+const lateClock = 100 * time.Millisecond
+
+// lastInstant is when a bounded run is over for all that delays nodes here. It is no earlier than at
+// the coordinator: whatever a node does with what it was kept from comes after the end.
+func (w *World) lastInstant() time.Duration {
+	if w.lead().away {
+		return w.config.Deployment.Until + lateClock
+	}
+	return w.config.Deployment.Until
 }
 
 // change has something done by attend, unless the run is over.
@@ -148,11 +161,14 @@ func (r realm) Place(node int) error {
 
 func (r realm) Fail(err error) { r.fail(err) }
 
-// Hold has a node's actor handle nothing for a while.
+// Hold has a node's actor handle nothing for a while, at most to the end of a bounded run.
 func (r realm) Hold(node int, d time.Duration) {
-	box := r.nodes[node].life.Load().mailbox
+	box, until := r.nodes[node].life.Load().mailbox, r.clock.Now()+d
+	if end := r.config.Deployment.Until; end > 0 && until >= end {
+		until = r.lastInstant()
+	}
 	box.pause()
-	r.clock.At(r.clock.Now()+d, box.resume)
+	r.clock.At(until, box.resume)
 }
 
 // Remove ends the life of a node. Its actor handles nothing more; what is queued for it

@@ -24,6 +24,9 @@ type Config struct {
 	// Holds says of each node, by the same number, whether it holds a model that is judged. Nil:
 	// none does.
 	Holds []bool
+	// Until is when a bounded run ends; 0 if unknown in advance. What waits then, behind a pause or a
+	// long step, is still handled for the last evaluation, and is no progress.
+	Until time.Duration
 	// Links returns the counters of every used edge at this instant, cumulative since
 	// the run began. It is called with each snapshot. Nil: no edges.
 	Links func() []Link
@@ -49,6 +52,7 @@ type tally struct {
 	last           time.Duration // instant of the last step
 	update         time.Duration // of the last update of the judged model that the node holds
 	learned        bool          // there was such an update
+	overtime       bool          // there was one after Config.Until
 	waits          []waits
 	chosen         []choice
 }
@@ -128,14 +132,14 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 	switch event.Kind {
 	case actors.StepDone, actors.Waited:
 		if n := c.node(number); n != nil {
-			n.count(at, &event)
+			n.count(at, &event, c.overtime(at))
 		}
 	case actors.UpdateApplied:
 		if n := c.node(event.Origin); n != nil {
-			n.count(at, &event)
+			n.count(at, &event, c.overtime(at))
 		}
 		if n := c.node(number); n != nil && c.config.Holds != nil && c.config.Holds[number] {
-			n.learn(at, c.config.Trains[number])
+			n.learn(at, c.config.Trains[number], c.overtime(at))
 		}
 	case actors.SnapshotTaken:
 		c.addMark(at, event.Evaluation)
@@ -155,6 +159,9 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 		}
 	}
 }
+
+// overtime reports whether an instant is later than the end of the run that was known in advance.
+func (c *Collector) overtime(at time.Duration) bool { return c.config.Until > 0 && at > c.config.Until }
 
 func (c *Collector) node(number int) *node {
 	if number < 0 || number >= len(c.nodes) {
@@ -201,9 +208,13 @@ func (n *node) since(steps uint64) uint64 {
 // learn notes an update of the judged model that the node holds. A node that trains keeps the pace
 // of its steps; another one keeps that of its updates, and the first took as long as the run so
 // far.
-func (n *node) learn(at time.Duration, trains bool) {
+func (n *node) learn(at time.Duration, trains, overtime bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if overtime {
+		n.overtime = true
+		return
+	}
 	if !trains {
 		n.pace.Longest = max(n.pace.Longest, at-n.pace.Last)
 		n.pace.Step(at)
@@ -218,12 +229,14 @@ func (n *node) merge(age uint64) {
 }
 
 // count counts a step or a wait of the node, or an update of which it computed the gradient.
-func (n *node) count(at time.Duration, event *actors.Event) {
+func (n *node) count(at time.Duration, event *actors.Event, overtime bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	switch event.Kind {
 	case actors.StepDone:
-		n.pace.Step(at)
+		if !overtime {
+			n.pace.Step(at)
+		}
 		n.last, n.latest = at, event.Step
 		n.steps++
 		n.samples += uint64(max(event.Samples, 0))
@@ -278,7 +291,8 @@ func (n *node) choose(neighbour int32) {
 func (n *node) copyTo(t *tally) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	t.steps, t.samples, t.last, t.update, t.learned = n.steps, n.samples, n.last, n.update, n.learned
+	t.steps, t.samples, t.last = n.steps, n.samples, n.last
+	t.update, t.learned, t.overtime = n.update, n.learned, n.overtime
 	n.ages.copyTo(&t.ages)
 	n.merged.copyTo(&t.merged)
 	t.chosen = append(t.chosen[:0], n.chosen...)
@@ -459,6 +473,7 @@ func (c *Collector) data(m mark, last uint64) Data {
 		t := &m.nodes[i]
 		d.Steps += t.steps
 		d.LastUpdate, d.Learned = max(d.LastUpdate, t.update), d.Learned || t.learned
+		d.Overtime = d.Overtime || t.overtime
 		if c.config.Trains[i] || t.steps > 0 || t.ages.count > 0 || len(t.waits) > 0 {
 			d.Updates = append(d.Updates, t.summary(c.config.Nodes[i]))
 		}

@@ -654,3 +654,39 @@ func TestEvaluationByAPartIsCompletedByAnotherOfItsNumber(t *testing.T) {
 		t.Errorf("rows of the curve:\n%s", rows)
 	}
 }
+
+// What nodes still do after the end of a bounded run changes its counts, and shows no progress.
+func TestUpdatesAndStepsBeyondTheEndAreNoProgress(t *testing.T) {
+	second := time.Second
+	for name, row := range map[string]struct {
+		until, early  time.Duration
+		last          time.Duration
+		learned, over bool
+	}{
+		"in time":   {until: 6 * second, early: second, last: 6 * second, learned: true},
+		"before":    {until: 5 * second, early: second, last: second, learned: true, over: true},
+		"never":     {until: 5 * second, over: true},
+		"unbounded": {early: second, last: 6 * second, learned: true},
+	} {
+		c := NewCollector(Config{Nodes: []string{"s", "w"}, Trains: []bool{false, true}, Holds: []bool{true, false},
+			Until: row.until})
+		step := func(at time.Duration) {
+			c.Observe(at, 1, actors.Event{Kind: actors.StepDone, Step: 1})
+			c.Observe(at, 0, actors.Event{Kind: actors.UpdateApplied, Origin: 1})
+		}
+		if row.early > 0 {
+			step(row.early)
+		}
+		step(6 * second)
+		c.Observe(6*second, 2, actors.Event{Kind: actors.SnapshotTaken, Evaluation: 1})
+		paces, _ := c.Paces()
+		d, err := c.Close(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.LastUpdate != row.last || d.Learned != row.learned || d.Overtime != row.over || paces[1].Last != row.last {
+			t.Errorf("%s: update at %v, %v, %v; step at %v; want %+v", name, d.LastUpdate, d.Learned, d.Overtime,
+				paces[1].Last, row)
+		}
+	}
+}

@@ -22,9 +22,11 @@ type Data struct {
 	Updates []Update `json:"updates"`
 	// Steps counts the steps of all workers.
 	Steps uint64 `json:"steps"`
-	// LastUpdate is when a judged model last took in an update, and Learned whether one ever did.
+	// LastUpdate is when a judged model last took in an update, and Learned whether one ever did, up to
+	// Config.Until. Overtime says whether one did later.
 	LastUpdate time.Duration `json:"-"`
 	Learned    bool          `json:"-"`
+	Overtime   bool          `json:"-"`
 	// Messages and Bytes add up the links, without control.
 	Messages int64 `json:"messages"`
 	Bytes    int64 `json:"bytes"`
