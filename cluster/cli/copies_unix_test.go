@@ -89,13 +89,17 @@ func TestCopyAnswersForARecordThatIsDeletedUnderItsProcess(t *testing.T) {
 	s.await("removal", func() bool { return !strings.Contains(s.must("submissions"), id) })
 }
 
-// Commands are answered by the holders while the conductor is stopped, soon and whole.
+// Commands are answered by the holders while the conductor is stopped and nobody has taken its place,
+// soon and whole.
 func TestHoldersAnswerWhileTheConductorIsStopped(t *testing.T) {
 	turns.Take(t, 0, 2)
 	if testing.Short() {
 		t.Skip("stops processes")
 	}
-	s := begin(t, strings.Replace(longRun, "5000", "1000000", 1), 1, "a", "b", "c")
+	site := newSite(t)
+	site.settings = []string{"--node-timeout", "30s"}
+	s := (&succession{site: site.settle([]string{"a", "b", "c"}), runs: 1}).begin(
+		strings.Replace(longRun, "5000", "1000000", 1), "a")
 	s.await("checkpoint", func() bool { return s.status(s.id).Share > 0 })
 	time.Sleep(2 * time.Second) // the others have it
 	s.shun("a")
