@@ -115,6 +115,8 @@ type Result struct {
 	// Changed is the instant of the last evaluation that found a model which none before had found;
 	// 0 if all found the initial one.
 	Changed time.Duration
+	// Unchanged is the instant of the evaluation before that: the model was found at some time since.
+	Unchanged time.Duration
 	// Models are the models of the last evaluation, in the order of the plan's nodes.
 	Models []Model
 	// Average is the model of the averaged parameters; nil where the evaluation was of one model.

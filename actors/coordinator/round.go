@@ -21,6 +21,7 @@ const ConsensusDistance = "consensus distance"
 type round struct {
 	number uint64
 	at     time.Duration
+	after  time.Duration // when the round before was
 	lag    time.Duration
 	epoch  float64
 	step   uint64
@@ -61,9 +62,10 @@ func (c *coordinator) evaluate(ctx actor.Context) {
 	if lag == 0 {
 		lag = max(now-c.previous, firstLag)
 	}
+	before := c.previous
 	c.previous, c.since = now, 0
 	c.asked++
-	r := &round{number: c.asked, at: now, lag: lag, epoch: c.epoch(), step: c.progressed()}
+	r := &round{number: c.asked, at: now, after: before, lag: lag, epoch: c.epoch(), step: c.progressed()}
 	c.rounds = append(c.rounds, r)
 	for _, node := range c.looked() {
 		r.looks = append(r.looks, &look{round: r, node: node, step: c.stepsOf(node)})
@@ -103,7 +105,9 @@ func (c *coordinator) take(l *look, tensors []*protos.Tensor) {
 	do := func() any { return l }
 	l.judgement = c.judged[key]
 	if l.judgement == nil && l.round.number > 1 {
-		c.run.Result.Changed = max(c.run.Result.Changed, l.round.at)
+		if r, result := l.round, c.run.Result; r.at > result.Changed {
+			result.Changed, result.Unchanged = r.at, r.after
+		}
 	}
 	if l.judgement == nil || l.judgement.round > l.round.number {
 		l.judgement = &judgement{round: l.round.number}

@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
@@ -31,11 +32,15 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	last, ever, vain := s.lastChange(data, out)
 	last = min(last, end)
 	silence := end - last
+	atMost := silence
+	if vain && s.result.Changed < s.result.End { // the change may have come soon after the evaluation before
+		atMost = end - s.result.Unchanged
+	}
 	switch {
 	case len(s.Task.Workers) == 0, !ever && s.brief(r, end):
 		return nil
-	case ever && silence < leastSilence(r), !world.MostOf(silence, end) && !s.frozen(out):
-		return nil
+	case ever && silence < leastSilence(r), !world.MostOf(atMost, end) && !s.frozen(out):
+		return s.untrained(r, data, out)
 	}
 	what := fmt.Sprintf("no update changed a judged model in %.3g s", end.Seconds())
 	if ever {
@@ -48,6 +53,24 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	}
 	what += ": " + strings.Join(why, "; ")
 	return []record.Incident{{At: last.Seconds(), Node: s.keeper(out), What: what, Harm: record.ToAll}}
+}
+
+// untrained returns an incident for each node whose model took in no update although the worst model
+// is judged and others took in some.
+func (s *Stage) untrained(r *record.Run, data *record.Data, out Outcome) (incidents []record.Incident) {
+	if s.Point.Spec.Plan.Evaluate.Of != plan.OfAll || !data.Learned || s.brief(r, out.Halted) {
+		return nil
+	}
+	for _, i := range data.Untrained {
+		since := s.Deployment.Since(i, out.Halted)
+		if slices.Contains(s.holders, i) && s.Deployment.Present(i, out.Halted) &&
+			world.MostOf(out.Halted-since, out.Halted) {
+			incidents = append(incidents, record.Incident{At: since.Seconds(), Node: s.Names[i], Harm: record.ToAll,
+				What: fmt.Sprintf("no update changed its model in %.3g s, and the worst model is judged",
+					(out.Halted - since).Seconds())})
+		}
+	}
+	return incidents
 }
 
 // lastChange returns the time of the latest update that changed a judged model, and whether there

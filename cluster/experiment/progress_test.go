@@ -76,6 +76,10 @@ var noProgress = []struct {
 	{"rate 0", []string{"train.optimizer={kind: sgd, rate: 0}"}},
 	{"rate that falls to nothing", []string{
 		"train.optimizer={kind: sgd, rate: {kind: step, first: 0.1, factor: 1e-30, every: 3}}"}},
+	{"rate that falls to nothing, seldom evaluated", []string{"evaluate.every=2s",
+		"train.optimizer={kind: sgd, rate: {kind: step, first: 0.1, factor: 1e-30, every: 3}}"}},
+	{"the worst model never trained", []string{"evaluate.of=all",
+		"nodes=[{name: w, count: 3, compute: {step: 5ms}}, {name: w4, compute: {step: 1h}}]"}},
 }
 
 const lostToAll = "network.default.loss={probability: 100%, kind: drop}"

@@ -474,6 +474,9 @@ func (c *Collector) data(m mark, last uint64) Data {
 		d.Steps += t.steps
 		d.LastUpdate, d.Learned = max(d.LastUpdate, t.update), d.Learned || t.learned
 		d.Overtime = d.Overtime || t.overtime
+		if c.config.Holds != nil && c.config.Holds[i] && !t.learned {
+			d.Untrained = append(d.Untrained, i)
+		}
 		if c.config.Trains[i] || t.steps > 0 || t.ages.count > 0 || len(t.waits) > 0 {
 			d.Updates = append(d.Updates, t.summary(c.config.Nodes[i]))
 		}

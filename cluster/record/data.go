@@ -27,6 +27,8 @@ type Data struct {
 	LastUpdate time.Duration `json:"-"`
 	Learned    bool          `json:"-"`
 	Overtime   bool          `json:"-"`
+	// Untrained are the nodes that hold a judged model which took in no update up to Config.Until.
+	Untrained []int `json:"-"`
 	// Messages and Bytes add up the links, without control.
 	Messages int64 `json:"messages"`
 	Bytes    int64 `json:"bytes"`
