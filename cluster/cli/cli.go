@@ -203,6 +203,9 @@ func usage(cmd *cobra.Command, err error) error {
 
 // flagUsage is the error about a flag, with the one that was likely meant.
 func flagUsage(cmd *cobra.Command, err error) error {
+	if invalid := new(pflag.InvalidValueError); errors.As(err, &invalid) {
+		return usage(cmd, badValue(invalid, err))
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return usage(cmd, err)
@@ -221,6 +224,18 @@ func flagUsage(cmd *cobra.Command, err error) error {
 	}
 	name := unknown.GetSpecifiedName()
 	return usage(cmd, fmt.Errorf("unknown flag --%s%s", name, syntax.Suggestion("--"+name, known)))
+}
+
+// badValue is the error about the value of a flag, in the place of the one of Go's parser.
+func badValue(invalid *pflag.InvalidValueError, err error) error {
+	accepted, known := map[string]string{
+		"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
+		"bool": "true or false", "duration": "a duration such as 5s or 2m",
+	}[invalid.GetFlag().Value.Type()]
+	if !known {
+		return err
+	}
+	return fmt.Errorf("--%s %s; accepted is %s", invalid.GetFlag().Name, invalid.GetValue(), accepted)
 }
 
 // rename calls the program by its name in every text of the tree.

@@ -179,3 +179,21 @@ func TestMessagesSayWhatIsMeantInstead(t *testing.T) {
 		}
 	}
 }
+
+func TestFlagsWithBadValuesSayWhatIsAccepted(t *testing.T) {
+	enter(t, small)
+	for _, row := range [][]string{
+		{"accepted is a whole number", "run", "plan.yaml", "--repeats", "abc"},
+		{"accepted is a whole number", "run", "plan.yaml", "--jobs=1.5"},
+		{"accepted is a whole number", "up", "--nodes", "x"},
+		{"accepted is a duration such as 5s", "node", "--node-timeout", "5"},
+		{"accepted is true or false", "report", "results", "--explain=maybe"},
+		{"a whole number from 0", "run", "plan.yaml", "--seed", "x"},
+		{"s3://BUCKET/PATH", "run", "plan.yaml", "--out", "s3:/bucket/path"},
+	} {
+		code, _, errs := gradwireHere(row[1:]...)
+		if code != cli.ExitInput || !strings.Contains(errs, row[0]) || strings.Contains(errs, "strconv") {
+			t.Errorf("%q: code %d, %s", row[1:], code, errs)
+		}
+	}
+}

@@ -57,7 +57,7 @@ type Address struct {
 
 // IsStored reports whether a text names a record in a store: an address with a scheme, or a folder with the
 // manifest of a record.
-func IsStored(text string) bool { return strings.Contains(text, "://") || hasManifest(text) }
+func IsStored(text string) bool { return strings.Contains(text, "://") || IsRemote(text) || hasManifest(text) }
 
 // hasManifest reports whether a folder on this machine has the manifest of a record. The manifest.json of
 // another program has another beginning.
@@ -72,8 +72,9 @@ func hasManifest(dir string) bool {
 	return err == nil && string(head) == manifestHead
 }
 
-// IsRemote reports whether a text is the address of a store on another machine.
-func IsRemote(text string) bool { return strings.HasPrefix(strings.ToLower(text), "s3://") }
+// IsRemote reports whether a text is the address of a store on another machine, or is meant to be: Parse
+// refuses one without its slashes.
+func IsRemote(text string) bool { return strings.HasPrefix(strings.ToLower(text), "s3:") }
 
 // Parse reads an address. An address never holds credentials.
 func Parse(text string) (Address, error) {
@@ -81,6 +82,9 @@ func Parse(text string) (Address, error) {
 	if !ok {
 		if text == "" {
 			return Address{}, fmt.Errorf("the address of a store is empty; %s", accepted)
+		}
+		if IsRemote(text) {
+			return Address{}, fmt.Errorf("%s is neither an address nor a folder; %s", text, accepted)
 		}
 		return Address{Path: text}, nil
 	}

@@ -528,6 +528,8 @@ func TestAddresses(t *testing.T) {
 		"results/x":         "results/x",
 		"":                  "is empty",
 		"s3:///x":           "names no bucket",
+		"s3:/b/x":           "neither an address nor a folder",
+		"S3:b":              "neither an address nor a folder",
 		"s3://b/a/../c":     "\"..\" parts",
 		"s3://b//c":         "parts in its path",
 		"s3://u:p@b/x":      "user or password",
