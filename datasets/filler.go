@@ -15,7 +15,7 @@ type Filler struct {
 
 // FitFiller measures the mean of each numeric column over those of the given rows that have a value
 // there, nil meaning all rows, in float64 and in the order of rows. A column without any is an
-// error that names it. It panics if there is no row to fit on.
+// error that names it, a *NoMean. It panics if there is no row to fit on.
 func FitFiller(set *Set, rows []int32) (*Filler, error) {
 	if set.Len() == 0 || (rows != nil && len(rows) == 0) {
 		panic("datasets: filler fitted on no rows")
@@ -32,16 +32,26 @@ func FitFiller(set *Set, rows []int32) (*Filler, error) {
 	})
 	for j, column := range f.columns {
 		if counts[j] == 0 {
-			name := strconv.Itoa(column)
-			if set.Columns != nil {
-				name = strconv.Quote(set.Columns[column])
-			}
-			return nil, fmt.Errorf("data set %q: no training sample has a value of input %s, so that it has no mean; "+
-				"leave the column out, or fill it with a constant", set.Name, name)
+			return nil, &NoMean{set, column}
 		}
 		f.means[j] /= float64(counts[j])
 	}
 	return f, nil
+}
+
+// NoMean is the error about a numeric column without a value in any training sample.
+type NoMean struct {
+	Set    *Set
+	Column int // among the inputs, from 0
+}
+
+func (e *NoMean) Error() string {
+	name := strconv.Itoa(e.Column)
+	if e.Set.Columns != nil {
+		name = strconv.Quote(e.Set.Columns[e.Column])
+	}
+	return fmt.Sprintf("data set %q: no training sample has a value of input %s, so that it has no mean; leave the "+
+		"column out, or fill it with a constant", e.Set.Name, name)
 }
 
 // NewFiller returns the filler of sets with a number of inputs that a fitted one describes by

@@ -130,5 +130,8 @@ func (o *Other) CheckInputs(s *Set) error {
 	if s.Inputs != o.Inputs {
 		return fmt.Errorf("%s: %d inputs a sample; the model takes %d", o.Path, s.Inputs, o.Inputs)
 	}
-	return CheckShape(o.Path, s.Shape, "that of the model's samples", o.Shape)
+	if o.Shape == nil {
+		return nil
+	}
+	return checkSameShape(o.Path, s.dims(), "the samples that the model was trained on", o.Shape)
 }

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -207,12 +208,36 @@ func (s *Source) Validate() error {
 	if !slices.Equal(s.Test.Origin, s.Pool.Origin) {
 		return fmt.Errorf("test set %q has other origins than the pool %q", s.Test.Name, s.Pool.Name)
 	}
-	return CheckShape(s.Test.Name, s.Test.Shape, "the training set's", s.Pool.Shape)
+	return s.checkShapes()
+}
+
+// checkShapes returns an error unless the samples of the pool and of the test set have one shape.
+func (s *Source) checkShapes() error {
+	return checkSameShape(s.Test.Name, s.Test.dims(), "those in "+s.Pool.Name, s.Pool.dims())
+}
+
+// dims returns the shape of a sample, which is known of a plain vector too.
+func (s *Set) dims() []int {
+	if s.Shape == nil {
+		return []int{s.Inputs}
+	}
+	return s.Shape
+}
+
+// checkSameShape returns an error unless the samples of a file have the shape of others; one of fewer
+// dimensions may lack some of size 1. A plain vector has another shape than an image of as many
+// values: nothing says in which order it has them.
+func checkSameShape(name string, shape []int, others string, theirs []int) error {
+	if len(shape) != len(theirs) && slices.Equal(significant(shape), significant(theirs)) ||
+		slices.Equal(shape, theirs) {
+		return nil
+	}
+	return fmt.Errorf("%s: samples of shape %v; %s have the shape %v; accepted are samples of the same shape", name,
+		shape, others, theirs)
 }
 
 // CheckShape returns an error if a sample's shape is known and another one than the wanted,
-// dimensions of size 1 aside. A shape that is a plain vector says nothing about the order of the
-// dimensions.
+// dimensions of size 1 aside. A plain vector fits: it says nothing about the order of the dimensions.
 func CheckShape(name string, shape []int, whose string, wanted []int) error {
 	a, b := significant(shape), significant(wanted)
 	if len(a) < 2 || len(b) < 2 || slices.Equal(a, b) {
@@ -241,11 +266,28 @@ const (
 	ChannelsLast  = "channels-last"
 )
 
-// MoveChannels moves the last dimension of a sample's shape to the front, in place; a shape of
-// fewer than two stays as it is.
-func (s *Set) MoveChannels() {
-	if len(s.Shape) < 2 {
-		return
+// Arrange moves the channels of the samples of both sets to the front if the layout has them last.
+// Sets whose samples differ in their shape, or are no images with channels under that layout, are
+// an error that names them.
+func (s *Source) Arrange(layout string) error {
+	if s.Test == nil {
+		return s.Pool.Arrange(layout)
+	}
+	if err := s.checkShapes(); err != nil {
+		return err
+	}
+	return cmp.Or(s.Pool.Arrange(layout), s.Test.Arrange(layout))
+}
+
+// Arrange is Source.Arrange of one set.
+func (s *Set) Arrange(layout string) error {
+	const image = 3 // dimensions: height, width, channels
+	if layout != ChannelsLast {
+		return nil
+	}
+	if len(s.Shape) != image {
+		return fmt.Errorf("%s: samples of shape %v; layout: channels-last applies to arrays of shape (N, H, W, C), "+
+			"samples × height × width × channels: leave it out for others", s.Name, s.dims())
 	}
 	channels := s.Shape[len(s.Shape)-1]
 	s.Shape = append([]int{channels}, s.Shape[:len(s.Shape)-1]...)
@@ -259,6 +301,7 @@ func (s *Set) MoveChannels() {
 		transpose(origin, s.Origin, channels)
 		s.Origin = origin
 	}
+	return nil
 }
 
 // transpose transposes a matrix of that many columns.

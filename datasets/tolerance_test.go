@@ -231,8 +231,29 @@ var tolerances = []struct {
 	{"comment lines (`#`)", func(_ *testing.T, c []byte) []byte {
 		return slices.Concat([]byte("# made by hand\n"), c, []byte("# the end\n"))
 	}},
-	{"empty last lines", func(_ *testing.T, c []byte) []byte { return append(c, "\n\r\n \n"...) }},
+	{"empty last lines", func(_ *testing.T, c []byte) []byte { return append(c, "\n\r\n \n\t\n\t"...) }},
 	{"gzip under any name", compressed},
+}
+
+// A compressed file may end with zeros, and with nothing else.
+func TestAllReadersNameWhatFollowsACompressedFile(t *testing.T) {
+	for _, f := range formats() {
+		if f.says["gzip under any name"] != accepted {
+			continue
+		}
+		packed := compressed(t, f.content(t))
+		for _, zeros := range []int{1, 8, 512, 9000} {
+			if _, err := f.load(t, put(t, append(bytes.Clone(packed), make([]byte, zeros)...))); err != nil {
+				t.Errorf("%s: %d zeros behind the end: %v", f.name, zeros, err)
+			}
+		}
+		for _, junk := range []string{"x", "\x1f", "8 bytes.", "twenty bytes or more", "\x00\x00x"} {
+			_, err := f.load(t, put(t, append(bytes.Clone(packed), junk...)))
+			if err == nil || !strings.Contains(err.Error(), "something follows the end") {
+				t.Errorf("%s: %q behind the end: %v", f.name, junk, err)
+			}
+		}
+	}
 }
 
 func compressed(t *testing.T, content []byte) []byte {
@@ -367,6 +388,7 @@ func TestAllReadersNameFilesOfOtherFormats(t *testing.T) {
 		"Avro": "Obj\x01\x04\x14", "HDF5": "\x89HDF\r\n\x1a\n\x00", "SQLite": "SQLite format 3\x00\x10",
 		"MATLAB": "MATLAB 5.0 MAT-file, Platform: GLNX", "pickle": "\x80\x04\x95\x10\x00\x00", "PNG": "\x89PNG\r\n\x1a\n\x00",
 		"ARFF": "% about\n@RELATION iris\n@ATTRIBUTE a NUMERIC\n@DATA\n1,x\n", "JSON": "[{\"a\": 1}]\n",
+		"Weka": strings.Repeat("% about the data\r", 2000) + "@relation iris\r",
 		"HTML": "<!DOCTYPE html>\n<html><body>Not found</body></html>", "XML": "<?xml version=\"1.0\"?><a/>",
 		"XLS": "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\x00", "Git LFS": "version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
 		"PDF": "%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "UTF-16": string(utf16), "UTF-32": string(utf32), "Feather": "FEA1\x00\x00",

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -241,7 +242,7 @@ func cut(d *catalog.Data, source *datasets.Source, seed uint64) (*Samples, error
 		return nil, err
 	}
 	c := &Samples{Files: source.Files}
-	if source, err = c.filled(d, source, rows); err != nil {
+	if source, err = c.filled(d, source, rows, tests, held); err != nil {
 		return nil, err
 	}
 	c.Train, c.Test = source.Pool, source.Test
@@ -351,13 +352,14 @@ func (c *Samples) note(set *datasets.Set, origin []float64, text string) {
 
 // filled returns a source without gaps, which is the same if that has none: means are those of the
 // rows that are trained on, nil meaning all.
-func (c *Samples) filled(d *catalog.Data, source *datasets.Source, rows []int32) (*datasets.Source, error) {
+func (c *Samples) filled(d *catalog.Data, source *datasets.Source, rows, tests, held []int32) (*datasets.Source,
+	error) {
 	if !source.Pool.Gaps {
 		return source, nil
 	}
 	var err error
 	if c.Filler, err = datasets.FitFiller(source.Pool, rows); err != nil {
-		return nil, syntax.Errorf(d.Section.At("missing"), "%w", err)
+		return nil, syntax.Errorf(d.Section.At("missing"), "%w%s", err, heldOut(err, source, tests, held))
 	}
 	filled := &datasets.Source{Pool: subset(source.Pool, nil), Files: source.Files}
 	c.Filler.Apply(filled.Pool)
@@ -366,6 +368,37 @@ func (c *Samples) filled(d *catalog.Data, source *datasets.Source, rows []int32)
 		c.Filler.Apply(filled.Test)
 	}
 	return filled, nil
+}
+
+// heldOut says, where no training sample has a value of a column, which other parts have the values.
+func heldOut(err error, source *datasets.Source, tests, held []int32) string {
+	var none *datasets.NoMean
+	if !errors.As(err, &none) {
+		return ""
+	}
+	var parts []string
+	count := func(set *datasets.Set, rows []int32, part string) {
+		n := 0
+		for _, row := range rows {
+			if v := float64(set.Row(int(row))[none.Column]); !math.IsNaN(v) {
+				n++
+			}
+		}
+		if n > 0 {
+			parts = append(parts, fmt.Sprintf("%d in %s", n, part))
+		}
+	}
+	count(source.Pool, tests, "the hold-out part (data.test)")
+	count(source.Pool, held, "the validation part (data.validation)")
+	way := ": hold out a smaller share, or split with another seed"
+	if parts == nil && source.Test != nil {
+		count(source.Test, source.Test.Rows(), "the test file")
+		way = ""
+	}
+	if parts == nil {
+		return "; no sample has one"
+	}
+	return "; all of its values are elsewhere, " + strings.Join(parts, " and ") + way
 }
 
 // subset copies some rows of a set, and all without rows.

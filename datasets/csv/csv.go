@@ -231,7 +231,7 @@ func (t *table) line(n int, line []byte) error {
 
 // record takes the line, or the lines, of a sample.
 func (t *table) record(line []byte) error {
-	if blank := bytes.TrimLeft(line, " "); len(blank) == 0 {
+	if t.blank(line) {
 		return nil
 	}
 	if is, err := t.separatorLine(line); is || err != nil {
@@ -257,6 +257,13 @@ func (t *table) record(line []byte) error {
 		}
 	}
 	return t.entry()
+}
+
+// blank reports whether a line has nothing in it. A line of as many tabs as separate the columns is a
+// sample whose values are all missing.
+func (t *table) blank(line []byte) bool {
+	return len(bytes.TrimLeft(line, " \t")) == 0 &&
+		(t.separator != '\t' || bytes.Count(line, []byte("\t"))+1 != max(len(t.columns), len(t.first)))
 }
 
 // separatorLine reports whether a line is the first one and names the separator, as Excel's sep=; does.
@@ -719,14 +726,11 @@ type numeral struct {
 // parse reads a finite number in decimal notation.
 func parse(field []byte) (n numeral, err error) {
 	text := string(field)
-	if n.high, err = strconv.ParseFloat(text, 64); err == nil && twiceRounded(n.high) {
-		var v float64
-		v, err = strconv.ParseFloat(text, 32)
-		n.narrow = float32(v)
-	} else {
-		n.narrow = float32(n.high)
+	v, ok := input.Decimal(text, 64)
+	if n.high = v; ok && twiceRounded(v) {
+		v, ok = input.Decimal(text, 32)
 	}
-	if err != nil || math.IsNaN(n.high) || math.IsInf(float64(n.narrow), 0) || bytes.ContainsAny(field, "_xXpP") {
+	if n.narrow = float32(v); !ok || math.IsInf(float64(n.narrow), 0) {
 		return n, fmt.Errorf("%s is not a number from %.3g to %.3g%s", input.Quote(field), -math.MaxFloat32,
 			math.MaxFloat32, input.NumberHint(field))
 	}

@@ -238,7 +238,7 @@ func TestFilesOfOnesOwnAreJoined(t *testing.T) {
 	fewer := "images has 3 images, " + filepath.Join(dir, "ones") + " has 1 labels"
 	for want, f := range map[string]Files{
 		"threes: label 3 of sample 0 does not occur among":  files("images", "labels", "more", "threes"),
-		"wide: 3 inputs a sample; the images in ":           files("images", "labels", "wide", "ones"),
+		"wide: samples of shape [3]; those in ":             files("images", "labels", "wide", "ones"),
 		"flat: dimensions [3]; samples × at least one more": files("flat", "labels", "", ""),
 		"images: dimensions [3 2]; a single dimension, one": files("images", "images", "", ""),
 		fewer: files("images", "ones", "", ""),
@@ -261,7 +261,7 @@ func TestLoadErrorsNameTheFile(t *testing.T) {
 			[]string{"label 10 of sample 1", "train-labels"}},
 		"flat images":        {"t10k-images-idx3-ubyte", file([]byte{1, 2}, 2), []string{"[2]", "t10k-images"}},
 		"labels in a matrix": {"train-labels-idx1-ubyte", file([]byte{1, 2}, 1, 2), []string{"[1 2]", "train-labels"}},
-		"other size":         {"t10k-images-idx3-ubyte", file([]byte{1, 2}, 1, 1, 2), []string{"4 pixels", "2"}},
+		"other size":         {"t10k-images-idx3-ubyte", file([]byte{1, 2}, 1, 1, 2), []string{"[1 2]", "[2 2]", "train-images"}},
 		"damaged": {"t10k-images-idx3-ubyte", []byte("junk"),
 			[]string{"t10k-images-idx3-ubyte", "this is text"}},
 	} {

@@ -41,12 +41,11 @@ func Load(dir, set string) (*datasets.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool.Name, test.Name = set, set+" test"
-	if pool.Inputs != test.Inputs {
-		return nil, fmt.Errorf("data set %s: training images have %d pixels, test images %d", set, pool.Inputs,
-			test.Inputs)
-	}
 	source.Pool, source.Test = pool, test
+	if err := source.Arrange(datasets.ChannelsFirst); err != nil {
+		return nil, err
+	}
+	pool.Name, test.Name = set, set+" test"
 	return source, nil
 }
 
@@ -89,21 +88,15 @@ func LoadFiles(f Files) (*datasets.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if source.Pool = pool; f.Layout == datasets.ChannelsLast {
-		pool.MoveChannels()
+	source.Pool = pool
+	if f.TestImages != "" {
+		source.Test, err = loadPair(source, f.TestImages, f.TestLabels, pool.Classes)
 	}
-	if f.TestImages == "" {
-		return source, nil
+	if err == nil {
+		err = source.Arrange(f.Layout)
 	}
-	if source.Test, err = loadPair(source, f.TestImages, f.TestLabels, pool.Classes); err != nil {
+	if err != nil {
 		return nil, err
-	}
-	if pool.Inputs != source.Test.Inputs {
-		return nil, fmt.Errorf("%s: %d inputs a sample; the images in %s have %d", f.TestImages, source.Test.Inputs,
-			f.Images, pool.Inputs)
-	}
-	if f.Layout == datasets.ChannelsLast {
-		source.Test.MoveChannels()
 	}
 	return source, nil
 }
@@ -224,8 +217,8 @@ func ReadOther(o datasets.Other, layout string) (*datasets.Others, error) {
 			set, err = join(images, o.Path, none, "", []string{"0"})
 		}
 	}
-	if err == nil && layout == datasets.ChannelsLast {
-		set.MoveChannels()
+	if err == nil {
+		err = set.Arrange(layout)
 	}
 	if err == nil {
 		set.Classes = o.Classes

@@ -103,8 +103,12 @@ var texts = []format{
 	{"an SQL script", 0, "create table", "export the table as CSV"},
 }
 
-// sniffed is how many bytes of content tell the format.
-const sniffed = 1 << 10
+const (
+	// sniffed is how many bytes of content tell a binary format from others, and from text.
+	sniffed = 1 << 10
+	// commented is in how many bytes the first line that is no comment tells a format of text.
+	commented = 1 << 16
+)
 
 // shortMark is the length up to which magic bytes may by chance begin a text, such as a header ORC.
 const shortMark = 6
@@ -116,7 +120,8 @@ func plain(head []byte) bool {
 }
 
 // recognize names the format that content begins with; false if it is none of those that are known.
-func recognize(head []byte) (format, bool) {
+func recognize(content []byte) (format, bool) {
+	head := content[:min(len(content), sniffed)]
 	for _, f := range formats {
 		if len(head) < f.at || !bytes.HasPrefix(head[f.at:], []byte(f.mark)) ||
 			len(f.mark) <= shortMark && plain(head) {
@@ -131,15 +136,19 @@ func recognize(head []byte) (format, bool) {
 		return format{name: "a pickle of Python", way: "it would have to be run; write a table with to_csv, or " +
 			"an array with numpy.save, from Python"}, true
 	}
-	line := bytes.TrimPrefix(head, []byte(mark))
+	line := bytes.TrimPrefix(content, []byte(mark))
 	for {
 		line = bytes.TrimLeft(line, " \t\r\n")
 		if len(line) == 0 || line[0] != '%' && line[0] != '#' {
 			break
 		}
-		_, line, _ = bytes.Cut(line, []byte("\n"))
+		end := bytes.IndexAny(line, "\r\n")
+		if end < 0 {
+			end = len(line)
+		}
+		line = line[end:]
 	}
-	lower := strings.ToLower(string(line))
+	lower := strings.ToLower(string(line[:min(len(line), sniffed)]))
 	for _, f := range texts {
 		if strings.HasPrefix(lower, f.mark) {
 			return f, true
@@ -182,10 +191,12 @@ type foreign string
 func (f foreign) Error() string { return string(f) }
 func (foreign) Unwrap() error   { return ErrForeign }
 
-// Foreign returns an error if a file that begins with head is text, or has a known format other than the
-// accepted binary one. The error says how to read or convert such a file, and does not name the file.
-func Foreign(head []byte, accepted string) error {
-	f, known := recognize(head)
+// Foreign returns an error if a file that begins with such content is text, or has a known format
+// other than the accepted binary one. The error says how to read or convert such a file, and does not
+// name the file.
+func Foreign(content []byte, accepted string) error {
+	f, known := recognize(content)
+	head := content[:min(len(content), sniffed)]
 	switch {
 	case known:
 	case len(bytes.TrimSpace(head)) > 0 && !bytes.ContainsRune(head, 0) && !binary(head):
@@ -204,7 +215,7 @@ func (f format) instead(accepted string) error {
 // Foreign is the function of that name for the content that follows, unless that begins with own,
 // the accepted format's magic bytes.
 func (d *Reader) Foreign(own, accepted string) error {
-	head, _ := d.buffer.Peek(sniffed) // an error shows up again when read
+	head, _ := d.buffer.Peek(commented) // an error shows up again when read
 	if own != "" && bytes.HasPrefix(head, []byte(own)) {
 		return nil
 	}
@@ -214,8 +225,8 @@ func (d *Reader) Foreign(own, accepted string) error {
 // Text returns the text of r without a byte order mark of UTF-8. Content that is no text, or that
 // has another format, is an error without the name of the file.
 func Text(r io.Reader, accepted string) (io.Reader, error) {
-	b := bufio.NewReaderSize(r, 2*sniffed)
-	head, _ := b.Peek(sniffed) // an error shows up again when read
+	b := bufio.NewReaderSize(r, commented)
+	head, _ := b.Peek(commented) // an error shows up again when read
 	if err := textual(head, accepted); err != nil {
 		return nil, err
 	}
@@ -227,13 +238,14 @@ func Text(r io.Reader, accepted string) (io.Reader, error) {
 
 // text returns an error unless the content that follows can be text of the accepted format.
 func (d *Reader) text(accepted string) error {
-	head, _ := d.buffer.Peek(sniffed) // an error shows up again when read
+	head, _ := d.buffer.Peek(commented) // an error shows up again when read
 	return textual(head, accepted)
 }
 
-// textual is Reader.text of content that begins with head.
-func textual(head []byte, accepted string) error {
-	switch f, known := recognize(head); {
+// textual is Reader.text of content that begins so.
+func textual(content []byte, accepted string) error {
+	head := content[:min(len(content), sniffed)]
+	switch f, known := recognize(content); {
 	case known:
 		return f.instead(accepted)
 	case binary(head) && 2*bytes.Count(head, []byte{0}) > len(head):

@@ -105,13 +105,55 @@ func (d *Reader) open(r io.Reader) error {
 		return nil // an error shows up again, with an offset, when read
 	}
 	d.packed = &counter{Reader: d.buffer}
-	z, err := gzip.NewReader(bufio.NewReaderSize(d.packed, 1<<12))
+	file := bufio.NewReaderSize(d.packed, 1<<12)
+	z, err := gzip.NewReader(file)
 	if err != nil {
 		return err
 	}
-	d.sum = newSummed(z)
+	z.Multistream(false)
+	d.sum = newSummed(&members{z, file})
 	d.buffer = bufio.NewReaderSize(d.sum, 1<<16)
 	return nil
+}
+
+// members reads what the members of a file of gzip's hold, one after the other. As gunzip does, it
+// passes over zeros behind the last one, which tapes and some copies put there.
+type members struct {
+	*gzip.Reader
+	file *bufio.Reader
+}
+
+// errBehind is the error about a compressed file that does not end with its last member.
+var errBehind = fmt.Errorf("something follows the end of what gzip has compressed, and it is neither zeros nor more of "+
+	"gzip's: cut it off, or compress the file again (%w)", gzip.ErrHeader)
+
+func (m *members) Read(p []byte) (n int, err error) {
+	for n == 0 && err == nil {
+		if n, err = m.Reader.Read(p); errors.Is(err, io.EOF) {
+			err = m.next()
+		}
+		if len(p) == 0 {
+			break
+		}
+	}
+	return n, err
+}
+
+// next begins the next member, or returns io.EOF behind the last one.
+func (m *members) next() error {
+	magic, err := m.file.Peek(2)
+	if string(magic) == "\x1f\x8b" {
+		err = m.Reset(m.file)
+		m.Multistream(false)
+		return err
+	}
+	for ; len(magic) > 0; magic, err = m.file.Peek(1) {
+		if magic[0] != 0 {
+			return errBehind
+		}
+		_, _ = m.file.Discard(1) // it is there
+	}
+	return err
 }
 
 // File is a file of samples that was read.
@@ -265,8 +307,8 @@ func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (c
 	return content, file, err
 }
 
-// Lines calls visit with each line of text, without its end (LF, CRLF or CR), without the byte order
-// mark of UTF-8 before the first, and valid only for the call. Errors, including visit's, begin with
+// Lines calls visit with each line of text, without its end (LF, CRLF or CR), without a byte order
+// mark of UTF-8 before it, which the second of two joined files leaves there, and valid only for the call. Errors, including visit's, begin with
 // the reader's name and the number of the line. A line longer than longest bytes, which is at most
 // MaxLine, is an error; so is content that is no text, or has another format than the accepted one.
 func (d *Reader) Lines(accepted string, longest int, visit func(number int, line []byte) error) error {
@@ -285,17 +327,11 @@ func (d *Reader) Lines(accepted string, longest int, visit func(number int, line
 			fault = Ends(err)
 		}
 		if fault == nil && (err == nil || len(line) > 0) {
-			if line = bytes.TrimSuffix(line, []byte{end}); number == 1 {
-				line = bytes.TrimPrefix(line, []byte(mark))
-			}
+			line = bytes.TrimPrefix(bytes.TrimSuffix(line, []byte{end}), []byte(mark))
 			line = bytes.TrimSuffix(line, []byte("\r"))
-			returns := bytes.IndexByte(line, '\r') >= 0
-			if fault = visit(number, line); fault != nil && returns {
-				fault = fmt.Errorf(
-					"%w; there are carriage returns (CR) within the line: end all lines alike, with LF, "+
-						"CRLF or CR",
-					fault,
-				)
+			hint := strayHint(line)
+			if fault = visit(number, line); fault != nil && hint != "" {
+				fault = fmt.Errorf("%w%s", fault, hint)
 			}
 		}
 		if fault != nil {
@@ -309,6 +345,18 @@ func (d *Reader) Lines(accepted string, longest int, visit func(number int, line
 
 // mark is the byte order mark of UTF-8, which some programs put before text.
 const mark = "\ufeff"
+
+// strayHint returns a hint about what has no place within a line; empty if there is nothing.
+func strayHint(line []byte) string {
+	switch {
+	case bytes.IndexByte(line, '\r') >= 0:
+		return "; there are carriage returns (CR) within the line: end all lines alike, with LF, CRLF or CR"
+	case bytes.Contains(line, []byte(mark)):
+		return "; there is a byte order mark (BOM) within the line, where another file was put behind one without " +
+			"a last line end: begin a new line there"
+	}
+	return ""
+}
 
 // lineEnd returns the byte that ends lines: CR if the first 64 KiB have CR and no LF, else LF.
 func (d *Reader) lineEnd() byte {
@@ -341,6 +389,19 @@ func Quote[T ~string | ~[]byte](text T) string {
 		return strconv.Quote(string(text[:longest])) + "…"
 	}
 	return strconv.Quote(string(text))
+}
+
+// Decimal reads a number in decimal notation, which may have an exponent, rounded to a float of a
+// number of bits. It accepts no other notation of Go: neither underscores, hexadecimal digits nor
+// words such as inf.
+func Decimal[T ~string | ~[]byte](text T, bits int) (v float64, ok bool) {
+	for i := range len(text) {
+		if strings.IndexByte("+-.0123456789eE", text[i]) < 0 {
+			return 0, false
+		}
+	}
+	v, err := strconv.ParseFloat(string(text), bits)
+	return v, err == nil
 }
 
 // NumberHint returns a hint about a text that is no number, such as one with a decimal comma; empty if it has

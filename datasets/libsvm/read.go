@@ -253,8 +253,8 @@ func (d *reader) origin(s *datasets.Set) (origin []float64) {
 
 // number reads a finite number of at most a magnitude.
 func number(text []byte, limit float64) (float64, error) {
-	v, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || !(math.Abs(v) <= limit) {
+	v, ok := input.Decimal(text, 64)
+	if !ok || math.Abs(v) > limit {
 		return 0, fmt.Errorf("%s is not a number from %.3g to %.3g%s", input.Quote(text), -limit, limit,
 			input.NumberHint(text))
 	}

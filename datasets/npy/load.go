@@ -3,7 +3,6 @@ package npy
 import (
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 
@@ -103,26 +102,18 @@ func (p Pairs) load(get getter, name string) (*datasets.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool.Name = name
 	source := &datasets.Source{Pool: pool}
-	origin := pool.Origin
-	if p.Order == datasets.ChannelsLast {
-		pool.MoveChannels()
+	if p.TestX != "" {
+		source.Test, _, err = join(get, p.TestX, p.TestY, labels, pool.Origin)
 	}
-	if p.TestX == "" {
-		return source, nil
+	if err == nil {
+		err = source.Arrange(p.Order)
 	}
-	if source.Test, _, err = join(get, p.TestX, p.TestY, labels, origin); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	source.Test.Name = name + " test"
-	source.Test.Classes = pool.Classes
-	if source.Test.Inputs != pool.Inputs {
-		return nil, fmt.Errorf("%s: %d inputs a sample; the samples in %s have %d", p.TestX, source.Test.Inputs, p.X,
-			pool.Inputs)
-	}
-	if p.Order == datasets.ChannelsLast {
-		source.Test.MoveChannels()
+	if pool.Name = name; source.Test != nil {
+		source.Test.Name, source.Test.Classes = name+" test", pool.Classes
 	}
 	return source, nil
 }
@@ -170,8 +161,8 @@ func joinOther(o datasets.Other, get getter, p Pairs) (*datasets.Others, error) 
 			set, err = ofInputs(x, where, make([]int32, append(x.Dims, 0)[0]), "")
 		}
 	}
-	if err == nil && p.Order == datasets.ChannelsLast {
-		set.MoveChannels()
+	if err == nil {
+		err = set.Arrange(p.Order)
 	}
 	if err == nil {
 		err = o.CheckInputs(set)
@@ -193,6 +184,9 @@ func join(get getter, inputs, targets string, known []float32, origin []float64)
 	}
 	if len(y.Dims) < 1 || len(y.Values) != y.Dims[0] {
 		return nil, nil, fmt.Errorf("%s: shape %v; one label a sample is expected", where, y.Dims)
+	}
+	if y.fraction != 0 {
+		return nil, nil, notAClass(where, y.fraction, y.fractionAt)
 	}
 	if y.Dims[0] > MaxSamples {
 		return nil, nil, fmt.Errorf("%s: %d samples; at most %d are accepted", where, y.Dims[0], MaxSamples)
@@ -233,7 +227,7 @@ func ofInputs(x *Array, whereX string, labels []int32, where string) (*datasets.
 		return nil, fmt.Errorf("%s has %d samples, %s has %d labels; as many of each are needed", whereX,
 			x.Dims[0], where, len(labels))
 	}
-	s := &datasets.Set{X: x.Values, Y: labels, Inputs: x.inputs(), Origin: x.origin}
+	s := &datasets.Set{Name: whereX, X: x.Values, Y: labels, Inputs: x.inputs(), Origin: x.origin}
 	if len(x.Dims) > 2 {
 		s.Shape = x.Dims[1:]
 	}
@@ -246,15 +240,21 @@ func ofInputs(x *Array, whereX string, labels []int32, where string) (*datasets.
 	return s, nil
 }
 
-// distinct returns the labels in ascending order.
+// largest is the largest label: beyond it several whole numbers become one float32.
+const largest = 1<<24 - 1
+
+// notAClass is the error about a number that is no label.
+func notAClass[T float32 | float64](where string, label T, sample int) error {
+	return fmt.Errorf("%s: label %v of sample %d; accepted are whole numbers from %d to %d, which name classes", where,
+		label, sample, -largest, largest)
+}
+
+// distinct returns the labels, which are whole numbers, in ascending order.
 func distinct(values []float32, where string) ([]float32, error) {
-	// Beyond it several whole numbers become one float32.
-	const largest = 1<<24 - 1
 	var labels []float32
 	for i, v := range values {
-		if v != float32(math.Trunc(float64(v))) || v < -largest || v > largest {
-			return nil, fmt.Errorf("%s: label %v of sample %d; accepted are whole numbers from %d to %d, which name "+
-				"classes", where, v, i, -largest, largest)
+		if v < -largest || v > largest {
+			return nil, notAClass(where, v, i)
 		}
 		k, ok := slices.BinarySearch(labels, v)
 		if ok {

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 
 	"github.com/gradwire/gradwire/datasets"
@@ -35,6 +36,9 @@ type Array struct {
 	Dims []int
 	// Values are the elements, the last dimension running fastest.
 	Values []float32
+
+	fraction   float64 // the first element that is no whole number, as it is in the file; 0 for none
+	fractionAt int     // its place
 
 	origin    []float64            // by input, what the values are differences from; nil for none
 	precision []datasets.Precision // of each input; nil where that is not asked, or no value loses anything
@@ -121,6 +125,9 @@ func (a *Array) fill(r *input.Reader, e element, fortran bool) error {
 			to := i
 			if fortran {
 				to = places.next()
+			}
+			if a.fraction == 0 && v.high != math.Trunc(v.high) {
+				a.fraction, a.fractionAt = v.high, to
 			}
 			a.Values[to] = a.narrow(v, to)
 		}

@@ -201,7 +201,7 @@ func write(t testing.TB, content []byte) string {
 func TestFilesAndArchivesMakeTheSameSet(t *testing.T) {
 	x := file(t, "|u1", "(3, 2, 2)", []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
 	y := file(t, "<i8", "(3,)", []int64{7, -2, 7})
-	testX, testY := file(t, "<f8", "(1, 4)", []float64{.5, 0, 0, -1}), file(t, "<f4", "(1, 1)", []float32{-2})
+	testX, testY := file(t, "<f8", "(1, 2, 2)", []float64{.5, 0, 0, -1}), file(t, "<f4", "(1, 1)", []float32{-2})
 	arrays := map[string][]byte{"x_train": x, "y_train": y, "x_test": testX, "y_test": testY, "other": nil}
 	p := Pairs{X: "x_train", Y: "y_train", TestX: "x_test", TestY: "y_test"}
 	files, err := Load(Pairs{X: write(t, x), Y: write(t, y), TestX: write(t, testX), TestY: write(t, testY)})
@@ -245,7 +245,7 @@ func TestArraysThatDoNotFitEachOtherAreTold(t *testing.T) {
 	for want, p := range map[string][4]string{
 		"label 5 of sample 1 does not occur among those to train on": {write(t, x),
 			write(t, y), write(t, x), write(t, file(t, "|u1", "(2,)", []byte{0, 5}))},
-		"2 inputs a sample; the samples in ": {write(t, x),
+		"samples of shape [2]; those in ": {write(t, x),
 			write(t, y), write(t, file(t, "|u1", "(1, 2)", []byte{0, 5})), write(t, file(t, "|u1", "(1,)", byte(0)))},
 		"label 1000 of sample 1000 is one more than 1000 different ones": {write(t, x),
 			write(t, file(t, "<i4", "(1001,)", many)), "", ""},

@@ -30,7 +30,7 @@ type archive struct {
 // openArchive reads the list of an archive's members, as NumPy writes it: at the file's end,
 // without a comment.
 func openArchive(r io.ReaderAt, size int64, name string) (*archive, error) {
-	head := make([]byte, min(size, 1<<10))
+	head := make([]byte, min(size, 1<<16))
 	if _, err := r.ReadAt(head, 0); err != nil && size > 0 {
 		return nil, fmt.Errorf("%s: offset 0: %w", name, err)
 	}

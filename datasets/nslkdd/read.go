@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/gradwire/gradwire/datasets"
@@ -195,12 +194,9 @@ var powers = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 
 func parseNumber(text []byte, limit float64) (float64, error) {
 	v, ok := parseDecimal(text)
 	if !ok {
-		var err error
-		if v, err = strconv.ParseFloat(string(text), 64); err != nil {
-			v = math.NaN()
-		}
+		v, ok = input.Decimal(text, 64)
 	}
-	if !(v >= 0 && v <= limit) {
+	if !ok || v < 0 || v > limit {
 		return 0, fmt.Errorf("%s is not a number from 0 to %v", input.Quote(text), limit)
 	}
 	return v, nil
