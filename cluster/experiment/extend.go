@@ -1,7 +1,10 @@
 package experiment
 
 import (
+	"fmt"
 	"strconv"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -72,4 +75,64 @@ func (r *Runner) renumber() {
 			r.queue[others[0]].number, others = free, others[1:]
 		}
 	}
+}
+
+// digest is the hash of all that the runs of a point depend on apart from their seeds. Names, and
+// what is saved of a run, change none of its figures.
+func (p *Point) digest() (string, error) {
+	one := *p.Spec.Plan
+	one.Name, one.Seed, one.Repeats, one.Sweep = "", 0, 1, nil
+	one.Record, one.Checkpoint = plan.RecordSummary, nil
+	node, err := one.Node()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%016x", xxhash.Sum64String(node.YAML())), nil
+}
+
+// digestPoints computes the digest of every point, before tune gives the points what it chooses.
+func (r *Runner) digestPoints() (err error) {
+	r.digests = map[string]string{}
+	for i := range r.points {
+		key := settings(r.points[i].Labels).Key()
+		if r.digests[key], err = r.points[i].digest(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkOrigin returns an error that names a run in the folder that the plan would not make: of another
+// point, seed or plan, or another run than the record's summary lists.
+func (r *Runner) checkOrigin(before record.Summary) error {
+	first := r.points[0].Spec.Plan.Seed
+	for _, done := range r.folder.Runs() {
+		refused := func(format string, args ...any) error {
+			return fmt.Errorf("%s: %s; delete this folder, and --continue makes the run again, or run the plan with "+
+				"another --out", r.folder.RunDir(done.Number), fmt.Sprintf(format, args...))
+		}
+		digest, known := r.digests[done.Point.Key()]
+		switch {
+		case !known:
+			return refused("run %d is of the point %q, which the plan does not have", done.Number, done.Point.String())
+		case done.Seed-first >= uint64(r.repeats): // below the first seed the difference wraps around
+			return refused("run %d has seed %d; the plan has %d to %d", done.Number, done.Seed, first,
+				first+uint64(r.repeats)-1)
+		case done.PlanDigest != "" && done.PlanDigest != digest:
+			return refused("run %d (%s) was made by another plan than %s is now", done.Number,
+				seedOf(done), record.PlanName)
+		}
+		if err := before.CheckListed(&done); err != nil {
+			return refused("%v", err)
+		}
+	}
+	return nil
+}
+
+// seedOf names a run by its point and seed.
+func seedOf(done record.Run) string {
+	if len(done.Point) == 0 {
+		return fmt.Sprintf("seed %d", done.Seed)
+	}
+	return fmt.Sprintf("%v, seed %d", done.Point, done.Seed)
 }

@@ -117,7 +117,8 @@ func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall ti
 	traits := r.Venue.Traits()
 	row := &record.Run{
 		Number: next.number, Point: settings(next.point.Labels), Seed: next.seed,
-		Of: record.Of(next.point.Spec.Plan.Evaluate.Of), Reached: s.result.Reached,
+		PlanDigest: r.digests[settings(next.point.Labels).Key()],
+		Of:         record.Of(next.point.Spec.Plan.Evaluate.Of), Reached: s.result.Reached,
 		Steps: data.Steps, Messages: data.Messages, Bytes: data.Bytes, Evaluations: s.result.Evaluations,
 		Unmeasured: data.Unmeasured,
 		Clock:      string(traits.Clock), Insecure: traits.Insecure, Wall: wall.Seconds(), Lateness: out.Lateness,

@@ -139,8 +139,9 @@ type Runner struct {
 	shelf   *shelf.Shelf
 	folder  *record.Folder
 	queue   []run
-	notes   []string // notes on the plan as written, before tuning
-	rounded []string // notes on intervals that rounding changes; see Point.rounded
+	digests map[string]string // by point: see Point.digest
+	notes   []string          // notes on the plan as written, before tuning
+	rounded []string          // notes on intervals that rounding changes; see Point.rounded
 	keyOnce sync.Once
 	work    *store.Uploader   // uploader of the working folder; nil if the record stays in a folder
 	uploads []*store.Uploader // uploaders of the record, including work once it has started
@@ -248,6 +249,9 @@ func (r *Runner) open(ctx context.Context, text string) (err error) {
 	if err := r.savePlan(text); err != nil {
 		return folderError(err)
 	}
+	if err := r.digestPoints(); err != nil {
+		return err
+	}
 	if err := r.compatible(); err != nil {
 		return refusal.Input(err)
 	}
@@ -319,6 +323,9 @@ func (r *Runner) compatible() error {
 		}
 	}
 	before, err := record.ReadSummary(r.Out)
+	if err := r.checkOrigin(before); err != nil {
+		return err
+	}
 	if build := record.ReadBuild(kernel.Name()); err == nil && before.Build != build {
 		return fmt.Errorf("the record in %s was made by another build (%+v); this is %+v", r.Out, before.Build, build)
 	}
@@ -332,7 +339,8 @@ func (r *Runner) compatible() error {
 // has done.
 func folderError(err error) error {
 	for _, mistake := range []error{
-		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, fs.ErrNotExist, fs.ErrExist,
+		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, record.ErrDamaged,
+		fs.ErrNotExist, fs.ErrExist,
 		fs.ErrPermission, syscall.ENOTDIR,
 	} {
 		if errors.Is(err, mistake) {

@@ -83,7 +83,8 @@ func (r *Runner) saveUnmade(next run, cause error) error {
 	traits := r.Venue.Traits()
 	row := record.Run{
 		Number: next.number, Point: settings(next.point.Labels), Seed: next.seed, Outcome: record.Failed,
-		Of: record.Of(next.point.Spec.Plan.Evaluate.Of), Clock: string(traits.Clock), Insecure: traits.Insecure,
+		PlanDigest: r.digests[settings(next.point.Labels).Key()],
+		Of:         record.Of(next.point.Spec.Plan.Evaluate.Of), Clock: string(traits.Clock), Insecure: traits.Insecure,
 		NodeTimeout:   traits.NodeTimeout.Seconds(),
 		FinalAccuracy: record.Float(math.NaN()), BestAccuracy: record.Float(math.NaN()),
 		Incidents: []record.Incident{{Node: actors.Coordinator, What: firstLine(cause.Error()), Harm: record.ToAll}},

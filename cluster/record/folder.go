@@ -25,6 +25,9 @@ var (
 	ErrExists = errors.New("this folder exists and is not empty")
 	// ErrOtherPlan says that a folder was made by another plan.
 	ErrOtherPlan = errors.New("this folder was made by another plan")
+	// ErrDamaged says that the run.json of a finished run cannot be read, or has figures that no run
+	// has.
+	ErrDamaged = errors.New("this run cannot be used")
 	// ErrNoRecord says that a folder holds no plan.yaml.
 	ErrNoRecord = errors.New("this folder holds no record: it has no plan.yaml")
 )
@@ -156,8 +159,8 @@ func (f *Folder) adopt(n int) error {
 		return err
 	}
 	if other, ok := f.finished[runKey(s.Point, s.Seed)]; ok {
-		return fmt.Errorf("%s: run %d has the same point (%v) and seed (%d)",
-			f.runPath(n, runName), other, s.Point, s.Seed)
+		return fmt.Errorf("%s: run %d has the same point (%v) and seed (%d): %w; delete the folder of one of them",
+			f.runPath(n, runName), other, s.Point, s.Seed, ErrDamaged)
 	}
 	f.remember(&s)
 	return nil
@@ -442,14 +445,25 @@ func (f *Folder) read(n int) (saved, error) { return readRun(f.dir, runFolder(n)
 func readRun(dir, folder string, n int) (saved, error) {
 	name := filepath.Join(folder, runName)
 	var s saved
-	if err := readJSON(dir, name, &s); err != nil {
+	err := readJSON(dir, name, &s)
+	if disk := (*fs.PathError)(nil); errors.As(err, &disk) {
 		return saved{}, err
 	}
-	if s.Version < Version {
+	if err == nil && s.Version < Version {
 		s.upgrade()
 	}
-	if err := s.check(n); err != nil {
-		return saved{}, fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+	if err == nil {
+		if err = errors.Join(s.check(n), s.Run.check(), s.Data.check()); err != nil {
+			err = fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
+		}
+	}
+	switch {
+	case err == nil:
+	case n == anyNumber || checkVersion(s.Version) != nil:
+		return saved{}, fmt.Errorf("%w: %w", err, ErrDamaged)
+	default:
+		return saved{}, fmt.Errorf("%w: %w; delete %s, and --continue makes it again", err, ErrDamaged,
+			filepath.Join(dir, folder))
 	}
 	if s.Version < Version {
 		s.Data.upgrade()

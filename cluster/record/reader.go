@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -36,8 +37,14 @@ func NewReader(dir string) (*Reader, error) {
 		return nil, err
 	}
 	s, err := ReadSummary(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if s, err = summaryOf(dir, string(plan)); err == nil && len(s.Runs) == 0 {
+	// a program that was killed may have left the summary of an earlier one, which had finished no run
+	if errors.Is(err, fs.ErrNotExist) || err == nil && s.Runs != nil && len(s.Runs) == 0 {
+		missing := err != nil
+		made, failure := summaryOf(dir, string(plan))
+		if missing || len(made.Runs) > 0 || failure != nil {
+			s, err = made, failure
+		}
+		if missing && err == nil && len(s.Runs) == 0 {
 			err = fmt.Errorf("%s: there is no %s, and no run is finished: %w", dir, summaryName, fs.ErrNotExist)
 		}
 	}
@@ -95,9 +102,13 @@ func (s *Summary) Missing() string {
 
 // check finds what no summary is without, and what cannot be.
 func (s *Summary) check() error {
-	if s.Target != nil && !within(*s.Target, 0, 1) {
+	switch {
+	case s.Runs == nil:
+		return errors.New("key \"runs\" is missing: this is no summary of a record")
+	case s.Target != nil && !within(*s.Target, 0, 1):
 		return fmt.Errorf("key \"target\" is %g; a fraction from 0 to 1 is accepted", *s.Target)
 	}
+	first := map[string]*Run{} // of each point, the first run with a hash of its plan
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		if i > 0 && r.Number <= s.Runs[i-1].Number {
@@ -106,6 +117,35 @@ func (s *Summary) check() error {
 		if err := r.check(); err != nil {
 			return fmt.Errorf("element %d of runs: %w", i, err)
 		}
+		if r.PlanDigest == "" {
+			continue
+		}
+		key := r.Point.Key()
+		if first[key] == nil {
+			first[key] = r
+		}
+		if other := first[key]; other.PlanDigest != r.PlanDigest {
+			return fmt.Errorf("runs %d and %d are of the same point (%q) but of different plans, and cannot be repeats",
+				other.Number, r.Number, r.Point.String())
+		}
+	}
+	return nil
+}
+
+// CheckListed returns an error if the summary lists another run under the number of a run that was
+// read. A failed run may have been made again after the summary was written.
+func (s *Summary) CheckListed(r *Run) error {
+	i, known := slices.BinarySearchFunc(s.Runs, r.Number, func(l Run, n int) int { return cmp.Compare(l.Number, n) })
+	if !known {
+		return nil
+	}
+	switch l := &s.Runs[i]; {
+	case !slices.Equal(r.Point, l.Point) || r.Seed != l.Seed:
+		return fmt.Errorf("run %d is of %q, seed %d; %s says %q, seed %d", r.Number, r.Point.String(), r.Seed,
+			summaryName, l.Point.String(), l.Seed)
+	case l.Outcome != Failed && (r.PlanDigest != l.PlanDigest || r.Digest != l.Digest):
+		return fmt.Errorf("run %d has the digest %q, of the plan %q; %s says %q, of the plan %q: it is a run of "+
+			"another record", r.Number, r.Digest, r.PlanDigest, summaryName, l.Digest, l.PlanDigest)
 	}
 	return nil
 }
@@ -140,13 +180,7 @@ func (f *RunFolder) Path() string { return filepath.Join(f.dir, f.name) }
 // can have are errors.
 func (f *RunFolder) Read() (Run, Data, error) {
 	s, err := readRun(f.dir, f.name, f.number)
-	if err != nil {
-		return Run{}, Data{}, err
-	}
-	if err := errors.Join(s.Run.check(), s.Data.check()); err != nil {
-		return Run{}, Data{}, fmt.Errorf("%s: %w", filepath.Join(f.Path(), runName), err)
-	}
-	return s.Run, s.Data, nil
+	return s.Run, s.Data, err
 }
 
 // Model opens the model that the run's figures are of, or the nodes' models if they are of several:

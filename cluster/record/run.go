@@ -189,6 +189,9 @@ type Run struct {
 	Number int    `json:"run"`
 	Point  Point  `json:"point"`
 	Seed   uint64 `json:"seed"`
+	// PlanDigest is the hash, in hexadecimal, of what the plan says of the run's point, apart from
+	// the seed. Runs of equal points and different hashes are not repeats. Older records lack it.
+	PlanDigest string `json:"plan_digest,omitempty"`
 	// Outcome says how much the figures are worth, and Incidents what has happened that makes them
 	// worth less.
 	Outcome   Outcome    `json:"outcome"`

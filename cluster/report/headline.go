@@ -38,6 +38,7 @@ func Headline(s record.Summary) []string {
 	if len(all) > maxComparisons {
 		return append(lines, tally(all)...)
 	}
+	nameApart(all)
 	for _, c := range all {
 		said := c.sentences()
 		if len(all) > 1 {
@@ -47,8 +48,8 @@ func Headline(s record.Summary) []string {
 			said[len(said)-1] += " " + horizon
 		}
 		switch {
-		case len(all) > 1 && len(c.at) > 0:
-			said[0] = "With " + PointNames([]record.Point{c.at})[0] + ", " + said[0]
+		case c.title != "":
+			said[0] = "With " + c.title + ", " + said[0]
 		case !slices.ContainsFunc(c.points, func(p contender) bool { return strings.HasPrefix(said[0], p.name+" ") }):
 			said[0] = Capitalized(said[0])
 		}
@@ -142,6 +143,7 @@ type comparison struct {
 	target *float64     // nil: by the final accuracy
 	at     record.Point // the circumstances
 	points []contender  // the fastest, or the most accurate, first
+	title  string       // what tells it from the other comparisons; empty for the only one
 }
 
 // contender is a point of a comparison.
@@ -211,6 +213,45 @@ func comparisons(s record.Summary) (all []*comparison) {
 		})
 	}
 	return all
+}
+
+// nameApart gives each of several comparisons a title that no other one has: its circumstances, or
+// the names of its points where other comparisons have the same circumstances.
+func nameApart(all []*comparison) {
+	if len(all) < 2 {
+		return
+	}
+	for _, c := range all {
+		alike := slices.ContainsFunc(all, func(o *comparison) bool { return o != c && slices.Equal(o.at, c.at) })
+		if len(c.at) > 0 && !alike {
+			c.title = PointNames([]record.Point{c.at})[0]
+		}
+	}
+	var points []record.Point
+	var owners []*comparison
+	for _, c := range all {
+		for i := range c.points {
+			if c.title == "" {
+				points, owners = append(points, c.points[i].Point), append(owners, c)
+			}
+		}
+	}
+	names := PointNames(points)
+	for _, c := range all {
+		if c.title != "" {
+			continue
+		}
+		var own []string
+		for i, name := range names {
+			if owners[i] == c {
+				own = append(own, name)
+			}
+		}
+		if more := len(own) - maxNamed; more > 0 {
+			own = append(own[:maxNamed], fmt.Sprintf("%d more", more))
+		}
+		c.title = and(own)
+	}
 }
 
 // with returns the points of a verdict.

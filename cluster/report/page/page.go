@@ -129,8 +129,8 @@ func (b *builder) page() (*page, error) {
 		p.Lead = append(p.Lead, paired.lead())
 		parts[0].Tables = append(parts[0].Tables, paired.table())
 	}
-	if b.several() && len(report.Targets(b.all.Summary)) > 1 {
-		p.Lead = append(p.Lead, "The records have no target in common: only points of one target are compared.")
+	if len(report.Targets(b.all.Summary)) > 1 {
+		p.Lead = append(p.Lead, b.targets())
 	}
 	b.comparison(parts[0])
 	if err := b.figures(parts[0], map[figure.Section]*section{
@@ -153,6 +153,22 @@ func (b *builder) page() (*page, error) {
 		}
 	}
 	return p, nil
+}
+
+// targets says that points of different targets are not compared.
+func (b *builder) targets() string {
+	const apart = "Only points of one target are compared."
+	if !b.several() {
+		return apart
+	}
+	for _, target := range report.Targets(b.sources[0].Summary) {
+		if !slices.ContainsFunc(b.sources[1:], func(s *Source) bool {
+			return !slices.Contains(report.Targets(s.Summary), target)
+		}) {
+			return apart
+		}
+	}
+	return "The records have no target in common. " + apart
 }
 
 // title adds the record's name where there are several.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -81,18 +82,23 @@ func Paired(sources []*Source) (lines []string) {
 			lines = append(lines, line)
 		}
 	}
-	var ratios []string
 	names := report.PointNames(points(p.a.Summary))
+	var ratios, notes []string
 	for _, pair := range p.Of {
-		if ratio := p.ratio(&p.a.Summary.Groups[pair[0]], &p.b.Summary.Groups[pair[1]]); ratio != report.NoValue {
-			ratios = append(ratios, strings.TrimSuffix(ratio+" with "+names[pair[0]], " with "))
+		r := p.ratio(&p.a.Summary.Groups[pair[0]], &p.b.Summary.Groups[pair[1]])
+		with := strings.TrimSuffix(" with "+names[pair[0]], " with ")
+		if r.text != "" {
+			ratios = append(ratios, r.text+with)
+		}
+		if r.note != "" && !slices.Contains(notes, r.note) {
+			notes = append(notes, r.note)
 		}
 	}
 	if len(ratios) > 0 {
 		lines = append(lines, fmt.Sprintf("Time to the target, %s ÷ %s: %s.", p.b.Name, p.a.Name,
 			strings.Join(ratios, "; ")))
 	}
-	return lines
+	return append(lines, notes...)
 }
 
 // table has a row for each pair of points, with what was before and after, and one for each point
@@ -112,9 +118,9 @@ func (p *pair) table() *table {
 	unit := report.TimeUnit(max(report.LongestMean(p.a.Summary), report.LongestMean(p.b.Summary)))
 	if timed {
 		t.Head = append(t.Head, "A: reached", "A: time, "+unit.Name, "B: reached", "B: time, "+unit.Name, "B ÷ A")
-		t.Note = "Medians. B ÷ A: the median of the ratios of runs of equal seeds, with its 95 % interval from 6 " +
-			"runs on; where runs did not reach the target, the ratio of the medians."
 	}
+	var notes []string
+	paired := false
 	t.Head = append(t.Head, "A: accuracy, %", "B: accuracy, %", "B − A")
 	row := func(a, b *record.Group) {
 		g := a
@@ -123,8 +129,13 @@ func (p *pair) table() *table {
 		}
 		var values []any
 		if timed {
+			r := p.ratio(a, b)
 			values = append(values, reached(a), medianTime(a, unit.Seconds), reached(b), medianTime(b, unit.Seconds),
-				p.ratio(a, b))
+				cmp.Or(r.text, report.NoValue))
+			paired = paired || r.text != "" && r.note == ""
+			if r.note != "" && !slices.Contains(notes, r.note) {
+				notes = append(notes, r.note)
+			}
 		}
 		one, two := accuracy(a), accuracy(b)
 		t.add(pairing.Without(g.Point, p.Key), append(values, one, two, two-one)...)
@@ -137,6 +148,13 @@ func (p *pair) table() *table {
 	}
 	for _, i := range p.OnlyB {
 		row(nil, &p.b.Summary.Groups[i])
+	}
+	if paired {
+		notes = slices.Insert(notes, 0, "B ÷ A: the median of the ratios of runs of equal seeds, with its 95 % interval "+
+			"from 6 runs on.")
+	}
+	if timed {
+		t.Note = strings.Join(slices.Insert(notes, 0, "Medians."), " ")
 	}
 	return t.limitRows()
 }
@@ -162,32 +180,90 @@ func accuracy(g *record.Group) float64 {
 	return 100 * float64(g.FinalAccuracy.Median)
 }
 
-// ratio is how many times as long B takes as A, with an interval where equal seeds give one.
-func (p *pair) ratio(a, b *record.Group) string {
+// ratio is how many times as long B takes as A.
+type ratio struct {
+	text string // empty if there is none
+	note string // why there is none, or what it is worth; empty for one of runs of equal seeds
+}
+
+// The notes on ratios.
+const (
+	noSeedsInCommon = "No seeds in common: the ratio of the medians, in which chance differences between the seeds " +
+		"count too, and which has no interval."
+	fewSeedsInCommon = "Not every run has a partner of the same seed in the other record: the ratio of the medians, " +
+		"which has no interval."
+	missedInPairs = "Not every run reached the target: the ratio of the medians, which has no interval."
+)
+
+// ratio compares the times to one target, with an interval where equal seeds give one.
+func (p *pair) ratio(a, b *record.Group) ratio {
+	if a == nil || b == nil {
+		return ratio{}
+	}
+	if why := p.apart(a, b); why != "" {
+		return ratio{note: why}
+	}
 	whole := medianTime(b, 1) / medianTime(a, 1)
 	if !report.IsFinite(whole) {
-		return report.NoValue
+		return ratio{}
 	}
-	times := map[uint64]float64{}
+	times, partners := map[uint64]float64{}, 0
+	seeds := map[uint64]bool{}
 	for _, r := range p.a.Summary.Runs {
-		if slices.Equal(r.Point, a.Point) && r.TimeToTarget != nil && *r.TimeToTarget > 0 {
+		if !slices.Equal(r.Point, a.Point) {
+			continue
+		}
+		seeds[r.Seed] = true
+		if r.TimeToTarget != nil && *r.TimeToTarget > 0 {
 			times[r.Seed] = *r.TimeToTarget
 		}
 	}
 	var logs []float64
 	for _, r := range p.b.Summary.Runs {
-		at, ok := times[r.Seed]
-		if ok && slices.Equal(r.Point, b.Point) && r.TimeToTarget != nil && *r.TimeToTarget > 0 {
+		if !slices.Equal(r.Point, b.Point) {
+			continue
+		}
+		if seeds[r.Seed] {
+			partners++
+		}
+		if at, ok := times[r.Seed]; ok && r.TimeToTarget != nil && *r.TimeToTarget > 0 {
 			logs = append(logs, math.Log(*r.TimeToTarget/at))
 		}
 	}
-	s := record.SpreadOf(logs)
-	if s == nil || s.N < max(a.N, b.N) {
-		return fmt.Sprintf("%.3g", whole)
+	s, text := record.SpreadOf(logs), fmt.Sprintf("%.3g", whole)
+	switch most := max(a.N, b.N); {
+	case partners == 0:
+		return ratio{text, noSeedsInCommon}
+	case partners < most:
+		return ratio{text, fewSeedsInCommon}
+	case s == nil || s.N < most:
+		return ratio{text, missedInPairs}
+	case !report.IsFinite(float64(s.Low)):
+		return ratio{text: fmt.Sprintf("%.3g", math.Exp(float64(s.Median)))}
 	}
-	if !report.IsFinite(float64(s.Low)) {
-		return fmt.Sprintf("%.3g", math.Exp(float64(s.Median)))
+	return ratio{text: fmt.Sprintf("%.3g [%.3g, %.3g]", math.Exp(float64(s.Median)), math.Exp(float64(s.Low)),
+		math.Exp(float64(s.High)))}
+}
+
+// apart says why the times of two groups have no ratio: they are to other targets, or of what is
+// judged otherwise; empty where they have one. A single model is the same however it is judged.
+func (p *pair) apart(a, b *record.Group) string {
+	if a.Target == nil || b.Target == nil {
+		return ""
 	}
-	return fmt.Sprintf("%.3g [%.3g, %.3g]", math.Exp(float64(s.Median)), math.Exp(float64(s.Low)),
-		math.Exp(float64(s.High)))
+	if *a.Target != *b.Target {
+		return fmt.Sprintf("Times to different targets have no ratio: %s runs to %s, %s to %s.", p.a.Name,
+			report.Percent(*a.Target), p.b.Name, report.Percent(*b.Target))
+	}
+	if a.Of != b.Of && severalModels(p.a, a) && severalModels(p.b, b) {
+		return fmt.Sprintf("Times of different models have no ratio: %s judges the %s, %s the %s.", p.a.Name,
+			report.JudgedWords[a.Of], p.b.Name, report.JudgedWords[b.Of])
+	}
+	return ""
+}
+
+func severalModels(s *Source, g *record.Group) bool {
+	return slices.ContainsFunc(s.Summary.Runs, func(r record.Run) bool {
+		return r.Models > 1 && slices.Equal(r.Point, g.Point)
+	})
 }

@@ -177,10 +177,8 @@ func readSource(r *record.Reader) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.Equal(run.Point, listed.Point) || run.Seed != listed.Seed {
-			return nil, fmt.Errorf("%s: run %d is of %q, seed %d; summary.json says %q, seed %d",
-				r.Run(listed.Number).Path(), run.Number, run.Point.String(), run.Seed, listed.Point.String(),
-				listed.Seed)
+		if err := r.Summary.CheckListed(&run); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.Run(listed.Number).Path(), err)
 		}
 		trace := record.Trace{Curve: data.Curve, Measured: data.Measured}
 		if group := w.groups[run.Point.Key()]; !linked[group] {
