@@ -103,10 +103,10 @@ func (s *Summary) Missing() string {
 // check finds what no summary is without, and what cannot be.
 func (s *Summary) check() error {
 	switch {
-	case s.Runs == nil:
-		return errors.New("key \"runs\" is missing: this is no summary of a record")
 	case s.Target != nil && !within(*s.Target, 0, 1):
 		return fmt.Errorf("key \"target\" is %g; a fraction from 0 to 1 is accepted", *s.Target)
+	case s.Runs == nil:
+		return errors.New("key \"runs\" is missing: this is no summary of a record")
 	}
 	first := map[string]*Run{} // of each point, the first run with a hash of its plan
 	for i := range s.Runs {

@@ -237,6 +237,45 @@ func TestPageOfTwoRecordsSaysWhatChanged(t *testing.T) {
 	}
 }
 
+// Times have a ratio only if they are to one target and of the same models, and it says where no
+// seeds are equal.
+func TestRatiosAreOfTimesThatCanBeCompared(t *testing.T) {
+	target := func(r *record.Run, _ *record.Data) { r.Target = new(0.5) }
+	of := func(r *record.Run, d *record.Data) {
+		r.Of = record.Any
+		for i := range d.Curve {
+			d.Curve[i].Models = 4
+		}
+	}
+	several := func(r *record.Run, d *record.Data) { of(r, d); r.Of = record.Mean }
+	seed := func(r *record.Run, _ *record.Data) { r.Seed += 100 }
+	for _, c := range []struct {
+		name       string
+		a, b       func(*record.Run, *record.Data)
+		ratio      bool
+		want, lack string
+	}{
+		{"equal", nil, nil, true, "two ÷ one: 1", "No seeds"},
+		{"targets", nil, target, false, "one runs to 94 %, two to 50 %", "÷"},
+		{"models", several, of, false, "one judges the mean of the nodes, two the best node", "÷"},
+		{"seeds", nil, seed, true, "No seeds in common: the ratio of the medians", "runs of equal seeds"},
+	} {
+		sources, err := Read([]string{reporttest.WriteRecord(t, "one", "p", []string{"a"}, 3, c.a),
+			reporttest.WriteRecord(t, "two", "p", []string{"a"}, 3, c.b)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(Paired(sources), "\n")
+		if !strings.Contains(said, c.want) || strings.Contains(said, c.lack) ||
+			strings.Contains(said, "two ÷ one: ") != c.ratio {
+			t.Errorf("%s: %q", c.name, said)
+		}
+		if note := pairOf(sources).table().Note; strings.Contains(note, "equal seeds") != (c.name == "equal") {
+			t.Errorf("%s: the table notes %q", c.name, note)
+		}
+	}
+}
+
 func TestRecordsOfTheSameFolderNameAreToldApart(t *testing.T) {
 	names, err := sourceNames([]string{"/x/a/out", "/x/b/out", "/x/b/other", "/y/b/out"})
 	if err != nil {
