@@ -17,7 +17,11 @@ import (
 // second shape for a model of the first; an empty second shape stands for no test file.
 var arrayReaders = map[string]func(t *testing.T, layout string, train, test []int) error{
 	"npy": func(t *testing.T, layout string, train, test []int) error {
-		p := npy.Pairs{X: put(t, npyOf(train)), Y: put(t, array("|u1", "(2,)", 0, 1)), Layout: npy.Layout{Order: layout}}
+		p := npy.Pairs{
+			X:      put(t, npyOf(train)),
+			Y:      put(t, array("|u1", "(2,)", 0, 1)),
+			Layout: npy.Layout{Order: layout},
+		}
 		if test != nil {
 			p.TestX, p.TestY = put(t, npyOf(test)), p.Y
 		}
@@ -165,7 +169,8 @@ func TestLabelsAreWholeBeforeTheyAreRounded(t *testing.T) {
 		bad := put(t, array("<f8", "(2,)", 1., near))
 		for _, p := range []npy.Pairs{{X: x, Y: bad}, {X: x, Y: good, TestX: x, TestY: bad}} {
 			_, err := npy.Load(p)
-			if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("label %v of sample 1; accepted are whole", near)) {
+			if err == nil ||
+				!strings.Contains(err.Error(), fmt.Sprintf("label %v of sample 1; accepted are whole", near)) {
 				t.Errorf("%v: %v", near, err)
 			}
 		}
@@ -187,7 +192,10 @@ func TestJoinedTablesAreReadAsOne(t *testing.T) {
 	options := csv.Options{Label: csv.Last}
 	s, err := csv.Load(put(t, []byte(table+table)), "", options)
 	if err != nil || !slices.Equal(s.Pool.X, []float32{1, 2, 1, 2}) || len(s.Files[0].Notes) != 1 ||
-		!strings.Contains(s.Files[0].Notes[0], "repeat the header are passed over, 1 in all, the first of them line 4") {
+		!strings.Contains(
+			s.Files[0].Notes[0],
+			"repeat the header are passed over, 1 in all, the first of them line 4",
+		) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	_, err = csv.Load(put(t, []byte(strings.TrimSuffix(table, "\n")+table)), "", options)
@@ -207,7 +215,11 @@ func TestLinesOfTabsAreEmptyUnlessTheyAreMissingValues(t *testing.T) {
 			t.Errorf("%s: %v", separator, err)
 		}
 	}
-	_, err := csv.Load(put(t, []byte("a\tb\tlabel\n1\t2\tx\n\t\t\n")), "", csv.Options{Label: csv.Last, Separator: "tab"})
+	_, err := csv.Load(
+		put(t, []byte("a\tb\tlabel\n1\t2\tx\n\t\t\n")),
+		"",
+		csv.Options{Label: csv.Last, Separator: "tab"},
+	)
 	if err == nil || !strings.Contains(err.Error(), "missing values") {
 		t.Errorf("a sample without values: %v", err)
 	}

@@ -140,9 +140,11 @@ var headlines = map[string]struct {
 	"two repeats": {of(split("iid", 1.3, 1.4), split("near", 13, 14)),
 		"2 repeats decide nothing, at least 3 are needed to compare. Time to 92 %: iid 1.35 s; near 13.5 s."},
 	"one point": {of(split("iid", 1, 2, 3)), "3 of 3 runs reached 92 %, from 1 s to 3 s; the median is 2 s."},
-	"points that are judged otherwise": {of(judged("mean", 1, 2, 3), judged("any", 1, 2, 4)),
+	"points that are judged otherwise": {
+		of(judged("mean", 1, 2, 3), judged("any", 1, 2, 4)),
 		"With mean, 3 of 3 runs reached 92 %, from 1 s to 3 s; the median is 2 s. With any, 3 of 3 runs reached 92 %, " +
-			"from 1 s to 4 s; the median is 2 s."},
+			"from 1 s to 4 s; the median is 2 s.",
+	},
 	"points that are judged otherwise, without a target": {free(judged("mean", -1), judged("any", -1)),
 		"With mean, the run ended at an accuracy of 60 %. With any, the run ended at an accuracy of 60 %."},
 	"one run": {of(split("iid", 1)),

@@ -57,7 +57,9 @@ type Address struct {
 
 // IsStored reports whether a text names a record in a store: an address with a scheme, or a folder with the
 // manifest of a record.
-func IsStored(text string) bool { return strings.Contains(text, "://") || IsRemote(text) || hasManifest(text) }
+func IsStored(text string) bool {
+	return strings.Contains(text, "://") || IsRemote(text) || hasManifest(text)
+}
 
 // hasManifest reports whether a folder on this machine has the manifest of a record. The manifest.json of
 // another program has another beginning.

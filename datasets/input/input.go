@@ -124,8 +124,11 @@ type members struct {
 }
 
 // errBehind is the error about a compressed file that does not end with its last member.
-var errBehind = fmt.Errorf("something follows the end of what gzip has compressed, and it is neither zeros nor more of "+
-	"gzip's: cut it off, or compress the file again (%w)", gzip.ErrHeader)
+var errBehind = fmt.Errorf(
+	"something follows the end of what gzip has compressed, and it is neither zeros nor more of "+
+		"gzip's: cut it off, or compress the file again (%w)",
+	gzip.ErrHeader,
+)
 
 func (m *members) Read(p []byte) (n int, err error) {
 	for n == 0 && err == nil {

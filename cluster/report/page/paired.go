@@ -150,8 +150,8 @@ func (p *pair) table() *table {
 		row(nil, &p.b.Summary.Groups[i])
 	}
 	if paired {
-		notes = slices.Insert(notes, 0, "B ÷ A: the median of the ratios of runs of equal seeds, with its 95 % interval "+
-			"from 6 runs on.")
+		const ratio = "B ÷ A: the median of the ratios of runs of equal seeds, with its 95 % interval from 6 runs on."
+		notes = slices.Insert(notes, 0, ratio)
 	}
 	if timed {
 		t.Note = strings.Join(slices.Insert(notes, 0, "Medians."), " ")
