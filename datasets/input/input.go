@@ -310,10 +310,11 @@ func Open[T any](path string, read func(r io.Reader, name string) (T, error)) (c
 	return content, file, err
 }
 
-// Lines calls visit with each line of text, without its end (LF, CRLF or CR), without a byte order
-// mark of UTF-8 before it, which the second of two joined files leaves there, and valid only for the call. Errors, including visit's, begin with
-// the reader's name and the number of the line. A line longer than longest bytes, which is at most
-// MaxLine, is an error; so is content that is no text, or has another format than the accepted one.
+// Lines calls visit with each line of text, valid only for the call: without its end (LF, CRLF or CR)
+// and without a byte order mark of UTF-8 before it, which the second of two joined files leaves there.
+// Errors, including visit's, begin with the reader's name and the number of the line. A line longer
+// than longest bytes, which is at most MaxLine, is an error; so is content that is no text, or has
+// another format than the accepted one.
 func (d *Reader) Lines(accepted string, longest int, visit func(number int, line []byte) error) error {
 	if err := d.text(accepted); err != nil {
 		return fmt.Errorf("%s: %w", d.name, err)
