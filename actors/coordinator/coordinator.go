@@ -117,6 +117,9 @@ type Result struct {
 	Changed time.Duration
 	// Unchanged is the instant of the evaluation before that: the model was found at some time since.
 	Unchanged time.Duration
+	// Moved is the instant of the last evaluation at which a node had another model than at the one
+	// before.
+	Moved time.Duration
 	// Models are the models of the last evaluation, in the order of the plan's nodes.
 	Models []Model
 	// Average is the model of the averaged parameters; nil where the evaluation was of one model.
@@ -173,6 +176,7 @@ type coordinator struct {
 	rounds   []*round              // that are not settled
 	before   *round                // the last that was settled with a model
 	judged   map[uint64]*judgement // by the hash of the parameters
+	latest   []uint64              // by node, the hash of the parameters that were looked at last
 }
 
 // tick is the timer of evaluations by time; bound is the timer of the run's time.
@@ -192,6 +196,7 @@ func New(run Run, env actors.Env, control world.Control) (actor.Actor, error) {
 	return &coordinator{
 		env: env, run: run, control: control, views: newViews(env, run.Holders),
 		steps: make([]uint64, len(env.View().Members)), judged: map[uint64]*judgement{},
+		latest: make([]uint64, len(env.View().Members)),
 	}, nil
 }
 

@@ -104,10 +104,12 @@ func (c *coordinator) take(l *look, tensors []*protos.Tensor) {
 	key := hash(tensors)
 	do := func() any { return l }
 	l.judgement = c.judged[key]
-	if l.judgement == nil && l.round.number > 1 {
-		if r, result := l.round, c.run.Result; r.at > result.Changed {
-			result.Changed, result.Unchanged = r.at, r.after
-		}
+	r, result := l.round, c.run.Result
+	if l.judgement == nil && r.number > 1 && r.at > result.Changed {
+		result.Changed, result.Unchanged = r.at, r.after
+	}
+	if c.latest[l.node] != key {
+		c.latest[l.node], result.Moved = key, max(result.Moved, r.at)
 	}
 	if l.judgement == nil || l.judgement.round > l.round.number {
 		l.judgement = &judgement{round: l.round.number}

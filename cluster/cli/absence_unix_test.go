@@ -223,7 +223,7 @@ func TestNodeTimeoutIsCheckedBeforeTheNodeStarts(t *testing.T) {
 		"1s":  "--node-timeout 1s; accepted is 2s or more",
 		"0":   "--node-timeout 0s; accepted is 2s or more",
 		"-5s": "--node-timeout -5s; accepted is 2s or more",
-		"5":   "invalid argument",
+		"5":   "accepted is a duration such as 5s",
 	} {
 		code, _, errs := gradwireHere("node", "--insecure", "--name", "a", "--node-timeout", value)
 		if code != cli.ExitInput || !strings.Contains(errs, want) {

@@ -33,7 +33,7 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	last = min(last, end)
 	silence := end - last
 	atMost := silence
-	if vain && s.result.Changed < s.result.End { // the change may have come soon after the evaluation before
+	if vain && s.result.Moved < s.result.End { // the change may have come soon after the evaluation before
 		atMost = end - s.result.Unchanged
 	}
 	switch {
