@@ -142,6 +142,11 @@ func (s *succession) whole() {
 	}
 	if len(summary.Runs) != s.runs || !summary.Complete && !onlyLate(s.t, dir) {
 		s.t.Errorf("%d runs of %d, complete: %v", len(summary.Runs), summary.RunsPlanned, summary.Complete)
+		for _, r := range summary.Runs {
+			if r.Outcome != record.Done {
+				s.t.Logf("run %d is %s: %+v", r.Number, r.Outcome, r.Incidents)
+			}
+		}
 	}
 	log := s.must("logs", s.id)
 	kept, made := "", log // by the last process
