@@ -137,9 +137,7 @@ type holding struct {
 	busy       bool          // a copy is being taken, or the record given up
 	campaign   time.Duration // it does not ask for the lease before; 0 if the owner is there
 	ahead      bool          // or at once: a candidate lacks something that is here
-	lost       string        // the owner that was gone when this process asked for the lease
-	lostAt     time.Duration // when it asked
-	silence    time.Duration // for how long nothing had been heard of that owner
+	lost       string        // says since when the owner was gone as this process asked for the lease; or empty
 	released   string        // the owner that has given the lease up; empty if none has
 	bereft     bool          // the owner released the lease because it could not keep the record
 	recordless bool          // this process handed the record over and has no copy

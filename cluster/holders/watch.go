@@ -88,7 +88,9 @@ func (s *Service) judge(h *holding, now time.Duration) {
 	case now >= h.campaign || h.ahead:
 		if h.noteFault == "" || s.keep(h) == nil { // a holder that cannot write leaves the lease to others
 			if owner := m.Promise().Owner; owner != s.config.Process {
-				h.lost, h.lostAt, h.silence = owner, now, now-m.Until()+spans.Length
+				silence := now - m.Until() + spans.Length
+				h.lost = fmt.Sprintf("process %s was gone from %s on, noticed after %.1f s", owner,
+					time.Now().Add(-silence).Format(time.TimeOnly), silence.Seconds())
 			}
 			m.Campaign(now)
 		}
@@ -137,7 +139,10 @@ func (s *Service) patience(h *holding) time.Duration {
 func (s *Service) takeOver(h *holding) {
 	m := h.member
 	m.Set(lease.Version{Term: m.Promise().Term, Number: m.Version().Number}, m.Members())
-	before, why := h.folder, s.whyGone(h)
+	before, why := h.folder, h.lost
+	if h.released != "" {
+		why = ""
+	}
 	h.plan = proto.CloneOf(h.plan)
 	h.plan.Attempts = slices.DeleteFunc(h.plan.Attempts, func(a *protos.Attempt) bool {
 		return !a.Unrecorded && (a.Process == h.released || s.left[a.Process] == a.Incarnation)
@@ -165,16 +170,6 @@ func (s *Service) takeOver(h *holding) {
 		}
 	})
 	s.supply(d)
-}
-
-// whyGone says since when the owner of the lease before has been gone; empty if it has given the lease
-// up, or was this process; s.mu is held.
-func (s *Service) whyGone(h *holding) string {
-	if h.released != "" || h.lost == "" {
-		return ""
-	}
-	return fmt.Sprintf("process %s was gone from %s on, noticed after %.1f s", h.lost,
-		time.Now().Add(h.lostAt-s.now()-h.silence).Format(time.TimeOnly), h.silence.Seconds())
 }
 
 // giveUp makes the record of a submission that another process carries out a copy, and forgets it
