@@ -441,29 +441,33 @@ func (f *Folder) Traces(runs []Run) ([]Trace, error) {
 // read reads run.json of run n.
 func (f *Folder) read(n int) (saved, error) { return readRun(f.dir, runFolder(n), n) }
 
-// readRun reads run.json of run n in a folder of a record.
+// readRun reads run.json of run n in a folder of a record. An error about its content wraps ErrDamaged.
 func readRun(dir, folder string, n int) (saved, error) {
-	name := filepath.Join(folder, runName)
 	var s saved
-	err := readJSON(dir, name, &s)
+	err := s.load(dir, filepath.Join(folder, runName), n)
 	if disk := (*fs.PathError)(nil); errors.As(err, &disk) {
 		return saved{}, err
 	}
-	if err == nil && s.Version < Version {
-		s.upgrade()
-	}
-	if err == nil {
-		if err = errors.Join(s.check(n), s.Run.check(), s.Data.check()); err != nil {
-			err = fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
-		}
-	}
 	switch {
 	case err == nil:
+		return s, nil
 	case n == anyNumber || checkVersion(s.Version) != nil:
 		return saved{}, fmt.Errorf("%w: %w", err, ErrDamaged)
-	default:
-		return saved{}, fmt.Errorf("%w: %w; delete %s, and --continue makes it again", err, ErrDamaged,
-			filepath.Join(dir, folder))
+	}
+	return saved{}, fmt.Errorf("%w: %w; delete %s, and --continue makes it again", err, ErrDamaged,
+		filepath.Join(dir, folder))
+}
+
+// load reads and checks run.json of run n, and brings one of an older version up to date.
+func (s *saved) load(dir, name string, n int) error {
+	if err := readJSON(dir, name, s); err != nil {
+		return err
+	}
+	if s.Version < Version {
+		s.upgrade()
+	}
+	if err := errors.Join(s.check(n), s.Run.check(), s.Data.check()); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 	}
 	if s.Version < Version {
 		s.Data.upgrade()
@@ -472,7 +476,7 @@ func readRun(dir, folder string, n int) (saved, error) {
 			s.FinalAccuracy, s.BestAccuracy = s.Data.Accuracies()
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // anyNumber stands for the number of a run whose folder's name says nothing.

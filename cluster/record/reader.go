@@ -37,19 +37,20 @@ func NewReader(dir string) (*Reader, error) {
 		return nil, err
 	}
 	s, err := ReadSummary(dir)
-	// a program that was killed may have left the summary of an earlier one, which had finished no run
-	if errors.Is(err, fs.ErrNotExist) || err == nil && s.Runs != nil && len(s.Runs) == 0 {
-		missing := err != nil
-		made, failure := summaryOf(dir, string(plan))
-		if missing || len(made.Runs) > 0 || failure != nil {
-			s, err = made, failure
-		}
-		if missing && err == nil && len(s.Runs) == 0 {
-			err = fmt.Errorf("%s: there is no %s, and no run is finished: %w", dir, summaryName, fs.ErrNotExist)
-		}
-	}
-	if err != nil {
+	missing := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !missing {
 		return nil, err
+	}
+	if missing || s.Runs != nil && len(s.Runs) == 0 { // killed before it wrote a summary with a run
+		made, err := summaryOf(dir, string(plan))
+		switch {
+		case err != nil:
+			return nil, err
+		case len(made.Runs) > 0:
+			s = made
+		case missing:
+			return nil, fmt.Errorf("%s: there is no %s, and no run is finished: %w", dir, summaryName, fs.ErrNotExist)
+		}
 	}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, summaryName), err)
