@@ -22,7 +22,7 @@ func TestEveryCommandFindsTheCopyOfARecordThatItsProcessHasLost(t *testing.T) {
 		t.Skip("starts and kills processes")
 	}
 	s := settle(t, "a", "b", "c")
-	s.write("plan.yaml", strings.Replace(shortRuns, "time: 1s", "steps: 30", 1))
+	s.write("plan.yaml", strings.Replace(shortRuns, "steps: 80", "steps: 30", 1))
 	at := s.addresses()
 	submit := func(args ...string) string {
 		return strings.TrimSpace(s.must(append([]string{"submit", s.path("plan.yaml"), "--join", at["a"], "--detach"},
@@ -78,7 +78,7 @@ func TestCopyAnswersForARecordThatIsDeletedUnderItsProcess(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	s := settle(t, "a", "b", "c")
-	s.write("plan.yaml", strings.Replace(shortRuns, "time: 1s", "steps: 30", 1))
+	s.write("plan.yaml", strings.Replace(shortRuns, "steps: 80", "steps: 30", 1))
 	id := strings.TrimSpace(s.must("submit", s.path("plan.yaml"), "--join", s.addresses()["a"], "--detach"))
 	s.await("end", func() bool { now := s.status(id); return now.Over() && len(now.Lacking) == 0 })
 	if err := os.RemoveAll(s.path("records-a/plan-" + id)); err != nil {
@@ -89,8 +89,8 @@ func TestCopyAnswersForARecordThatIsDeletedUnderItsProcess(t *testing.T) {
 	s.await("removal", func() bool { return !strings.Contains(s.must("submissions"), id) })
 }
 
-// Commands are answered by the holders while the conductor is stopped and nobody has taken its place,
-// soon and whole.
+// While the conductor is stopped and no process has replaced it, holders answer commands within
+// seconds and in full.
 func TestHoldersAnswerWhileTheConductorIsStopped(t *testing.T) {
 	turns.Take(t, 0, 2)
 	if testing.Short() {

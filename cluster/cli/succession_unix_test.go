@@ -20,7 +20,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/turns"
 )
 
-// shortRuns is a plan of short runs that any process can be missing from.
+// shortRuns is a plan of runs of about a second that can lose any process. They end by steps: a time
+// bound would end them while nodes wait for a busy machine.
 const shortRuns = `name: several
 data: {set: synthetic-traffic, samples: 1500}
 model: {kind: mlp, layers: [93, 8, 5]}
@@ -28,7 +29,7 @@ train: {batch: 32, optimizer: {kind: sgd, rate: 0.1}}
 architecture: {kind: gossip}
 nodes: [{name: peer, count: 3, compute: {step: 10ms}}]
 evaluate: {every: 200ms}
-stop: {time: 1s}
+stop: {steps: 80}
 `
 
 // succession is a cluster in which a submission is followed whose process is then killed.

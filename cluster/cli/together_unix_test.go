@@ -32,7 +32,7 @@ func TestNodesAndClientOfOneFolderShareTheRecord(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	s := settleShared(t, "a", "b", "c")
-	s.write("several.yaml", strings.Replace(shortRuns, "time: 1s", "steps: 30", 1))
+	s.write("several.yaml", strings.Replace(shortRuns, "steps: 80", "steps: 30", 1))
 	const uncopied = ": nothing was copied\n"
 	code, out, errs := s.here("submit", "several.yaml")
 	records, _ := filepath.Glob(s.path("results/*/summary.json"))
@@ -68,7 +68,7 @@ func TestIdOfASubmissionLeadsToTheOneThatGoesOnWithIt(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	s := settleShared(t, "a", "b", "c")
-	s.write("several.yaml", strings.Replace(shortRuns, "time: 1s", "steps: 70", 1))
+	s.write("several.yaml", shortRuns)
 	ids := []string{strings.TrimSpace(s.must("submit", s.path("several.yaml"), "--detach"))}
 	for range 2 {
 		last := ids[len(ids)-1]
