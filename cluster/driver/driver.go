@@ -117,11 +117,8 @@ const (
 	Lost = request.Lost
 )
 
-// After which silence a NodeConfig counts another process as absent.
-const (
-	DefaultNodeTimeout = node.DefaultNodeTimeout
-	LeastNodeTimeout   = node.LeastNodeTimeout
-)
+// DefaultNodeTimeout is the default of NodeConfig.NodeTimeout.
+const DefaultNodeTimeout = node.DefaultNodeTimeout
 
 // Actors outside of runs.
 type (
@@ -200,7 +197,7 @@ func Replay(ctx context.Context, dir string, o Options) (*Replayed, error) {
 // expired.
 func Serve(ctx context.Context, c NodeConfig) error { return node.Serve(ctx, c) }
 
-// CheckNodeTimeout refuses what cannot be a NodeConfig.NodeTimeout.
+// CheckNodeTimeout returns an error if NodeConfig.NodeTimeout does not accept d.
 func CheckNodeTimeout(d time.Duration) error { return node.CheckNodeTimeout(d) }
 
 // Connect finds a process of a cluster that answers, among the addresses HOST:PORT of seeds. The
