@@ -211,12 +211,12 @@ func (s *Source) Validate() error {
 	return s.checkShapes()
 }
 
-// checkShapes returns an error unless the samples of the pool and of the test set have one shape.
+// checkShapes returns an error unless the samples of the pool and of the test set have the same shape.
 func (s *Source) checkShapes() error {
 	return checkSameShape(s.Test.Name, s.Test.dims(), "those in "+s.Pool.Name, s.Pool.dims())
 }
 
-// dims returns the shape of a sample, which is known of a plain vector too.
+// dims returns the shape of a sample; that of a plain vector is its length.
 func (s *Set) dims() []int {
 	if s.Shape == nil {
 		return []int{s.Inputs}
@@ -224,9 +224,9 @@ func (s *Set) dims() []int {
 	return s.Shape
 }
 
-// checkSameShape returns an error unless the samples of a file have the shape of others; one of fewer
-// dimensions may lack some of size 1. A plain vector has another shape than an image of as many
-// values: nothing says in which order it has them.
+// checkSameShape returns an error unless two files have samples of the same shape. One shape may lack
+// dimensions of size 1 that the other has. A plain vector never has the shape of an image: nothing
+// says in which order it has the values.
 func checkSameShape(name string, shape []int, others string, theirs []int) error {
 	if len(shape) != len(theirs) && slices.Equal(significant(shape), significant(theirs)) ||
 		slices.Equal(shape, theirs) {
@@ -266,9 +266,9 @@ const (
 	ChannelsLast  = "channels-last"
 )
 
-// Arrange moves the channels of the samples of both sets to the front if the layout has them last.
-// Sets whose samples differ in their shape, or are no images with channels under that layout, are
-// an error that names them.
+// Arrange moves the channels of both sets to the front if the layout has them last. It returns an
+// error that names the files if the sets differ in the shape of their samples, or if the layout has
+// channels and the samples have none.
 func (s *Source) Arrange(layout string) error {
 	if s.Test == nil {
 		return s.Pool.Arrange(layout)
@@ -279,7 +279,7 @@ func (s *Source) Arrange(layout string) error {
 	return cmp.Or(s.Pool.Arrange(layout), s.Test.Arrange(layout))
 }
 
-// Arrange is Source.Arrange of one set.
+// Arrange is like Source.Arrange, for one set.
 func (s *Set) Arrange(layout string) error {
 	const image = 3 // dimensions: height, width, channels
 	if layout != ChannelsLast {

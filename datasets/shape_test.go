@@ -13,8 +13,8 @@ import (
 	"github.com/gradwire/gradwire/datasets/npy"
 )
 
-// arrayReaders load samples of shapes to train and to test on, two of each, or read samples of the
-// second shape for a model of the first; an empty second shape stands for no test file.
+// arrayReaders load two training samples of the first shape and two test samples of the second, or read
+// samples of the second shape for a model of the first. An empty second shape stands for no test file.
 var arrayReaders = map[string]func(t *testing.T, layout string, train, test []int) error{
 	"npy": func(t *testing.T, layout string, train, test []int) error {
 		p := npy.Pairs{
@@ -125,7 +125,7 @@ func TestTheLastDimensionIsThatOfChannelsInImagesOnly(t *testing.T) {
 	}
 }
 
-// All readers of text take the same notations for numbers.
+// All readers of text accept the same notations of numbers.
 func TestAllReadersTakeNumbersInDecimals(t *testing.T) {
 	readers := map[string]func(t *testing.T, number string) error{
 		"csv": func(t *testing.T, number string) error {
@@ -162,7 +162,7 @@ func TestAllReadersTakeNumbersInDecimals(t *testing.T) {
 	}
 }
 
-// A label that is nearly a whole number is none, to train on or to test on.
+// Readers refuse a training or test label that is almost a whole number.
 func TestLabelsAreWholeBeforeTheyAreRounded(t *testing.T) {
 	x, good := put(t, npyOf([]int{3})), put(t, array("<f8", "(2,)", 0., 1.))
 	for _, near := range []float64{0.999999999, 1e-300, 1 - 1e-16, -0.00000001} {

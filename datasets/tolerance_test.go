@@ -249,7 +249,7 @@ func TestAllReadersNameWhatFollowsACompressedFile(t *testing.T) {
 		}
 		for _, junk := range []string{"x", "\x1f", "8 bytes.", "twenty bytes or more", "\x00\x00x"} {
 			_, err := f.load(t, put(t, append(bytes.Clone(packed), junk...)))
-			if err == nil || !strings.Contains(err.Error(), "something follows the end") {
+			if err == nil || !strings.Contains(err.Error(), "bytes follow the end") {
 				t.Errorf("%s: %q behind the end: %v", f.name, junk, err)
 			}
 		}

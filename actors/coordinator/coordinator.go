@@ -115,10 +115,10 @@ type Result struct {
 	// Changed is the instant of the last evaluation that found a model which none before had found;
 	// 0 if all found the initial one.
 	Changed time.Duration
-	// Unchanged is the instant of the evaluation before that: the model was found at some time since.
+	// Unchanged is the instant of the evaluation before Changed: the model changed between the two.
 	Unchanged time.Duration
-	// Moved is the instant of the last evaluation at which a node had another model than at the one
-	// before.
+	// Moved is the instant of the last evaluation that found a node's model different from that node's
+	// model at the previous evaluation.
 	Moved time.Duration
 	// Models are the models of the last evaluation, in the order of the plan's nodes.
 	Models []Model
@@ -176,7 +176,7 @@ type coordinator struct {
 	rounds   []*round              // that are not settled
 	before   *round                // the last that was settled with a model
 	judged   map[uint64]*judgement // by the hash of the parameters
-	latest   []uint64              // by node, the hash of the parameters that were looked at last
+	latest   []uint64              // by node, the hash of the parameters at its latest evaluation
 }
 
 // tick is the timer of evaluations by time; bound is the timer of the run's time.

@@ -21,7 +21,7 @@ const ConsensusDistance = "consensus distance"
 type round struct {
 	number uint64
 	at     time.Duration
-	after  time.Duration // when the round before was
+	after  time.Duration // instant of the previous round
 	lag    time.Duration
 	epoch  float64
 	step   uint64

@@ -94,7 +94,7 @@ func readTimes[T any](c *Catalog, n *syntax.Node, path *string,
 	})
 }
 
-// warn adds a note about the setting at n to the plan under way, unless the plan has the note already.
+// warn adds a note about the setting at n to the plan that is being read, unless the plan has the note.
 func (c *Catalog) warn(n *syntax.Node, format string, a ...any) {
 	if c.reading != nil {
 		c.reading.warn(n, format, a...)

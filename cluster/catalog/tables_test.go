@@ -60,8 +60,8 @@ func accepted(s *settings.Schema) string {
 	return s.Accepted()
 }
 
-// section writes the keys of a section of a plan that a struct declares or a schema describes, but for
-// those that another table has.
+// section writes the keys of a section of a plan, which a struct declares or a schema describes. It
+// leaves out the keys that another table lists.
 func (t *tables) section(title string, declared any, elsewhere ...string) {
 	fmt.Fprintf(t, "\n## %s\n", title)
 	s, described := declared.(*settings.Schema)

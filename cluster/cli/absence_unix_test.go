@@ -20,8 +20,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// expectTold expects the record that was fetched to say after which silence a process counts as absent,
-// and which run another process led from then on.
+// expectTold expects the fetched record to state the node timeout, and to name a run that another
+// process took over from the victim.
 func (s *succession) expectTold(victim string, timeout float64) {
 	s.t.Helper()
 	summary, err := record.ReadSummary(s.path("fetched"))
@@ -46,7 +46,7 @@ func (s *succession) expectTold(victim string, timeout float64) {
 	}
 }
 
-// expectOneRecord expects one whole record of the submission, and not at a process that was replaced.
+// expectOneRecord expects one whole record of the submission, and none at the replaced process.
 func (s *succession) expectOneRecord(replaced string) {
 	s.t.Helper()
 	summary, err := record.ReadSummary(s.path("fetched"))
@@ -63,8 +63,8 @@ func (s *succession) expectOneRecord(replaced string) {
 	}
 }
 
-// The process that leads a submission is paused at any instant. If it is back before its timeout, it
-// goes on; if later, it finds another process in its place, stops, and says so.
+// The process that leads a submission pauses at a random instant. It goes on if it resumes before the
+// node timeout. Otherwise another process has taken over, and the first one stops and says so.
 func TestPausedLeaderGoesOnUnlessItsPlaceIsTaken(t *testing.T) {
 	lengthy(t)
 	ring := strings.Replace(strings.Replace(together, "count: 4", "count: 3", 1), "10s", "1s", 1)
@@ -121,9 +121,8 @@ func TestPausedLeaderGoesOnUnlessItsPlaceIsTaken(t *testing.T) {
 	}
 }
 
-// Processes of a run are paused for longer than their timeout. Where others can take their place, the
-// run goes on without them, and they begin a new life; a server that nobody can stand in for goes on
-// with its state.
+// A process of a run pauses for longer than the node timeout. If others can take its place, the run
+// goes on, and the process rejoins as a new incarnation. A server without replicas keeps its state.
 func TestPausedPartOfARunGoesOnUnlessItsPlaceIsTaken(t *testing.T) {
 	lengthy(t)
 	copies := strings.Replace(several("16s"), "kind: parameter-server",
@@ -177,8 +176,8 @@ func TestPausedPartOfARunGoesOnUnlessItsPlaceIsTaken(t *testing.T) {
 	}
 }
 
-// An actor's process is paused until the cluster gives it up, and another one takes the name. When the
-// first is back, it gives way.
+// An actor's process pauses until the cluster gives it up, and a second actor gets the name. The first
+// actor ends when its process resumes.
 func TestNameOfAnActorHasOneOwnerAfterAPause(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 1, 3)

@@ -230,7 +230,7 @@ func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 	}
 }
 
-// changeBit changes a random bit after the first line of a checkpoint's file, and corrects the checksum.
+// changeBit flips a random bit after the first line of a checkpoint file and corrects the checksum.
 func changeBit(t *testing.T, name string, random *rand.Rand) (bit int) {
 	t.Helper()
 	b, err := os.ReadFile(name)

@@ -226,7 +226,7 @@ func flagUsage(cmd *cobra.Command, err error) error {
 	return usage(cmd, fmt.Errorf("unknown flag --%s%s", name, syntax.Suggestion("--"+name, known)))
 }
 
-// badValue is the error about the value of a flag, in the place of the one of Go's parser.
+// badValue returns the error about the value of a flag. It says what is accepted; Go's parser does not.
 func badValue(invalid *pflag.InvalidValueError, err error) error {
 	accepted, known := map[string]string{
 		"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",

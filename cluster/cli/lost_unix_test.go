@@ -86,8 +86,8 @@ func (s *site) follow(plan string, runs int, name string) *succession {
 	return (&succession{site: s, runs: runs}).begin(plan, name)
 }
 
-// A process that takes a run over refuses a copied checkpoint with one changed bit and a correct checksum. It
-// begins the run again, and no process dies.
+// A process that takes over a run refuses a checkpoint copy with one flipped bit and a correct checksum.
+// It begins the run again, and no process dies.
 func TestHolderRefusesACheckpointWithAChangedBit(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 0, 3)

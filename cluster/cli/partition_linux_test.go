@@ -168,7 +168,7 @@ func TestConductorThatIsCutOffThrowsNobodyOut(t *testing.T) {
 	}
 }
 
-// The packets of the process that leads a submission vanish, which no connection tells.
+// All packets of the process that leads a submission are dropped; no connection reports an error.
 func TestLeaderThatVanishesIsReplacedAfterItsTimeout(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 0, 3)

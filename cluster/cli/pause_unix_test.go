@@ -89,9 +89,9 @@ record: events
 stop: {time: 23s}
 `
 
-// Both conductors are paused for less than the timeout of nodes, but for longer than membership takes
-// to give a process up. Neither hosts a node of the run that it conducts, but the first one hosts the
-// server of a third.
+// Both conductors pause for less than the node timeout, but for longer than membership takes to give a
+// process up. Neither hosts a node of the run that it conducts. The first one hosts the server of a
+// third run.
 func TestPauseOfTheConductorCostsNobodyItsModelAndIsTold(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 0, 3)

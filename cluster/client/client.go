@@ -404,7 +404,7 @@ func (t *told) rank() int {
 // that is looked for: its own may be paused.
 const stragglerPatience = 2 * time.Second
 
-// absentPatience is stragglerPatience for a process that the cluster counts as absent.
+// absentPatience replaces stragglerPatience for a process that the cluster counts as absent.
 const absentPatience = 200 * time.Millisecond
 
 // tell asks some processes for what they know, or what they know of the submission with an id.

@@ -220,8 +220,8 @@ func saving(t *testing.T, set []string, every time.Duration) (e end, states [][]
 	return finish(t, s, w), states
 }
 
-// continued is the end of a run that goes on from a state, by the plan.yaml of its record, which states
-// every default.
+// continued returns the end of a run that goes on from a state. It reads the plan from the record's
+// plan.yaml, which states every default.
 func continued(t *testing.T, set []string, every time.Duration, state []byte) end {
 	t.Helper()
 	p, err := Parse("plan.yaml", []byte(base), set...)

@@ -77,8 +77,8 @@ func (r *Runner) renumber() {
 	}
 }
 
-// digest is the hash of all that the runs of a point depend on apart from their seeds. Names, and
-// what is saved of a run, change none of its figures.
+// digest returns the hash of the plan's settings at the point. It leaves out the seed and the settings
+// that change no figure of a run: the plan's name, record and checkpoint.
 func (p *Point) digest() (string, error) {
 	one := *p.Spec.Plan
 	one.Name, one.Seed, one.Repeats, one.Sweep = "", 0, 1, nil
@@ -90,7 +90,7 @@ func (p *Point) digest() (string, error) {
 	return fmt.Sprintf("%016x", xxhash.Sum64String(node.YAML())), nil
 }
 
-// digestPoints computes the digest of every point, before tune gives the points what it chooses.
+// digestPoints computes the digest of every point. It must come before tune, which changes the points.
 func (r *Runner) digestPoints() (err error) {
 	r.digests = map[string]string{}
 	for i := range r.points {
@@ -102,8 +102,8 @@ func (r *Runner) digestPoints() (err error) {
 	return nil
 }
 
-// checkOrigin returns an error that names a run in the folder that the plan would not make: of another
-// point, seed or plan, or another run than the record's summary lists.
+// checkOrigin returns an error for the first run in the folder that does not belong there: its point,
+// seed or plan differs from what this plan makes, or the record's summary lists another run instead.
 func (r *Runner) checkOrigin(before record.Summary) error {
 	first := r.points[0].Spec.Plan.Seed
 	for _, done := range r.folder.Runs() {

@@ -10,8 +10,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/refusal"
 )
 
-// A record is continued with more repeats, unless a run in it is one that its plan would not make,
-// or one that a report refuses.
+// --continue adds repeats to a record. It refuses a record with a run that the plan would not make or
+// that report refuses.
 func TestRunsThatThePlanWouldNotMakeAreRefused(t *testing.T) {
 	t.Parallel()
 	const short, run = "stop.time=100ms", "runs/0000/run.json"
@@ -61,7 +61,7 @@ func TestRunsThatThePlanWouldNotMakeAreRefused(t *testing.T) {
 	}
 }
 
-// alter replaces a text in a file; * stands for all of it.
+// alter replaces a text in a file; * stands for the whole content.
 func alter(t *testing.T, path, before, after string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

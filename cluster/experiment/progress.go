@@ -33,7 +33,7 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	last = min(last, end)
 	silence := end - last
 	atMost := silence
-	if vain && s.result.Moved < s.result.End { // the change may have come soon after the evaluation before
+	if vain && s.result.Moved < s.result.End { // the last change may date from right after Unchanged
 		atMost = end - s.result.Unchanged
 	}
 	switch {
@@ -55,8 +55,8 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	return []record.Incident{{At: last.Seconds(), Node: s.keeper(out), What: what, Harm: record.ToAll}}
 }
 
-// untrained returns an incident for each node whose model took in no update although the worst model
-// is judged and others took in some.
+// untrained returns an incident for each node whose model took in no update while other models did.
+// It returns none unless the worst model is judged.
 func (s *Stage) untrained(r *record.Run, data *record.Data, out Outcome) (incidents []record.Incident) {
 	if s.Point.Spec.Plan.Evaluate.Of != plan.OfAll || !data.Learned || s.brief(r, out.Halted) {
 		return nil
@@ -82,7 +82,7 @@ func (s *Stage) lastChange(data *record.Data, out Outcome) (last time.Duration, 
 	switch {
 	case data.Learned && (s.Point.counts || changed >= data.LastUpdate):
 		return data.LastUpdate, true, false
-	case !data.Learned && (out.Unfinished || data.Overtime): // the last evaluations found no update of the run's time
+	case !data.Learned && (out.Unfinished || data.Overtime): // changes come from updates after the end
 		return 0, false, false
 	}
 	return changed, changed > 0, data.Learned

@@ -44,8 +44,8 @@ type Traits struct {
 	Alone bool
 	// Insecure says that what leaves a process is not protected on its way.
 	Insecure bool
-	// NodeTimeout is after which silence the process that leads runs counts another one as absent; 0
-	// where there are no others.
+	// NodeTimeout is the silence after which the process that leads runs counts another process as
+	// absent; 0 without other processes.
 	NodeTimeout time.Duration
 }
 

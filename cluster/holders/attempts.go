@@ -70,8 +70,8 @@ func (s *Service) saved(h *holding) {
 }
 
 // Deaths returns the attempts at a submission, since a run last finished or was saved, whose processes
-// have died or have handed it over because they could not keep the record. A process that is only
-// absent has not died, as far as is known.
+// have died or have handed it over because they could not keep the record. An absent
+// process may only be paused, and does not count as dead.
 func (s *Service) Deaths(id string) (dead []*protos.Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

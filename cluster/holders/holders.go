@@ -12,10 +12,9 @@
 // When a submission has ended, holders keep a copy of its record, in case that the process is gone
 // which has ended it. The latest hundred stay.
 //
-// A process that is silent, as one that is paused, is gone once it is absent (Config.Gone). If it
-// comes back before another holder has the lease, it goes on; if later, it finds that its lease is
-// over, and stops. Nothing that it finishes counts before it has the lease again and another holder
-// has it.
+// A silent process, such as a paused one, is gone once it is absent (Config.Gone). If it returns
+// before another holder has the lease, it goes on. If it returns later, its lease has expired, and it
+// stops. Runs that it finishes count only after it has renewed the lease and another holder has a copy.
 package holders
 
 import (
@@ -74,10 +73,10 @@ type Config struct {
 	Others func() []string
 	// Build returns the build of a process; empty if unknown.
 	Build func(process string) string
-	// Gone reports whether a life of a process has ended or is absent, as far as is known here, or,
-	// with 0, whether no life of it is there.
+	// Gone reports whether an incarnation of a process has ended or is absent, as far as this process
+	// knows. With incarnation 0 it reports whether the process has no incarnation in the cluster.
 	Gone func(process string, incarnation uint64) bool
-	// Silent reports whether a life of a process that is Gone is absent, and may only be paused.
+	// Silent reports whether an incarnation that is Gone is absent rather than ended.
 	Silent func(process string, incarnation uint64) bool
 	// Send sends another process LeaseAsks or LeaseAnswers; they may be lost.
 	Send func(process string, m proto.Message)
@@ -89,8 +88,8 @@ type Config struct {
 	Ready func(ctx context.Context, p *protos.HeldPlan, dir string) error
 	// Adopt has this process carry a submission out, in a term of its lease: with the record in the
 	// folder that p names, which has the runs that have finished. If it has ended here already, it
-	// returns how. Why says what has become of the process that carried it out; it is empty if that
-	// one has handed the submission over.
+	// returns how. Why says what happened to the process that carried it out before; it is empty
+	// after an orderly handover.
 	Adopt func(p *protos.HeldPlan, term uint64, why string) *protos.Submission
 	// Drop has this process carry a submission out no longer, because another one does; it is empty
 	// if that is not known. It returns when nothing is written to the record any more.
@@ -137,7 +136,7 @@ type holding struct {
 	busy       bool          // a copy is being taken, or the record given up
 	campaign   time.Duration // it does not ask for the lease before; 0 if the owner is there
 	ahead      bool          // or at once: a candidate lacks something that is here
-	lost       string        // says since when the owner was gone as this process asked for the lease; or empty
+	lost       string        // since when the owner is gone, if this process asked for its lease
 	released   string        // the owner that has given the lease up; empty if none has
 	bereft     bool          // the owner released the lease because it could not keep the record
 	recordless bool          // this process handed the record over and has no copy

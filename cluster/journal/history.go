@@ -40,12 +40,12 @@ type History struct {
 // absence describes a node whose process is not in the run.
 type absence struct {
 	process, why string
-	at           time.Duration // when that was noticed
-	from         time.Duration // since when nothing was heard of it
+	at           time.Duration // when the absence was noticed
+	from         time.Duration // when the process was last heard of
 	lost         bool          // with it what nobody else has
 }
 
-// cause says why the process was missed, and how much later than it was gone if not at once.
+// cause says why the process is missed, and how long after its last sign of life that was noticed.
 func (a absence) cause() string {
 	if late := a.at - a.from; late >= noticedAtOnce {
 		return fmt.Sprintf(", noticed after %s (%s)", Seconds(late), a.why)
@@ -53,7 +53,7 @@ func (a absence) cause() string {
 	return fmt.Sprintf(" (%s)", a.why)
 }
 
-// noticedAtOnce is how soon a process is missed whose connection breaks.
+// noticedAtOnce is how long it takes at most to notice a broken connection. Longer delays are told.
 const noticedAtOnce = 500 * time.Millisecond
 
 // NewHistory returns the empty history of a run. It logs each incident in a line.
@@ -92,7 +92,7 @@ func (h *History) HandsOver(node int) {
 	h.handed[node] = true
 }
 
-// Gone notes that the nodes of a process are gone, of which nothing was heard for a time before.
+// Gone notes that the nodes of a process are gone. unheard is how long the process had been silent.
 func (h *History) Gone(at time.Duration, process, why string, nodes []int, unheard time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -42,12 +42,11 @@ func (w *World) schedule() {
 	}
 }
 
-// lateClock is how much earlier a process without the coordinator may think that the run is over, since
-// clocks of busy processes differ.
+// lateClock bounds how far the clock of a busy process is ahead of the coordinator's.
 const lateClock = 100 * time.Millisecond
 
-// lastInstant is when a bounded run is over for all that delays nodes here. It is no earlier than at
-// the coordinator: whatever a node does with what it was kept from comes after the end.
+// lastInstant is when pauses and charges end that last beyond the time bound. It is not before the
+// time bound at the coordinator, so that what a delayed node then does comes after the end of the run.
 func (w *World) lastInstant() time.Duration {
 	if w.lead().away {
 		return w.config.Deployment.Until + lateClock
@@ -161,7 +160,7 @@ func (r realm) Place(node int) error {
 
 func (r realm) Fail(err error) { r.fail(err) }
 
-// Hold has a node's actor handle nothing for a while, at most to the end of a bounded run.
+// Hold pauses a node's actor for d, but not beyond the end of a bounded run.
 func (r realm) Hold(node int, d time.Duration) {
 	box, until := r.nodes[node].life.Load().mailbox, r.clock.Now()+d
 	if end := r.config.Deployment.Until; end > 0 && until >= end {

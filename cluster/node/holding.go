@@ -62,8 +62,8 @@ func (p *process) present() []membership.Member {
 	return slices.DeleteFunc(p.reachable(), func(m membership.Member) bool { return p.holders.Leaves(m.Name) })
 }
 
-// reachable are the members of the cluster but for those whose connections tell that they are gone or
-// absent, which membership hears later.
+// reachable returns the members of the cluster that are neither absent nor down. Connections tell that
+// sooner than membership.
 func (p *process) reachable() []membership.Member {
 	return slices.DeleteFunc(slices.Clone(p.members.View().Members), func(m membership.Member) bool {
 		peer, known := p.node.Peer(m.Name)
@@ -71,8 +71,8 @@ func (p *process) reachable() []membership.Member {
 	})
 }
 
-// isGone reports whether a life of another process has ended or is absent, as far as is known here;
-// with 0, whether none is there.
+// isGone reports whether an incarnation of another process has ended or is absent, as far as this
+// process knows. With incarnation 0 it reports whether the process has none in the cluster.
 func (p *process) isGone(name string, incarnation uint64) bool {
 	peer, known := p.node.Peer(name)
 	switch life := peer.Peer.Incarnation; {
@@ -84,7 +84,7 @@ func (p *process) isGone(name string, incarnation uint64) bool {
 	return !p.isMember(name)
 }
 
-// isSilent reports whether a life of another process is absent, and may only be paused.
+// isSilent reports whether an incarnation of another process is absent rather than ended.
 func (p *process) isSilent(name string, incarnation uint64) bool {
 	peer, known := p.node.Peer(name)
 	return known && peer.State == transport.Absent && peer.Peer.Incarnation == incarnation

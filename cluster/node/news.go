@@ -189,8 +189,8 @@ type listener struct {
 }
 
 // spread sends the news of this process's submissions to the others: all of them over a new
-// connection, and then the changes. Over a new connection it also finds out which names of actors
-// both processes have. Only this goroutine sends news, so the order is kept.
+// connection, and then the changes. Over a new connection it also compares the names of the
+// actors of both processes. Only this goroutine sends news, so the order is kept.
 func (p *process) spread() {
 	listeners := map[string]*listener{}
 	retry := time.NewTicker(tellAgain)

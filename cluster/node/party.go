@@ -134,8 +134,8 @@ func (c *conductor) silent(name, why string) {
 	}
 }
 
-// absent takes note that a process has been silent for so long that others take its place. The run
-// goes on without it if it waited for it although others have copies of all that it alone hosts.
+// absent handles a process that has become absent. If the run waits for the process, and replicas have
+// all the state that the process hosts, the run goes on without it.
 func (c *conductor) absent(name, why string) {
 	c.mu.Lock()
 	q := c.parties[name]
@@ -150,8 +150,7 @@ func (c *conductor) absent(name, why string) {
 	}
 }
 
-// irreplaceable reports whether a process hosts what nobody else has: a server without replicas, or
-// the last model.
+// irreplaceable reports whether a process hosts a server without replicas or the last model.
 func (c *conductor) irreplaceable(name string) bool {
 	nodes := c.NodesOf(name)
 	if c.history.HoldLastModel(c.now(), nodes) {
@@ -294,7 +293,7 @@ func (c *conductor) left(name string) {
 	c.events.Gone(name)
 }
 
-// unheard is how long nothing has been heard of a process.
+// unheard returns how long a process has been silent.
 func (c *conductor) unheard(name string) time.Duration {
 	if peer, known := c.process.node.Peer(name); known && peer.State != transport.Up {
 		return time.Since(peer.Heard)

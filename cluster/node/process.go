@@ -81,15 +81,15 @@ type Config struct {
 	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in it, at
 	// the price of later timers; see live.Config.
 	KeepRuntime bool
-	// NodeTimeout is after which silence another process counts as absent here: no run is placed
-	// there any more, others go on with the submissions that it carries out, and replicas take the
-	// place of its servers. Each process judges by its own; leases and incarnations, not equal
-	// timeouts, keep two from acting as one. 0 stands for DefaultNodeTimeout, and LeastNodeTimeout
-	// is the least that is accepted.
+	// NodeTimeout is the silence after which this process counts another one as absent: it places no
+	// run there any more, other holders take over the submissions of the absent process, and replicas
+	// take the place of its servers. Processes need not have equal timeouts: leases and incarnations
+	// keep two from acting as one. 0 stands for DefaultNodeTimeout; LeastNodeTimeout or more is
+	// accepted.
 	NodeTimeout time.Duration
 	// Absence is how long a run that stands still waits for processes that are gone and could set
-	// it going again, and how long a process that is silent is waited for whose place nobody can
-	// take: this one for 15 s at least, and no less than NodeTimeout. 0 stands for half a minute.
+	// it going again, and how long it waits for a silent process that no other can replace: the
+	// latter for 15 s at least, and no less than NodeTimeout. 0 stands for half a minute.
 	Absence time.Duration
 	// Ready, if not nil, gets the address when the process is part of the cluster.
 	Ready func(address string)
@@ -98,11 +98,11 @@ type Config struct {
 }
 
 const (
-	// DefaultNodeTimeout is after which silence a process counts as absent by default: longer than
-	// a busy machine keeps a healthy process from answering.
+	// DefaultNodeTimeout is the default of Config.NodeTimeout. It is longer than a busy machine keeps
+	// a healthy process from answering.
 	DefaultNodeTimeout = 5 * time.Second
-	// LeastNodeTimeout is the least NodeTimeout: a process is suspended after a silence of 1.5 s, and
-	// one that is kept from running for 2 s counts as paused.
+	// LeastNodeTimeout is the least Config.NodeTimeout. A shorter one would not leave a suspended
+	// process, one that was silent for 1.5 s, time to answer.
 	LeastNodeTimeout = 2 * time.Second
 )
 
@@ -228,7 +228,7 @@ func (c *Config) complete() error {
 	return nil
 }
 
-// CheckNodeTimeout refuses what cannot be a Config.NodeTimeout.
+// CheckNodeTimeout returns an error if Config.NodeTimeout does not accept d.
 func CheckNodeTimeout(d time.Duration) error {
 	if d < LeastNodeTimeout {
 		return fmt.Errorf("--node-timeout %v; accepted is %v or more: a busy machine can keep a healthy node from "+
@@ -404,8 +404,7 @@ func (p *process) buildOf(name string) string {
 	return ""
 }
 
-// leastAbsence is how long a process is silent at least before it is given up whose place nobody can
-// take.
+// leastAbsence is the least silence before a process that no other can replace is given up.
 const leastAbsence = 15 * time.Second
 
 // listen opens the process's port. Callers that come before it is open wait for the lock.
@@ -594,8 +593,8 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 	}
 }
 
-// absent takes note that nothing was heard of a process for NodeTimeout. Others take its place
-// wherever they can; where nobody can, it is waited for until the connection gives it up.
+// absent handles a process that has been silent for NodeTimeout. Other processes take its place where
+// they can. Where they cannot, runs wait for it until the connection gives it up.
 func (p *process) absent(name string, reason error) {
 	p.log("%s is absent: %v", name, reason)
 	for _, c := range p.conductors() {
@@ -607,7 +606,7 @@ func (p *process) absent(name string, reason error) {
 	}
 }
 
-// isMember reports whether membership has a process of a name.
+// isMember reports whether a process of a name is a member of the cluster.
 func (p *process) isMember(name string) bool {
 	return slices.ContainsFunc(p.members.View().Members, func(m membership.Member) bool { return m.Name == name })
 }

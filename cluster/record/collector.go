@@ -24,8 +24,8 @@ type Config struct {
 	// Holds says of each node, by the same number, whether it holds a model that is judged. Nil:
 	// none does.
 	Holds []bool
-	// Until is when a bounded run ends; 0 if unknown in advance. What waits then, behind a pause or a
-	// long step, is still handled for the last evaluation, and is no progress.
+	// Until is the time bound of the run; 0 without one. Nodes handle messages that waited behind a
+	// pause or a long step after it, before the last evaluation. That is no progress.
 	Until time.Duration
 	// Links returns the counters of every used edge at this instant, cumulative since
 	// the run began. It is called with each snapshot. Nil: no edges.
@@ -160,7 +160,7 @@ func (c *Collector) Observe(at time.Duration, number int, event actors.Event) {
 	}
 }
 
-// overtime reports whether an instant is later than the end of the run that was known in advance.
+// overtime reports whether an instant is after the run's time bound.
 func (c *Collector) overtime(at time.Duration) bool { return c.config.Until > 0 && at > c.config.Until }
 
 func (c *Collector) node(number int) *node {

@@ -655,7 +655,7 @@ func TestEvaluationByAPartIsCompletedByAnotherOfItsNumber(t *testing.T) {
 	}
 }
 
-// What nodes still do after the end of a bounded run changes its counts, and shows no progress.
+// Steps and updates after the time bound of a run are counted, and are no progress.
 func TestUpdatesAndStepsBeyondTheEndAreNoProgress(t *testing.T) {
 	second := time.Second
 	for name, row := range map[string]struct {

@@ -22,8 +22,8 @@ type Data struct {
 	Updates []Update `json:"updates"`
 	// Steps counts the steps of all workers.
 	Steps uint64 `json:"steps"`
-	// LastUpdate is when a judged model last took in an update, and Learned whether one ever did, up to
-	// Config.Until. Overtime says whether one did later.
+	// LastUpdate is when a judged model last took in an update up to Config.Until. Learned says whether
+	// there was such an update, and Overtime whether there was a later one.
 	LastUpdate time.Duration `json:"-"`
 	Learned    bool          `json:"-"`
 	Overtime   bool          `json:"-"`

@@ -25,8 +25,7 @@ var (
 	ErrExists = errors.New("this folder exists and is not empty")
 	// ErrOtherPlan says that a folder was made by another plan.
 	ErrOtherPlan = errors.New("this folder was made by another plan")
-	// ErrDamaged says that the run.json of a finished run cannot be read, or has figures that no run
-	// has.
+	// ErrDamaged says that the run.json of a finished run cannot be read or has impossible figures.
 	ErrDamaged = errors.New("this run cannot be used")
 	// ErrNoRecord says that a folder holds no plan.yaml.
 	ErrNoRecord = errors.New("this folder holds no record: it has no plan.yaml")

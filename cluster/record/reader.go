@@ -133,8 +133,8 @@ func (s *Summary) check() error {
 	return nil
 }
 
-// CheckListed returns an error if the summary lists another run under the number of a run that was
-// read. A failed run may have been made again after the summary was written.
+// CheckListed returns an error if the summary lists another run under r's number. It accepts a run
+// that the summary lists as failed: it may have been made again since.
 func (s *Summary) CheckListed(r *Run) error {
 	i, known := slices.BinarySearchFunc(s.Runs, r.Number, func(l Run, n int) int { return cmp.Compare(l.Number, n) })
 	if !known {

@@ -189,8 +189,8 @@ type Run struct {
 	Number int    `json:"run"`
 	Point  Point  `json:"point"`
 	Seed   uint64 `json:"seed"`
-	// PlanDigest is the hash, in hexadecimal, of what the plan says of the run's point, apart from
-	// the seed. Runs of equal points and different hashes are not repeats. Older records lack it.
+	// PlanDigest is the hash, in hexadecimal, of the plan's settings at the run's point without the
+	// seed. Runs of equal points and different hashes are no repeats. Older records lack it.
 	PlanDigest string `json:"plan_digest,omitempty"`
 	// Outcome says how much the figures are worth, and Incidents what has happened that makes them
 	// worth less.
@@ -241,8 +241,8 @@ type Run struct {
 	Clock string `json:"clock"`
 	// Insecure marks a run on a cluster whose connections were neither encrypted nor authenticated.
 	Insecure bool `json:"insecure,omitempty"`
-	// NodeTimeout is after how many seconds of silence the process that led the run on a cluster
-	// counted another one as absent (gradwire node --node-timeout).
+	// NodeTimeout is the silence, in seconds, after which the process that led the run on a cluster
+	// counted another process as absent (gradwire node --node-timeout).
 	NodeTimeout float64 `json:"node_timeout_s,omitempty"`
 	// Duration is the length of the record in seconds on the run's clock; Wall the seconds that it
 	// took.

@@ -215,8 +215,8 @@ func comparisons(s record.Summary) (all []*comparison) {
 	return all
 }
 
-// nameApart gives each of several comparisons a title that no other one has: its circumstances, or
-// the names of its points where other comparisons have the same circumstances.
+// nameApart gives each of several comparisons a unique title: its circumstances, or the names of its
+// points if another comparison has the same circumstances.
 func nameApart(all []*comparison) {
 	if len(all) < 2 {
 		return

@@ -45,7 +45,7 @@ func degrade(runs []record.Run, n int, outcome record.Outcome) []record.Run {
 	return runs
 }
 
-// judged makes up runs of several models, of which a figure is judged.
+// judged makes up runs of several models that are judged by a figure, such as their mean.
 func judged(of record.Of, seconds ...float64) []record.Run {
 	runs := at("evaluate.of", string(of), seconds...)
 	for i := range runs {

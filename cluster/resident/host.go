@@ -201,7 +201,7 @@ func (h *Host) List(name string) []*protos.Actor {
 	return list
 }
 
-// yield ends the actor here that has another one's name, if that one was spawned later.
+// yield ends this host's actor of the same name if to was spawned later.
 func (h *Host) yield(to *protos.Actor) {
 	h.mu.Lock()
 	a := h.actors[to.Name]

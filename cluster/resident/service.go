@@ -168,8 +168,8 @@ type report struct {
 	*protos.Actors
 }
 
-// known are all nodes of the cluster, those included that membership has given up while they may come
-// back with their actors.
+// known returns all nodes of the cluster, including those that membership has given up although their
+// connections have not: they may return with their actors.
 func (r *Service) known() []membership.Member {
 	all := slices.Clone(r.config.Members())
 	for _, p := range r.node.Peers() {
@@ -304,9 +304,9 @@ func checkNameFree(name string, all []report, silent []string) error {
 	return nil
 }
 
-// Reconcile has an actor here end whose name another process has as well: it was spawned there while
-// neither process heard the other. The one that was spawned last stays: whoever spawned it found that
-// the node of the first was gone. It asks a process with which there is a new connection.
+// Reconcile compares the names of actors with those of a newly connected node. Both may have an actor of
+// one name if a second one was spawned while neither node heard the other. The actor that was spawned
+// first ends: its node was given up when the second one was spawned.
 func (r *Service) Reconcile(ctx context.Context, node string) {
 	if len(r.host.List("")) == 0 {
 		return

@@ -32,7 +32,7 @@ func TestSamplesForValidationAreNeitherTrainedOnNorTestedOn(t *testing.T) {
 	}
 }
 
-// The error about a column that has values outside of the training part only names where they are.
+// A column may have values only outside the training part. The error names the parts that have them.
 func TestValuesOutsideOfTheTrainingPartAreNamed(t *testing.T) {
 	const n = 20
 	d := &catalog.Data{Test: 0.25, Validation: 0.25}
@@ -61,7 +61,7 @@ func TestValuesOutsideOfTheTrainingPartAreNamed(t *testing.T) {
 	}
 }
 
-// valuesAt is a set of n samples with an input y that only some of them have a value of.
+// valuesAt returns a set of n samples of which only some have a value of input y.
 func valuesAt(n int, rows []int32) *datasets.Set {
 	s := &datasets.Set{Name: "s", Inputs: 1, Numeric: []int{0}, Columns: []string{"y"}, Gaps: true,
 		Classes: []string{"c"}, X: make([]float32, n), Y: make([]int32, n)}

@@ -370,7 +370,8 @@ func (c *Samples) filled(d *catalog.Data, source *datasets.Source, rows, tests, 
 	return filled, nil
 }
 
-// heldOut says, where no training sample has a value of a column, which other parts have the values.
+// heldOut returns an addition to a NoMean error: the parts that have the column's values. It returns ""
+// for any other error.
 func heldOut(err error, source *datasets.Source, tests, held []int32) string {
 	var none *datasets.NoMean
 	if !errors.As(err, &none) {

@@ -74,8 +74,8 @@ func hasManifest(dir string) bool {
 	return err == nil && string(head) == manifestHead
 }
 
-// IsRemote reports whether a text is the address of a store on another machine, or is meant to be: Parse
-// refuses one without its slashes.
+// IsRemote reports whether a text begins as the address of a store on another machine does. Parse
+// refuses an address without its slashes, such as s3:/bucket.
 func IsRemote(text string) bool { return strings.HasPrefix(strings.ToLower(text), "s3:") }
 
 // Parse reads an address. An address never holds credentials.

@@ -144,7 +144,7 @@ type Submission struct {
 	reached   *float64 // share at the first evaluation of the run under way, in this attempt; nil before
 	noted     uint64   // the number of the latest change that others are told of
 	moved     *string  // the process that carries it out instead of this one, empty if it is not known
-	succeeds  string   // what became of the process that carried it out before, until Succeeds is called
+	succeeds  string   // what happened to the process that carried it out before; empty once Succeeds has returned it
 
 	held *protos.Submission // what this process knows of it as a holder; nil if it has or had it itself
 }
@@ -598,8 +598,8 @@ func (s *Submission) Placed(names, where []string) {
 	})
 }
 
-// Succeeds says, once, what became of the process that carried the submission out before this one;
-// empty if there was none, or it handed the submission over.
+// Succeeds says, once, what happened to the process that carried the submission out before. It returns
+// "" if there was none, or after an orderly handover.
 func (s *Submission) Succeeds() (why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

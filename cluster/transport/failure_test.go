@@ -263,7 +263,7 @@ func TestSilentPeerIsSuspendedAndComesBack(t *testing.T) {
 	}
 }
 
-// An absent peer may be paused: what waits for it is kept, and reaches it when it is back.
+// Messages to an absent peer are kept, and reach it when it returns.
 func TestAbsentPeerComesBackAndNothingIsLost(t *testing.T) {
 	b := start(t, "b", 1, nil)
 	p := newProxy(t, b.Address())

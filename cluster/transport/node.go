@@ -38,7 +38,7 @@ var (
 	ErrRefused = errors.New("the peer no longer takes calls")
 	// ErrRestarted is why a peer is down if its next incarnation has called or answered.
 	ErrRestarted = errors.New("the peer has restarted")
-	// ErrAbsent is why a peer is suspended, absent or down that nothing was heard of for too long.
+	// ErrAbsent is why a silent peer is suspended, absent or down.
 	ErrAbsent = errors.New("nothing was heard of the peer")
 	// ErrRemoved is why a peer is down that was removed.
 	ErrRemoved = errors.New("the peer was removed")
@@ -63,9 +63,9 @@ type Limits struct {
 	Heartbeat time.Duration
 	// Suspend is after which silence a peer is suspended, six heartbeats by default.
 	Suspend time.Duration
-	// Absent is after which silence a peer is absent, three times Suspend by default.
+	// Absent is the silence after which a peer is absent, three times Suspend by default.
 	Absent time.Duration
-	// GiveUp is after which silence a peer is down, ten times Suspend by default.
+	// GiveUp is the silence after which a peer is down, ten times Suspend by default.
 	GiveUp time.Duration
 	// Backoff is the longest pause between two calls, 2 s by default.
 	Backoff time.Duration

@@ -35,10 +35,10 @@ const (
 	Unknown State = iota
 	// Up means connected, and heard of in time.
 	Up
-	// Suspended means not heard of for Limits.Suspend. It is reversible: nothing is given up.
+	// Suspended means silent for Limits.Suspend. It is reversible: nothing is given up.
 	Suspended
-	// Absent means not heard of for Limits.Absent: whoever can do without the peer goes on without
-	// it. It is reversible, too: what waits for the peer is kept.
+	// Absent means silent for Limits.Absent: users of the transport go on without the peer where they
+	// can. It is reversible, too: messages to the peer are kept.
 	Absent
 	// Down means gone: what waited for this incarnation is lost. A peer that calls again,
 	// or that Connect is called for, is no longer down.

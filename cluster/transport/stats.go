@@ -7,8 +7,7 @@ import "time"
 type PeerStats struct {
 	Peer  Peer
 	State State
-	// Heard is when the peer was heard of last, not counting the time in which this process did not
-	// run itself.
+	// Heard is when the peer was last heard of, moved on by the time in which this process did not run.
 	Heard time.Time
 	// Connected says whether there is a connection.
 	Connected bool

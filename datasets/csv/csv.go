@@ -259,8 +259,8 @@ func (t *table) record(line []byte) error {
 	return t.entry()
 }
 
-// blank reports whether a line has nothing in it. A line of as many tabs as separate the columns is a
-// sample whose values are all missing.
+// blank reports whether a line consists of blanks and tabs only. In a table separated by tabs, a line
+// with as many tabs as a sample has is a sample whose values are all missing, and is not blank.
 func (t *table) blank(line []byte) bool {
 	return len(bytes.TrimLeft(line, " \t")) == 0 &&
 		(t.separator != '\t' || bytes.Count(line, []byte("\t"))+1 != max(len(t.columns), len(t.first)))

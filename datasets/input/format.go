@@ -104,9 +104,10 @@ var texts = []format{
 }
 
 const (
-	// sniffed is how many bytes of content tell a binary format from others, and from text.
+	// sniffed is how many bytes are examined to tell binary formats and text apart.
 	sniffed = 1 << 10
-	// commented is in how many bytes the first line that is no comment tells a format of text.
+	// commented is how many bytes are examined for the first line that is no comment, which tells
+	// formats of text apart.
 	commented = 1 << 16
 )
 
@@ -191,9 +192,9 @@ type foreign string
 func (f foreign) Error() string { return string(f) }
 func (foreign) Unwrap() error   { return ErrForeign }
 
-// Foreign returns an error if a file that begins with such content is text, or has a known format
-// other than the accepted binary one. The error says how to read or convert such a file, and does not
-// name the file.
+// Foreign returns an error if content, the beginning of a file, is text or has a known format other
+// than the accepted binary one. The error says how to read or convert such a file, and does not name
+// the file.
 func Foreign(content []byte, accepted string) error {
 	f, known := recognize(content)
 	head := content[:min(len(content), sniffed)]
@@ -242,7 +243,7 @@ func (d *Reader) text(accepted string) error {
 	return textual(head, accepted)
 }
 
-// textual is Reader.text of content that begins so.
+// textual returns an error unless content can be the beginning of text of the accepted format.
 func textual(content []byte, accepted string) error {
 	head := content[:min(len(content), sniffed)]
 	switch f, known := recognize(content); {

@@ -116,19 +116,16 @@ func (d *Reader) open(r io.Reader) error {
 	return nil
 }
 
-// members reads what the members of a file of gzip's hold, one after the other. As gunzip does, it
-// passes over zeros behind the last one, which tapes and some copies put there.
+// members reads the members of a gzip file, one after the other. As gunzip does, it passes over zeros
+// behind the last member, which tapes and some copying programs add.
 type members struct {
 	*gzip.Reader
 	file *bufio.Reader
 }
 
-// errBehind is the error about a compressed file that does not end with its last member.
-var errBehind = fmt.Errorf(
-	"something follows the end of what gzip has compressed, and it is neither zeros nor more of "+
-		"gzip's: cut it off, or compress the file again (%w)",
-	gzip.ErrHeader,
-)
+// errBehind is the error about bytes behind the last member of a gzip file.
+var errBehind = fmt.Errorf("bytes follow the end of the compressed data, and are neither zeros nor another member "+
+	"of gzip: cut them off, or compress the file again (%w)", gzip.ErrHeader)
 
 func (m *members) Read(p []byte) (n int, err error) {
 	for n == 0 && err == nil {
@@ -350,7 +347,7 @@ func (d *Reader) Lines(accepted string, longest int, visit func(number int, line
 // mark is the byte order mark of UTF-8, which some programs put before text.
 const mark = "\ufeff"
 
-// strayHint returns a hint about what has no place within a line; empty if there is nothing.
+// strayHint returns a hint about a carriage return or byte order mark within a line, or "".
 func strayHint(line []byte) string {
 	switch {
 	case bytes.IndexByte(line, '\r') >= 0:
@@ -395,9 +392,8 @@ func Quote[T ~string | ~[]byte](text T) string {
 	return strconv.Quote(string(text))
 }
 
-// Decimal reads a number in decimal notation, which may have an exponent, rounded to a float of a
-// number of bits. It accepts no other notation of Go: neither underscores, hexadecimal digits nor
-// words such as inf.
+// Decimal parses a decimal number, with or without an exponent, and rounds it to 32 or 64 bits. Unlike
+// strconv.ParseFloat it refuses underscores, hexadecimal digits and words such as inf.
 func Decimal[T ~string | ~[]byte](text T, bits int) (v float64, ok bool) {
 	for i := range len(text) {
 		if strings.IndexByte("+-.0123456789eE", text[i]) < 0 {

@@ -240,10 +240,10 @@ func ofInputs(x *Array, whereX string, labels []int32, where string) (*datasets.
 	return s, nil
 }
 
-// largest is the largest label: beyond it several whole numbers become one float32.
+// largest is the largest label; float32 does not tell all larger whole numbers apart.
 const largest = 1<<24 - 1
 
-// notAClass is the error about a number that is no label.
+// notAClass returns the error about a label that is not a whole number, or too large.
 func notAClass[T float32 | float64](where string, label T, sample int) error {
 	return fmt.Errorf("%s: label %v of sample %d; accepted are whole numbers from %d to %d, which name classes", where,
 		label, sample, -largest, largest)

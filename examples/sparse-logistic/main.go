@@ -106,7 +106,7 @@ func show(ctx context.Context, to io.Writer, title, data string, set ...string) 
 	return w.Flush()
 }
 
-// median is the median of n values.
+// median returns the median of n values.
 func median(n int, value func(i int) float64) float64 {
 	values := make([]float64, n)
 	for i := range values {

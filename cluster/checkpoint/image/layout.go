@@ -159,8 +159,8 @@ func (l *layout) plain(r span) {
 	}
 }
 
-// blank reports whether an image leaves out values of a type: a struct whose first field is blank and has
-// the tag "-", or a pointer to such a struct, or a list or array of them.
+// blank reports whether an image leaves out the values of a type. It leaves out structs whose first
+// field is blank with the tag "-", pointers to such structs, and slices and arrays of either.
 func blank(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array:

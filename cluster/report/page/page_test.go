@@ -237,8 +237,8 @@ func TestPageOfTwoRecordsSaysWhatChanged(t *testing.T) {
 	}
 }
 
-// Times have a ratio only if they are to one target and of the same models, and it says where no
-// seeds are equal.
+// Times have a ratio only if they are times to one target, of the same judged models. A note says if
+// the records have no seeds in common.
 func TestRatiosAreOfTimesThatCanBeCompared(t *testing.T) {
 	target := func(r *record.Run, _ *record.Data) { r.Target = new(0.5) }
 	of := func(r *record.Run, d *record.Data) {

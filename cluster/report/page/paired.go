@@ -180,13 +180,13 @@ func accuracy(g *record.Group) float64 {
 	return 100 * float64(g.FinalAccuracy.Median)
 }
 
-// ratio is how many times as long B takes as A.
+// ratio is B's time to the target divided by A's.
 type ratio struct {
 	text string // empty if there is none
-	note string // why there is none, or what it is worth; empty for one of runs of equal seeds
+	note string // why there is none, or how it was computed; empty for a ratio of runs of equal seeds
 }
 
-// The notes on ratios.
+// Notes on ratios that are not of runs of equal seeds.
 const (
 	noSeedsInCommon = "No seeds in common: the ratio of the medians, in which chance differences between the seeds " +
 		"count too, and which has no interval."
@@ -195,7 +195,7 @@ const (
 	missedInPairs = "Not every run reached the target: the ratio of the medians, which has no interval."
 )
 
-// ratio compares the times to one target, with an interval where equal seeds give one.
+// ratio compares the times of two groups. Runs of equal seeds give the ratio an interval.
 func (p *pair) ratio(a, b *record.Group) ratio {
 	if a == nil || b == nil {
 		return ratio{}
@@ -245,8 +245,8 @@ func (p *pair) ratio(a, b *record.Group) ratio {
 		math.Exp(float64(s.High)))}
 }
 
-// apart says why the times of two groups have no ratio: they are to other targets, or of what is
-// judged otherwise; empty where they have one. A single model is the same however it is judged.
+// apart says why the times of two groups have no ratio: their targets or their judged models differ.
+// It returns "" if they have one. A group with a single model has the same judged model under any of.
 func (p *pair) apart(a, b *record.Group) string {
 	if a.Target == nil || b.Target == nil {
 		return ""
@@ -262,6 +262,7 @@ func (p *pair) apart(a, b *record.Group) string {
 	return ""
 }
 
+// severalModels reports whether runs of a group have several models.
 func severalModels(s *Source, g *record.Group) bool {
 	return slices.ContainsFunc(s.Summary.Runs, func(r record.Run) bool {
 		return r.Models > 1 && slices.Equal(r.Point, g.Point)

@@ -220,7 +220,7 @@ func buildTable(s *record.Summary, caption string) *table {
 	t := &table{Caption: caption, Folded: true, Labels: 2, Head: []string{"what", "value"}}
 	for _, row := range [][]string{
 		{"commit", b.Commit + modified}, {"version", b.Version}, {"Go", b.Go}, {"system", b.GOOS + "/" + b.GOARCH},
-		{"instructions", b.GOAMD64}, {"kernels", b.Kernel}, {"a silent process is absent after", nodeTimeouts(s.Runs)},
+		{"instructions", b.GOAMD64}, {"kernels", b.Kernel}, {"node timeout", nodeTimeouts(s.Runs)},
 	} {
 		if row[1] != "" {
 			t.Rows = append(t.Rows, row)
@@ -229,8 +229,7 @@ func buildTable(s *record.Summary, caption string) *table {
 	return t
 }
 
-// nodeTimeouts lists after which silence the processes that led runs on a cluster counted another one
-// as absent; empty without such runs.
+// nodeTimeouts lists the node timeouts of the runs on a cluster; empty without such runs.
 func nodeTimeouts(runs []record.Run) string {
 	var all []string
 	for _, r := range runs {
