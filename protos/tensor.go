@@ -64,6 +64,9 @@ func (t *Tensor) Release() {
 // and so may write Data. The holder of a view never is, because a view shares its memory.
 func (t *Tensor) Sole() bool { return t.references.Load() == 1 && t.whole == nil }
 
+// IsView reports whether the tensor is a view of another one.
+func (t *Tensor) IsView() bool { return t.whole != nil }
+
 // View returns a tensor of the values low to high−1 of t in the same memory, with one reference.
 // Until its last Release it holds a reference to t, which is therefore not Sole. Code that
 // still writes t must know that these values are no longer read.

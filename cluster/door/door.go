@@ -10,6 +10,7 @@ package door
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -149,13 +150,23 @@ func (d *Door) Pass(
 	return p, nil
 }
 
-// encode makes a parcel's message a packet, if the door encodes.
+// encode makes a parcel's message a packet, if the door encodes. A packet that may be read after its
+// message was delivered, since a second copy follows or a session sends it again to another process,
+// has copies of views: the sender may write their memory from the delivery on.
 func (d *Door) encode(frame *wire.Frame, p *Parcel) (err error) {
 	if !d.Encodes {
 		return nil
 	}
-	for _, t := range frame.Tensors {
-		t.Retain()
+	late := frame.InSession || p.Again > 0
+	if late {
+		frame.Tensors = slices.Clone(frame.Tensors) // the list is the message's
+	}
+	for i, t := range frame.Tensors {
+		if late && t.IsView() {
+			frame.Tensors[i] = d.tensors.Copy(t.Data)
+		} else {
+			t.Retain()
+		}
 	}
 	if p.Packet, err = wire.Pack(frame, wire.Eager); err != nil {
 		frame.Release()
