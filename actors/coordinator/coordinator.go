@@ -115,8 +115,8 @@ type Result struct {
 	// Changed is the instant of the last evaluation that found a model which none before had found;
 	// 0 if all found the initial one.
 	Changed time.Duration
-	// Unchanged is the instant of the evaluation before Changed: the model changed between the two.
-	Unchanged time.Duration
+	// ChangedIn is the number of that evaluation; evaluation 1 is of the initial models.
+	ChangedIn uint64
 	// Moved is the instant of the last evaluation that found a node's model different from that node's
 	// model at the previous evaluation.
 	Moved time.Duration

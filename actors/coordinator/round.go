@@ -21,7 +21,6 @@ const ConsensusDistance = "consensus distance"
 type round struct {
 	number uint64
 	at     time.Duration
-	after  time.Duration // instant of the previous round
 	lag    time.Duration
 	epoch  float64
 	step   uint64
@@ -62,10 +61,9 @@ func (c *coordinator) evaluate(ctx actor.Context) {
 	if lag == 0 {
 		lag = max(now-c.previous, firstLag)
 	}
-	before := c.previous
 	c.previous, c.since = now, 0
 	c.asked++
-	r := &round{number: c.asked, at: now, after: before, lag: lag, epoch: c.epoch(), step: c.progressed()}
+	r := &round{number: c.asked, at: now, lag: lag, epoch: c.epoch(), step: c.progressed()}
 	c.rounds = append(c.rounds, r)
 	for _, node := range c.looked() {
 		r.looks = append(r.looks, &look{round: r, node: node, step: c.stepsOf(node)})
@@ -106,7 +104,7 @@ func (c *coordinator) take(l *look, tensors []*protos.Tensor) {
 	l.judgement = c.judged[key]
 	r, result := l.round, c.run.Result
 	if l.judgement == nil && r.number > 1 && r.at > result.Changed {
-		result.Changed, result.Unchanged = r.at, r.after
+		result.Changed, result.ChangedIn = r.at, r.number
 	}
 	if c.latest[l.node] != key {
 		c.latest[l.node], result.Moved = key, max(result.Moved, r.at)

@@ -33,8 +33,8 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	last = min(last, end)
 	silence := end - last
 	atMost := silence
-	if vain && s.result.Moved < s.result.End { // the last change may date from right after Unchanged
-		atMost = end - s.result.Unchanged
+	if vain && s.result.ChangedIn == 2 && s.result.Moved < s.result.End {
+		atMost = end // the models may have changed right after the initial evaluation, and not since
 	}
 	switch {
 	case len(s.Task.Workers) == 0, !ever && s.brief(r, end):
