@@ -10,12 +10,12 @@ import (
 
 // warnPointless adds notes about settings that are accepted, but make a run pointless.
 func (s *Spec) warnPointless() {
-	if r, rated := s.Method.(optim.Rated); rated && alwaysZero(r.Schedule()) {
+	if r, rated := s.Method.(optim.Rated); rated && alwaysNegligible(r.Schedule()) {
 		at := s.Plan.Train
 		if at != nil {
 			at = at.At("optimizer").At("rate")
 		}
-		s.warn(at, "the rate is 0: no step changes the model")
+		s.warn(at, "the rate is %v: no step changes the model", r.Schedule().Rate(0))
 	}
 	s.warnZeroRates(s.ArchitectureSection)
 	stop, every := &s.Plan.Stop, &s.Plan.Evaluate.Every
@@ -45,18 +45,21 @@ func (s *Spec) warnPointless() {
 	}
 }
 
-// alwaysZero reports whether a schedule's rate is 0 throughout.
-func alwaysZero(schedule optim.Schedule) bool {
+// alwaysNegligible reports whether the rate of a schedule changes no model at any step.
+func alwaysNegligible(schedule optim.Schedule) bool {
 	const late = 1 << 20 // a step after the warm-up of any schedule
-	return !slices.ContainsFunc([]int{0, 1, late}, func(step int) bool { return schedule.Rate(step) > 0 })
+	return !slices.ContainsFunc(
+		[]int{0, 1, late},
+		func(step int) bool { return schedule.Rate(step) > optim.Negligible },
+	)
 }
 
-// warnZeroRates adds notes about rates of 0 in an architecture's section: the learning rates of server and
+// warnZeroRates adds notes about rates that change nothing in an architecture's section: the learning rates of server and
 // outer optimizers. A rate with a unit belongs to a link.
 func (s *Spec) warnZeroRates(n *syntax.Node) {
 	for _, f := range n.Fields {
-		if v, err := strconv.ParseFloat(f.Value.Text, 64); f.Key == "rate" && err == nil && v == 0 {
-			s.warn(f.Value, "the rate is 0: no update changes the model")
+		if v, err := strconv.ParseFloat(f.Value.Text, 64); f.Key == "rate" && err == nil && v <= optim.Negligible {
+			s.warn(f.Value, "the rate is %v: no update changes the model", v)
 		}
 		s.warnZeroRates(f.Value)
 	}

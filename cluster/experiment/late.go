@@ -9,6 +9,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/plan/unit"
+	"github.com/gradwire/gradwire/nn/optim"
 )
 
 // instants returns the times at which settings of a point take effect, including the first exchange between
@@ -16,9 +17,8 @@ import (
 func (p *Point) instants(pass float64) []plan.Instants {
 	all := p.Spec.Instants
 	if at, due := p.firstExchange(pass); at != nil {
-		after := unit.Duration(min(due, forever) * float64(time.Second))
 		all = append(slices.Clip(all), plan.Instants{
-			At: at, Due: []unit.Duration{after},
+			At: at, Due: []unit.Duration{instant(due)},
 			Lost: "workers train alone: the first exchange is due after " + roughly(due) + " at the earliest",
 		})
 	}
@@ -32,12 +32,7 @@ const forever = 9e9
 // time of the exchange in seconds. Until then no worker waits for another, so the time follows from the
 // speed of the fastest worker. The setting is nil if the time is unknown.
 func (p *Point) firstExchange(pass float64) (at *syntax.Node, earliest float64) {
-	speed := 0.0
-	for i, r := range p.Spec.Roles {
-		if r.Trains {
-			speed = max(speed, mostSteps(p.Spec, i))
-		}
-	}
+	speed := p.fastest()
 	for _, c := range p.Spec.Counted {
 		if c.For != "interval" || c.Value == 0 {
 			continue
@@ -63,6 +58,40 @@ func (p *Point) firstExchange(pass float64) (at *syntax.Node, earliest float64) 
 	return at, earliest
 }
 
+// course returns when the schedule of the learning rate has taken its course, at the earliest: with all
+// workers as fast as the fastest. It is empty for a schedule without an end.
+func (p *Point) course(t *train.Task) []plan.Instants {
+	r, rated := t.Method.(optim.Rated)
+	if !rated || p.Spec.Plan.Train == nil {
+		return nil
+	}
+	steps := float64(optim.Course(r.Schedule())) * p.pace(float64(p.epochSamples(t.Train.Len()))).Batches
+	due := steps / (float64(trainers(p.Spec)) * p.fastest())
+	if steps == 0 || math.IsNaN(due) || math.IsInf(due, 0) {
+		return nil
+	}
+	return []plan.Instants{{
+		At: p.Root.At("train").At("optimizer").At("rate"), Due: []unit.Duration{instant(due)},
+		Lost: "the schedule of the rate is longer than the run, and takes its course after " + roughly(due) +
+			" at the earliest",
+	}}
+}
+
+// fastest returns the steps per second of the fastest worker.
+func (p *Point) fastest() (speed float64) {
+	for i, r := range p.Spec.Roles {
+		if r.Trains {
+			speed = max(speed, mostSteps(p.Spec, i))
+		}
+	}
+	return speed
+}
+
+// instant converts seconds to a time that is valid even if it is after the end of every run.
+func instant(seconds float64) unit.Duration {
+	return unit.Duration(min(seconds, forever) * float64(time.Second))
+}
+
 // lateness collects the instants that are due after the end of the runs of every forecast point.
 type lateness struct {
 	late, met []lateNote
@@ -82,7 +111,7 @@ func (l *lateness) add(p *Point, t *train.Task, end float64) {
 	if resolved, err := p.resolve(float64(p.epochSamples(t.Train.Len()))); err == nil {
 		p = resolved
 	}
-	for _, i := range p.instants(leastPass(t)) {
+	for _, i := range append(p.instants(leastPass(t)), p.course(t)...) {
 		noted := func(o plan.Instants) bool { return o.At == i.At && stop.Late(o) != "" }
 		if slices.ContainsFunc(without, noted) {
 			continue // the plan's own notes include it

@@ -120,3 +120,29 @@ func TestExchangesThatAreNeverDueAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// A schedule that the run ends before never gives the rates that it is there for.
+func TestSchedulesOfRatesLongerThanTheRunAreNamed(t *testing.T) {
+	const late = "train.optimizer.rate: the schedule of the rate is longer than the run"
+	for rate, want := range map[string]string{
+		"{kind: cosine, first: 0.1, steps: 100000}":                                          late,
+		"{kind: cosine, first: 0.1, steps: 1000 epochs}":                                     late,
+		"{kind: step, first: 0.1, factor: 0.5, every: 9000000 samples}":                      late,
+		"{kind: warmup, steps: 100000, then: 0.1}":                                           late,
+		"{kind: warmup, steps: 2, then: {kind: cosine, first: 0.1, steps: 1000000}}":         late,
+		"{kind: cosine, first: 0.1, steps: 1 epochs}":                                        "",
+		"{kind: warmup, steps: 0.1 epochs, then: {kind: step, first: 0.1, every: 1 epochs}}": "",
+		"{kind: inverse, first: 0.1, half: 100000}":                                          "",
+		"0.1": "",
+	} {
+		for _, stop := range []string{"{time: 1s}", "{epochs: 3}", "{steps: 100}"} {
+			for _, architecture := range []string{"{kind: gossip}", "{kind: federated, roles: {server: added}}"} {
+				told := strings.Join(warnings(t, short, "architecture="+architecture, "stop="+stop,
+					"train.optimizer={kind: sgd, rate: "+rate+"}"), "\n")
+				if n := strings.Count(told, want); want == "" && told != "" || want != "" && n != 1 {
+					t.Errorf("%s, %s, stop %s: want %q once: %s", rate, architecture, stop, want, told)
+				}
+			}
+		}
+	}
+}

@@ -133,6 +133,28 @@ func (s Warmup) Rate(step int) float64 {
 // Validate names the first field that makes no sense.
 func (s Warmup) Validate() error { return check(s, "Then", s.Then) }
 
+// Negligible is a rate at which a step leaves parameters as they are: times a gradient of 1 it is
+// less than the distance between float32 numbers around 1e-8.
+const Negligible = 1e-16
+
+// Course returns the number of steps that a schedule needs to take its course: a warm-up and a cosine
+// end, and a rate that falls in steps falls once. It is 0 for a schedule without such an end.
+func Course(s Schedule) int {
+	switch s := s.(type) {
+	case Step:
+		return s.Every
+	case Cosine:
+		return s.Steps
+	case Warmup:
+		return max(s.Steps, Course(s.Then))
+	case Clocked:
+		if s.PerStep > 0 {
+			return int(min(math.Ceil(float64(Course(s.Of))/s.PerStep), math.MaxInt32))
+		}
+	}
+	return 0
+}
+
 var (
 	_ Schedule = Constant(0)
 	_ Schedule = Step{}

@@ -77,3 +77,24 @@ func TestValidateNamesTheField(t *testing.T) {
 		}
 	}
 }
+
+// At the end of its course, a schedule has the rate that it keeps, or its first lower one.
+func TestScheduleTakesItsCourse(t *testing.T) {
+	cosine := optim.Cosine{First: 1, Last: 0.2, Steps: 8}
+	for want, c := range map[int]struct {
+		schedule optim.Schedule
+		rate     float64
+	}{
+		8:  {cosine, 0.2},
+		5:  {optim.Step{First: 1, Factor: 0.5, Every: 5}, 0.5},
+		4:  {optim.Warmup{Steps: 4, Then: optim.Constant(2)}, 2},
+		10: {optim.Warmup{Steps: 4, Then: optim.Step{First: 1, Factor: 0.5, Every: 10}}, 0.5},
+		2:  {optim.Clocked{Of: cosine, PerStep: 4}, 0.2},
+		0:  {optim.Inverse{First: 0.3, Half: 9}, 0.3},
+	} {
+		if got := optim.Course(c.schedule); got != want || c.schedule.Rate(got) != c.rate {
+			t.Errorf("%+v: course %d, want %d; then the rate is %v, want %v", c.schedule, got, want,
+				c.schedule.Rate(got), c.rate)
+		}
+	}
+}
