@@ -211,6 +211,14 @@ func TestEachInvariantBreaksOnAPlantedViolation(t *testing.T) {
 	}
 }
 
+// The invariant is broken if the run trains nothing even without faults.
+func TestProgressIsBrokenIfNoUpdateChangesAModel(t *testing.T) {
+	w, _ := watch(t, strings.Replace(servedPlan, "rate: 0.1", "rate: 0", 1))
+	if watched, broken := Progress.Check(w); !watched || !strings.Contains(broken, "no update changed a judged model") {
+		t.Errorf("watched %v, broken %q", watched, broken)
+	}
+}
+
 // until leaves of a run's steps those before an instant.
 func until(t *experiment.Trial, end time.Duration) {
 	t.Events = slices.DeleteFunc(t.Events, func(e world.Recorded) bool {

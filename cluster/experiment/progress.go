@@ -11,6 +11,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/nn/optim"
 )
 
 // A run makes progress when an update changes a judged model. Steps of workers and counts of
@@ -40,7 +41,7 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	case len(s.Task.Workers) == 0, !ever && s.brief(r, end):
 		return nil
 	case ever && silence < leastSilence(r), !world.MostOf(atMost, end) && !s.frozen(out):
-		return s.untrained(r, data, out)
+		return append(s.untrained(r, data, out), s.spent(data)...)
 	}
 	what := fmt.Sprintf("no update changed a judged model in %.3g s", end.Seconds())
 	if ever {
@@ -71,6 +72,30 @@ func (s *Stage) untrained(r *record.Run, data *record.Data, out Outcome) (incide
 		}
 	}
 	return incidents
+}
+
+// spent returns an incident if the learning rate was negligible in the last nine tenths of the run's
+// steps. Evaluations do not show this if the last one alone found a change.
+func (s *Stage) spent(data *record.Data) []record.Incident {
+	r, rated := s.Task.Method.(optim.Rated)
+	if !rated || s.Point.counts || len(data.Curve) == 0 {
+		return nil
+	}
+	epoch := float64(s.Point.epochSamples(s.Task.Train.Len()))
+	steps := data.Curve[len(data.Curve)-1].Epoch * epoch / (s.Point.pace(epoch).Batches * float64(s.Task.Batch))
+	rate := r.Schedule().Rate
+	if rate(int(steps/10)) > optim.Negligible || rate(int(steps)) > optim.Negligible {
+		return nil
+	}
+	return []record.Incident{{Node: actors.Coordinator, Harm: record.ToAll, What: fmt.Sprintf(
+		"no step changed a model in the last nine tenths of the run: the learning rate was at most %.3g",
+		max(rate(int(steps/10)), rate(int(steps))))}}
+}
+
+// trivial returns an incident if the initial model reached the target, which ended the run.
+func (s *Stage) trivial(out Outcome) []record.Incident {
+	return []record.Incident{{Node: s.keeper(out), Harm: record.ToAll,
+		What: "the initial model reached the target, which ended the run: no update changed a judged model"}}
 }
 
 // lastChange returns the time of the latest update that changed a judged model, and whether there

@@ -65,7 +65,11 @@ func judge(r *record.Run, s *Stage, out Outcome, data *record.Data, failure erro
 	if told {
 		r.Incidents = append(r.Incidents, stalled...)
 	}
-	if failure == nil && begun && (!told || !all) {
+	switch {
+	case failure != nil:
+	case !begun:
+		r.Incidents = append(r.Incidents, s.trivial(out)...)
+	case !told || !all:
 		r.Incidents = append(r.Incidents, s.unproductive(r, data, out)...)
 	}
 	r.Incidents = append(r.Incidents, s.unattended(out)...)

@@ -88,6 +88,15 @@ func (p *Point) trial(ctx context.Context, task *train.Task, progress func(recor
 	return &Trial{Stage: s}, nil
 }
 
+// Unproductive says why no update changed a judged model in most of the run; it is empty if updates did.
+func (t *Trial) Unproductive() string {
+	r := record.Run{Clock: string(VirtualTime), Steps: t.Data.Steps}
+	for _, i := range t.Stage.unproductive(&r, &t.Data, t.Outcome) {
+		return i.What
+	}
+	return ""
+}
+
 // finish takes in what has become of the run.
 func (t *Trial) finish(ctx context.Context) (err error) {
 	if ctx.Err() != nil {
