@@ -144,7 +144,7 @@ type Spec struct {
 type training struct {
 	Batch     int              `plan:"batch" range:"1..65536" doc:"samples of a step; the last one of a pass through a worker's samples has those that are left"`
 	Optimizer *syntax.Node     `plan:"optimizer" names:"optimizer" doc:"how a gradient changes the model"`
-	Weights   *weights.Classes `plan:"class-weights,omitzero" doc:"how much each class counts in the loss of a step, which is the weighted mean; balanced: samples ÷ (classes × samples of the class); or {CLASS: WEIGHT}, 1 for the others; or a table weights.csv"`
+	Weights   *weights.Classes `plan:"class-weights,omitzero" doc:"how much each class counts in the loss of a step, which is the weighted mean; balanced: samples ÷ (classes × samples of the class); or {CLASS: WEIGHT}, 1 for the others; or a table weights.csv, in which # begins a comment"`
 }
 
 // Read resolves the names of a point of a plan. Its errors say where in the plan
@@ -232,15 +232,10 @@ func (c *Catalog) WithSections(root *syntax.Node, err error) error {
 // shape checks that the model takes what the data set has, as far as that is known before it is
 // loaded.
 func (s *Spec) shape() error {
-	set := s.Data.Section.At("set").Text
-	if n := s.Data.Inputs; n > 0 && s.Model.Inputs() != n {
-		return syntax.Errorf(s.ModelSection, "the model takes %d inputs, data set %s has %d", s.Model.Inputs(), set, n)
+	if s.Data.Inputs == 0 || s.Data.ClassNames == nil {
+		return nil
 	}
-	if n := s.Data.Classes; n > 0 && s.Model.Classes() != n {
-		return syntax.Errorf(s.ModelSection, "the model tells %d classes apart, data set %s has %d", s.Model.Classes(),
-			set, n)
-	}
-	return nil
+	return s.Fits(s.Data.Section.At("set").Text, s.Data.Inputs, s.Data.ClassNames)
 }
 
 // shares checks that a split names workers and classes that exist, as far as these are known before

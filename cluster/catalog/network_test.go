@@ -262,7 +262,8 @@ func TestModelAndSplitAreComparedWithTheDataSetBeforeItIsLoaded(t *testing.T) {
 	for _, x := range []struct{ data, model, want string }{
 		{"set: nsl-kdd", "layers: [90, 5]", "plan.yaml:2:8: model: the model takes 90 inputs, data set nsl-kdd has 93"},
 		{"set: nsl-kdd, encoding: 122", "layers: [93, 5]", "the model takes 93 inputs, data set nsl-kdd has 122"},
-		{"set: mnist", "layers: [784, 9]", "the model tells 9 classes apart, data set mnist has 10"},
+		{"set: mnist", "layers: [784, 9]", `the model tells 9 classes apart, data set mnist has 10, ["0" "1" "2" "3" "4" ` +
+			`"5" "6" "7"] and 2 more; accepted is layers: [784, 10]`},
 		{"set: nsl-kdd, split: {kind: classes, workers: {a: {DOS: 1%}}}", "layers: [93, 5]",
 			`plan.yaml:1:29: data.split: split classes: worker "a": unknown class "DOS"; there are ["Normal" "DoS"`},
 		{"set: fashion-mnist, split: {kind: classes, workers: {a: {Hat: 1%}}}", "layers: [784, 10]",

@@ -94,6 +94,9 @@ func (p *Point) taskOf(data *shelf.Samples, counts []int, seed uint64,
 			t.Cores, t.Threads = append(t.Cores, max(c.Cores, 1)), append(t.Threads, max(c.Threads, 1))
 		}
 	}
+	if err := p.Spec.Fits(t.Train.Name, t.Train.Inputs, t.Train.Classes); err != nil {
+		return nil, err
+	}
 	if p.Spec.Weights != nil {
 		if t.Weights, err = p.Spec.Weights.For(data.Train.Classes, counts); err != nil {
 			return nil, err

@@ -392,6 +392,20 @@ func Quote[T ~string | ~[]byte](text T) string {
 	return strconv.Quote(string(text))
 }
 
+// List quotes the first names of a list, shortened, for an error.
+func List(names []string) string {
+	const most = 8
+	var quoted []string
+	for _, name := range names[:min(len(names), most)] {
+		quoted = append(quoted, Quote(name))
+	}
+	list := "[" + strings.Join(quoted, " ") + "]"
+	if more := len(names) - most; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return list
+}
+
 // Decimal parses a decimal number, with or without an exponent, and rounds it to 32 or 64 bits. Unlike
 // strconv.ParseFloat it refuses underscores, hexadecimal digits and words such as inf.
 func Decimal[T ~string | ~[]byte](text T, bits int) (v float64, ok bool) {

@@ -1,0 +1,72 @@
+package catalog
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
+	"github.com/gradwire/gradwire/datasets/input"
+)
+
+// Fits checks that the model takes the inputs of a data set and tells its classes apart.
+func (s *Spec) Fits(set string, inputs int, classes []string) error {
+	if n := s.Model.Inputs(); n != inputs {
+		return syntax.Errorf(s.ModelSection, "the model takes %d inputs, data set %s has %d%s", n, set, inputs,
+			s.otherInputs(inputs))
+	}
+	if n := s.Model.Classes(); n != len(classes) {
+		return syntax.Errorf(s.ModelSection, "the model tells %d classes apart, data set %s has %d, %s%s%s", n, set,
+			len(classes), input.List(classes), s.otherClasses(len(classes)), s.otherLabel())
+	}
+	return nil
+}
+
+// otherInputs says which setting of the model to change for that many inputs; empty for a model that
+// has none.
+func (s *Spec) otherInputs(inputs int) string {
+	switch s.ModelSection.At("kind").Text {
+	case "mlp":
+		return "; accepted is " + s.withLayer(0, inputs)
+	case "linear":
+		return fmt.Sprintf("; accepted is inputs: %d", inputs)
+	case "network":
+		return fmt.Sprintf("; accepted is an input whose channels × height × width are %d", inputs)
+	}
+	return "; the models mlp, linear and network take any number"
+}
+
+// otherClasses is like otherInputs, for classes.
+func (s *Spec) otherClasses(classes int) string {
+	switch s.ModelSection.At("kind").Text {
+	case "mlp":
+		return "; accepted is " + s.withLayer(len(s.ModelSection.At("layers").Items)-1, classes)
+	case "network":
+		return fmt.Sprintf("; accepted are layers of which the last one has outputs: %d", classes)
+	}
+	return "; the models mlp and network tell any number apart"
+}
+
+// withLayer is the setting of the layers of a perceptron with another width.
+func (s *Spec) withLayer(at, width int) string {
+	layers := s.ModelSection.At("layers").Clone()
+	layers.Items[at] = syntax.NewScalar(strconv.Itoa(width))
+	return "layers: " + layers.Flow()
+}
+
+// otherLabel says which setting of the data set chooses the labels; empty where none does.
+func (s *Spec) otherLabel() string {
+	at := s.Data.Section
+	switch at.At("set").Text {
+	case "csv":
+		column := "last"
+		if n, given := at.Get("label"); given {
+			column = n.Text
+		}
+		return fmt.Sprintf("; if these are not the classes, data.label names the column that has them, now %s", column)
+	case "npy", "npz":
+		return "; if these are not the classes, data.y names the array that has them"
+	case "idx":
+		return "; if these are not the classes, data.labels names the file that has them"
+	}
+	return ""
+}
