@@ -44,7 +44,8 @@ type Header string
 const (
 	// Detect takes the first line for a header if a column is a number on the second line only, and
 	// for a sample if both are alike; where that says nothing, or the options name a column, it
-	// is a header or an error.
+	// is a header or an error. A line of numbers that count the columns, as pandas writes for a table
+	// without names, is an error.
 	Detect Header = "detect"
 	// Present says that there is a header.
 	Present Header = "present"
@@ -52,12 +53,12 @@ const (
 	Absent Header = "absent"
 )
 
-// Options says what the columns are. A column is named as in the header, or numbered from 1.
+// Options says what the columns are. A column is named as in the header, or else numbered from 1.
 type Options struct {
 	// Label is the column of the label; the word last stands for the last one.
-	Label string `plan:"label" doc:"the column that is predicted: its name, its number from 1, or last"`
+	Label string `plan:"label" doc:"the column that is predicted: its name, or else its number from 1, or last"`
 	// Header says whether the first line is one. Default: Detect.
-	Header Header `plan:"header" words:"detect|present|absent" doc:"whether the first line names the columns"`
+	Header Header `plan:"header" words:"detect|present|absent" doc:"whether the first line names the columns; detect refuses a doubtful one, such as 0,1,2"`
 	// Separator stands between the fields. Default: a comma.
 	Separator string `plan:"separator" words:"comma|semicolon|tab|bar" doc:"what stands between two fields"`
 	// Encoding of the text. Default: UTF8.
@@ -71,8 +72,9 @@ type Options struct {
 	// Constant is what Missing: Constant fills columns of numbers with.
 	Constant float64 `plan:"constant,omitzero" with:"missing=constant" doc:"what missing numbers are filled with, before columns are scaled; default: 0"`
 	// Marks are the fields that stand for a missing value, beside the empty one, where missing
-	// values are accepted.
-	Marks []string `plan:"marks" doc:"fields that stand for a missing value, beside the empty one, unless missing is refuse"`
+	// values are accepted. A label that is one of them is refused where it is not dropped; if Marks
+	// are those of [Marks], so is one that stands for a missing value in most tables.
+	Marks []string `plan:"marks" doc:"fields that stand for a missing value, beside the empty one, unless missing is refuse; no label is one of them, nor, by default, null, NULL, None and the like: marks without it make it a class"`
 	// By is a column whose values become the set's groups. It is no input unless it is one of
 	// Words. Default: none.
 	By string
@@ -109,7 +111,8 @@ const (
 type vocabulary struct {
 	words []string
 	index map[string]int32
-	fixed bool // no word may join
+	alike map[string]string // of labels, the one that is written so or otherwise, by meaning
+	fixed bool              // no word may join
 }
 
 // table turns lines into samples.
@@ -126,6 +129,7 @@ type table struct {
 	remark    [][]byte // fields of a line before the first that begins with #
 	names     []string // of the header, as its fields are
 	renamed   []string // names given to columns whose own an earlier one has
+	twice     []string // those names
 	repeated  int      // lines that repeat the header
 	repeat    int      // the first of them
 	// values holds, sample by sample, each column of numbers or words; a word is its position.
@@ -143,6 +147,8 @@ type table struct {
 	by      int // the number from 1 of the column of the groups; 0 for none
 	groups  input.Chunks[int32]
 	group   *vocabulary
+	doubts  []doubt // labels that may stand for a missing value
+	detects bool    // whether the first line is a header is not stated
 }
 
 // read returns a function that reads a table, of the columns of another one unless that is nil.
@@ -160,6 +166,7 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 		if err := o.checkMissing(); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		detects := o.Header == Detect && (like == nil || like.other == nil)
 		switch {
 		case like != nil && like.headed:
 			o.Header = Present
@@ -167,7 +174,7 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 			o.Header = Absent
 		}
 		t := &table{options: o, separator: separators[o.Separator], text: text, like: like,
-			origins: o.origins}
+			origins: o.origins, detects: detects}
 		t.group = &vocabulary{index: map[string]int32{}}
 		if like != nil {
 			t.other, t.origins = like.other, like.origins
@@ -195,7 +202,10 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 			return nil, fmt.Errorf("%s: the only columns beside the label are of words, and every word is missing; "+
 				"at least one value is needed", name)
 		}
-		return t, nil
+		if err := t.checkDoubts(name); err != nil {
+			return nil, err
+		}
+		return t, t.checkClasses(name)
 	}
 }
 
@@ -314,6 +324,9 @@ func (t *table) begin() error {
 	switch {
 	case t.options.Header == Present, t.options.Header == Detect && t.options.byName():
 		return t.named(t.fields)
+	case t.options.Header == Absent && t.detects && t.countsColumns(t.fields):
+		return fmt.Errorf("%s has no header, and it cannot be told whether this line is one: it %s; say so with header: "+
+			"absent, or remove the line", t.called(), counting)
 	case t.options.Header == Absent:
 		if err := t.header(make([][]byte, len(t.fields))); err != nil {
 			return err
@@ -360,6 +373,9 @@ func (t *table) second() error {
 			return fmt.Errorf("the line before: %w", err)
 		}
 		return t.sample()
+	case t.countsColumns(first):
+		return fmt.Errorf("it cannot be told whether the line before is a header: it %s; say so with header: present or "+
+			"absent", counting)
 	case numbers > 0 && onlyHere == 0:
 		if err := t.header(make([][]byte, len(fields))); err != nil {
 			return err
@@ -372,6 +388,44 @@ func (t *table) second() error {
 		return t.sample()
 	}
 	return errors.New("it cannot be told whether the line before is a header; say so with header: present or absent")
+}
+
+// counting says why a line may be a header although it consists of numbers.
+const counting = "counts the columns, as pandas writes the header of a table without names, or is a sample"
+
+// countsColumns reports whether a line may be the header of a table without names: its numbers, or
+// those beside the label's, count from 0 or 1. Few numbers beside words prove little.
+func (t *table) countsColumns(fields [][]byte) bool {
+	const many = 3
+	label, err := strconv.Atoi(t.options.Label)
+	if err != nil || label < 1 || label > len(fields) {
+		label = len(fields)
+	}
+	if _, n := counted(slices.Concat(fields[:label-1], fields[label:])); n >= many {
+		return true
+	}
+	from, n := counted(fields)
+	words := slices.ContainsFunc(fields, func(f []byte) bool { return len(f) > 0 && !isNumber(f) })
+	return n >= many || n == many-1 && (from == 0 || !words)
+}
+
+// counted returns the first number of a line and how many there are, or 0 unless they count up from 0
+// or 1.
+func counted(fields [][]byte) (from float64, n int) {
+	for _, f := range fields {
+		v, err := parse(f)
+		switch {
+		case err != nil:
+			continue
+		case n == 0:
+			from = v.high
+		}
+		if v.high != from+float64(n) || from != 0 && from != 1 {
+			return from, 0
+		}
+		n++
+	}
+	return from, n
 }
 
 // isNumber reports whether a field is a number, even in a notation that is not accepted.
@@ -415,6 +469,10 @@ func (t *table) header(names [][]byte) error {
 	case t.like != nil:
 		return t.sameAs(columns)
 	}
+	if slices.Contains(t.twice, t.options.Label) {
+		return fmt.Errorf("the label's column is named %s, and several columns are; accepted is its number, as in label: "+
+			"%d", input.Quote(t.options.Label), seen[t.options.Label])
+	}
 	if err := assign(columns, seen, t.options.Label, label); err != nil {
 		return err
 	}
@@ -449,10 +507,11 @@ func (t *table) header(names [][]byte) error {
 // title gives the columns their names, and returns also the number from 1 of the column of each.
 func (t *table) title(names [][]byte) (columns []column, seen map[string]int, err error) {
 	seen, columns = make(map[string]int, len(names)), make([]column, len(names))
-	var twice []int
+	var twice, unnamed []int
 	for i, name := range names {
 		columns[i] = column{name: strconv.Itoa(i + 1), at: i, precision: &datasets.Precision{}}
 		if len(name) == 0 {
+			unnamed = append(unnamed, i)
 			continue
 		}
 		if err := t.checkPrintable(name); err != nil {
@@ -472,8 +531,13 @@ func (t *table) title(names [][]byte) (columns []column, seen map[string]int, er
 			suffix[name]++
 			columns[i].name = fmt.Sprintf("%s.%d", name, suffix[name])
 		}
-		t.renamed = append(t.renamed, columns[i].name)
+		t.renamed, t.twice = append(t.renamed, columns[i].name), append(t.twice, name)
 		seen[columns[i].name] = i + 1
+	}
+	for _, i := range unnamed {
+		for seen[columns[i].name] > 0 { // a header of numbers
+			columns[i].name = "column " + columns[i].name
+		}
 	}
 	return columns, seen, nil
 }
@@ -515,8 +579,16 @@ func find(columns []column, names map[string]int, name string) (int, error) {
 		n = len(columns)
 	}
 	if n < 1 || n > len(columns) {
+		hint := ""
+		if len(names) > 0 {
+			var all []string
+			for _, c := range columns {
+				all = append(all, c.name)
+			}
+			hint = "; the columns are " + input.List(all)
+		}
 		return 0, fmt.Errorf("there is no column %s; accepted are names of a header, numbers from 1 to %d, "+
-			"and the word %s", input.Quote(name), len(columns), Last)
+			"and the word %s%s", input.Quote(name), len(columns), Last, hint)
 	}
 	return n, nil
 }
@@ -534,6 +606,9 @@ func assign(columns []column, names map[string]int, name string, r role) error {
 	}
 	if c.role = r; r == word || r == label {
 		c.words = &vocabulary{index: map[string]int32{}}
+	}
+	if r == label {
+		c.words.alike = map[string]string{}
 	}
 	return nil
 }
@@ -562,6 +637,9 @@ func (t *table) sample() error {
 			hint := t.trailing()
 			if hint == "" {
 				hint = t.options.hint(t.fields[i])
+			}
+			if hint != "" && c.role == label && t.options.Missing == Refuse {
+				hint += "; only drop accepts a missing label"
 			}
 			return fmt.Errorf("column %d (%s): %w%s", i+1, c.name, err, hint)
 		}
@@ -671,7 +749,7 @@ func (v *vocabulary) at(t *table, field []byte, most int) (int32, error) {
 	switch {
 	case v.fixed:
 		return 0, fmt.Errorf("%s does not occur in the training file, which has %s", input.Quote(field),
-			abbreviated(v.words))
+			input.List(v.words))
 	case len(v.words) == most:
 		return 0, fmt.Errorf("%s is one more than %d different values; accepted are the names of classes or categories",
 			input.Quote(field), most)
@@ -681,6 +759,11 @@ func (v *vocabulary) at(t *table, field []byte, most int) (int32, error) {
 	if err := t.checkPrintable(field); err != nil {
 		return 0, err
 	}
+	if v.alike != nil {
+		if err := t.joinClass(v, field); err != nil {
+			return 0, err
+		}
+	}
 	i := int32(len(v.words))
 	if v.index == nil {
 		v.index = map[string]int32{}
@@ -688,15 +771,6 @@ func (v *vocabulary) at(t *table, field []byte, most int) (int32, error) {
 	v.words = append(v.words, string(field))
 	v.index[v.words[i]] = i
 	return i, nil
-}
-
-// abbreviated lists the first words.
-func abbreviated(words []string) string {
-	const most = 10
-	if len(words) > most {
-		return fmt.Sprintf("%q and %d more", words[:most], len(words)-most)
-	}
-	return fmt.Sprintf("%q", words)
 }
 
 // checkPrintable returns an error for text that is too long, not UTF-8 or not printable.

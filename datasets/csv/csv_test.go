@@ -102,11 +102,11 @@ func TestAHeaderIsToldFromASample(t *testing.T) {
 	for text, want := range map[string]string{
 		"a,b\n1,x\n":                 "1",
 		"1,x\n2,y\n":                 "2",
-		"1,2\n3,4\n":                 "2",
+		"1,3\n3,4\n":                 "2",
 		"x,y\n1,2\n":                 "1",
 		"a,b\nc,d\n":                 "f:2: it cannot be told whether the line before is a header",
 		"1,y\n2,3\n":                 "f:2: it cannot be told whether the line before is a header",
-		"1,2\nx,3\n":                 `f:2: column 1 (1): "x" is not a number`,
+		"1,3\nx,3\n":                 `f:2: column 1 (1): "x" is not a number`,
 		"x,2\n\n3,1\n":               "f:3: it cannot be told",
 		"nan,1\n1,2\n":               "f:2: it cannot be told",
 		"Infinity,label\n1,2\n3,2\n": "2",

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gradwire/gradwire/datasets/input"
 )
@@ -25,8 +27,22 @@ const (
 	Constant Missing = "constant"
 )
 
-// Marks are the fields that stand for a missing value in most tables.
+// Marks are the fields that stand for a missing value unless a plan states others.
 func Marks() []string { return []string{"NA", "N/A", "NaN", "nan", "null", "?"} }
+
+// usual are the fields, in lower case, that stand for a missing value in most tables.
+var usual = []string{
+	"na", "n/a", "n.a.", "n.a", "<na>", "#na", "#n/a", "#n/a n/a", "nan", "-nan", "nat",
+	"1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", "null", "(null)", "<null>", `\n`, "nil", "<nil>", "(nil)",
+	"none", "<none>", "nothing", "undefined", "missing", "(missing)", "(blank)", "not available", "no data",
+	"#null!", "#value!", "#ref!", "#name?", "#num!", "#div/0!",
+	"?", "??", "???", minus, "--", "---", "–", "—", ".", "..", "...", "*",
+}
+
+// isUsual reports whether a field stands for a missing value in most tables.
+func isUsual[T ~string | ~[]byte](field T) bool {
+	return slices.Contains(usual, strings.ToLower(strings.TrimSpace(string(field))))
+}
 
 // noWord stands for a missing word among the values.
 const noWord = -1
@@ -110,10 +126,24 @@ func (t *table) filling(c *column) (float32, error) {
 
 // hint says what to do about a field that is an error because it stands for a missing value.
 func (o *Options) hint(field []byte) string {
-	if o.Missing == Refuse && o.missing(field) {
-		return "; missing values are left out or filled with missing: drop, mean or constant"
+	switch {
+	case !o.missing(field) && isUsual(field):
+		return fmt.Sprintf("; %s seems to stand for a missing value: %s and missing: drop, mean or constant leave such "+
+			"samples out or fill them", input.Quote(field), o.marksWith(string(field)))
+	case o.Missing == Refuse && o.missing(field):
+		return "; missing values are left out or filled with missing: drop, mean or constant; marks lists the fields " +
+			"that stand for one beside the empty one"
 	}
 	return ""
+}
+
+// marksWith is the setting of the marks and one more.
+func (o *Options) marksWith(mark string) string {
+	var quoted []string
+	for _, m := range append(slices.Clip(o.Marks), mark) {
+		quoted = append(quoted, strconv.Quote(m))
+	}
+	return "marks: [" + strings.Join(quoted, ", ") + "]"
 }
 
 // open reads the table of a file, which may be like another one.
@@ -135,9 +165,12 @@ func (t *table) notes() (notes []string) {
 	for _, u := range t.words {
 		notes = append(notes, u.String())
 	}
+	if t.like == nil {
+		notes = append(notes, t.columnNotes()...)
+	}
 	if len(t.renamed) > 0 {
 		notes = append(notes, fmt.Sprintf("columns have the names of earlier ones; they are called %s",
-			abbreviated(t.renamed)))
+			input.List(t.renamed)))
 	}
 	if t.repeated > 0 {
 		notes = append(notes, fmt.Sprintf("lines that repeat the header are passed over, %d in all, the first of them "+

@@ -192,9 +192,9 @@ func (t *table) accepted() string {
 			needed = append(needed, c.name)
 		}
 	}
-	text := abbreviated(needed)
+	text := input.List(needed)
 	if len(free) > 0 {
-		text += " and, if they are there, " + abbreviated(free)
+		text += " and, if they are there, " + input.List(free)
 	}
 	return text
 }
