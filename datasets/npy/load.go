@@ -73,6 +73,7 @@ func LoadArchive(path string, p Pairs) (*datasets.Source, error) {
 }
 
 func (a *archive) load(p Pairs) (*datasets.Source, error) {
+	a.choice = "x names that of the inputs, y that of the labels, test-x and test-y those to test on"
 	return p.load(a.get, a.name)
 }
 
@@ -137,7 +138,10 @@ func ReadOther(o datasets.Other, arrays Pairs) (*datasets.Others, error) {
 	if err := in.CheckArrays(); err != nil {
 		return nil, err
 	}
-	return inArchive(o.Path, func(a *archive) (*datasets.Others, error) { return joinOther(o, a.get, arrays) })
+	return inArchive(o.Path, func(a *archive) (*datasets.Others, error) {
+		a.choice = fmt.Sprintf("those that the model was trained on are called %q and %q", arrays.X, arrays.Y)
+		return joinOther(o, a.get, arrays)
+	})
 }
 
 func joinOther(o datasets.Other, get getter, p Pairs) (*datasets.Others, error) {

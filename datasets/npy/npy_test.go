@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/hostile"
 	"github.com/gradwire/gradwire/datasets/input"
 )
@@ -233,6 +234,40 @@ func TestFilesAndArchivesMakeTheSameSet(t *testing.T) {
 	}
 	if s, err := Load(Pairs{X: write(t, x), Y: write(t, y)}); err != nil || s.Test != nil {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// An array that is not there is told with those that are, and with what chooses one.
+func TestAMissingArrayIsToldWithThoseThatAreThere(t *testing.T) {
+	x, y := file(t, "|u1", "(2, 1)", []byte{0, 1}), file(t, "|u1", "(2,)", []byte{0, 1})
+	few := map[string][]byte{"data": x, "target": y}
+	many := map[string][]byte{}
+	for i := range 12 {
+		many[fmt.Sprintf("arr_%02d", i)] = x
+	}
+	for _, c := range []struct {
+		arrays map[string][]byte
+		pairs  Pairs
+		want   string
+	}{
+		{few, Pairs{X: "X", Y: "y"}, `there is no array "y"; there are ["data" "target"]: `},
+		{few, Pairs{X: "X", Y: "target"}, `there is no array "X"; there are ["data" "target"]: `},
+		{few, Pairs{X: "data", Y: "target", TestX: "u", TestY: "v"}, `there is no array "v"; there are ["data" "target"]: `},
+		{many, Pairs{X: "X", Y: "y"}, `"arr_07"] and 4 more: `},
+	} {
+		path := write(t, pack(t, zip.Store, c.arrays))
+		_, err := LoadArchive(path, c.pairs)
+		if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), c.want) ||
+			!strings.Contains(err.Error(), "x names that of the inputs, y that of the labels, test-x and test-y") {
+			t.Errorf("error %v, want %s", err, c.want)
+		}
+		if c.pairs.TestX != "" {
+			continue
+		}
+		_, err = ReadOther(datasets.Other{Path: path, Labelled: true, Inputs: 1, Classes: []string{"0", "1"}}, c.pairs)
+		if err == nil || !strings.Contains(err.Error(), c.want+"those that the model was trained on are called ") {
+			t.Errorf("other samples: error %v, want %s", err, c.want)
+		}
 	}
 }
 

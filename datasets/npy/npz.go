@@ -25,6 +25,7 @@ type archive struct {
 	content io.ReaderAt
 	size    int64
 	files   []*zip.File
+	choice  string // says in errors how arrays are chosen by their names
 }
 
 // openArchive reads the list of an archive's members, as NumPy writes it: at the file's end,
@@ -49,7 +50,7 @@ func openArchive(r io.ReaderAt, size int64, name string) (*archive, error) {
 		return nil, fmt.Errorf("%s: there is no array (.npy) in it: %w", name,
 			cmp.Or(foreign, errors.New("accepted is an NPZ archive of NumPy")))
 	}
-	return &archive{name, r, size, z.File}, nil
+	return &archive{name: name, content: r, size: size, files: z.File}, nil
 }
 
 // checkDirectory bounds what the list of members can cost, before it is read.
@@ -96,8 +97,8 @@ func (a *archive) array(name string, origin []float64) (*Array, error) {
 	}
 	if found == nil {
 		slices.Sort(names)
-		return nil, fmt.Errorf("%s: there is no array %s; there are %s", a.name, input.Quote(name),
-			input.Quote(strings.Join(names, ", ")))
+		return nil, fmt.Errorf("%s: there is no array %s; there are %s: %s", a.name, input.Quote(name),
+			input.List(names), a.choice)
 	}
 	where := a.name + ": " + found.Name
 	open := func() (io.Reader, error) { return a.member(found) }
