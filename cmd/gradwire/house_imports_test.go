@@ -112,7 +112,7 @@ var table = map[string]string{
 	"cluster/plan/unit":     "cluster/plan/syntax",
 	"cluster/plan/field":    "",
 	"cluster/plan/settings": "cluster/plan/field cluster/plan/syntax cluster/plan/unit",
-	"cluster/plan/weights":  "cluster/plan/settings cluster/plan/syntax cluster/record/cell",
+	"cluster/plan/weights":  "cluster/plan/settings cluster/plan/syntax cluster/record/cell cluster/link/lines",
 	"cluster/catalog/sites": "cluster/link cluster/plan cluster/plan/syntax cluster/plan/unit",
 	"cluster/catalog": "cluster/plan/... cluster/catalog/sites cluster/link cluster/link/rate cluster/topology " +
 		"actors/... nn/... datasets/..." + message,

@@ -2,6 +2,7 @@
 package weights
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/gradwire/gradwire/cluster/link/lines"
 	"github.com/gradwire/gradwire/cluster/plan/settings"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record/cell"
@@ -23,8 +26,9 @@ const (
 	Least = 1e-6
 	// Most is the largest weight.
 	Most = 1e6
-	// maxTable bounds a table of weights in bytes.
-	maxTable = 1 << 20
+	// maxLine bounds a line of a table of weights in bytes, maxLines the lines.
+	maxLine  = 4 << 10
+	maxLines = 1 << 16
 )
 
 // Classes is `class-weights`: the word balanced, a table's file, or a map.
@@ -90,45 +94,83 @@ func check(v float64) error {
 }
 
 // Read reads a table: lines of a class and its weight, with a comma between them, after a header
-// "class,weight" if there is one. Errors begin with name and the number of the line.
+// "class,weight" if there is one. A class may stand in quotes. Blank lines and what follows a # are
+// skipped, but not a # within a class that begins otherwise or stands in quotes. Errors begin with
+// name and the number of the line.
 func Read(r io.Reader, name string) (map[string]float64, error) {
-	rows := csv.NewReader(io.LimitReader(r, maxTable+1))
-	rows.FieldsPerRecord, rows.TrimLeadingSpace = 2, true
-	of := map[string]float64{}
-	for first := true; ; first = false {
-		row, err := rows.Read()
-		var wrong *csv.ParseError
-		switch {
-		case errors.Is(err, io.EOF) && len(of) == 0:
-			return nil, fmt.Errorf("%s: no weights; accepted are lines of a class and its weight, as in spam,2", name)
-		case errors.Is(err, io.EOF):
-			return of, nil
-		case errors.As(err, &wrong):
-			return nil, fmt.Errorf("%s:%d: %w; accepted are a class and its weight, as in spam,2", name, wrong.Line,
-				wrong.Err)
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", name, err)
-		case rows.InputOffset() > maxTable:
-			return nil, fmt.Errorf("%s: more than %d bytes", name, maxTable)
-		case first && slices.Equal(row, []string{"class", "weight"}):
-			continue
-		}
-		line, _ := rows.FieldPos(0)
-		row[0] = cell.Plain(row[0])
-		if _, twice := of[row[0]]; twice {
-			return nil, fmt.Errorf("%s:%d: the class %q has a weight already", name, line, row[0])
-		}
-		v, err := strconv.ParseFloat(row[1], 64)
-		if err != nil {
-			err = fmt.Errorf("%q is not a number; accepted are weights from %v to %v", row[1], Least, Most)
-		} else {
-			err = check(v)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", name, line, err)
-		}
-		of[row[0]] = v
+	t := table{of: map[string]float64{}}
+	if _, err := lines.Each(r, name, maxLine, maxLines, func(text []byte, _ int) error { return t.line(text) }); err != nil {
+		return nil, err
 	}
+	if len(t.of) == 0 {
+		return nil, fmt.Errorf("%s: no weights; accepted are lines of %s", name, form)
+	}
+	return t.of, nil
+}
+
+// form is what a line must be.
+const form = "a class and its weight, as in spam,2"
+
+// table reads the lines of a table of weights.
+type table struct {
+	begun bool // a header or a class is read
+	of    map[string]float64
+}
+
+func (t *table) line(text []byte) error {
+	row, err := fields(text)
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w; accepted are %s", err, form)
+	case !t.begun && slices.Equal(row, []string{"class", "weight"}):
+		t.begun = true
+		return nil
+	}
+	t.begun = true
+	class := cell.Plain(row[0])
+	if _, twice := t.of[class]; twice {
+		return fmt.Errorf("the class %q has a weight already", class)
+	}
+	v, err := strconv.ParseFloat(row[1], 64)
+	if err != nil {
+		return fmt.Errorf("%q is not a number; accepted are weights from %v to %v", row[1], Least, Most)
+	}
+	t.of[class] = v
+	return check(v)
+}
+
+// fields returns the class and the weight of a line; io.EOF for a line without any.
+func fields(text []byte) ([]string, error) {
+	row := csv.NewReader(bytes.NewReader(withoutComment(text)))
+	row.FieldsPerRecord, row.TrimLeadingSpace = 2, true
+	both, err := row.Read()
+	var wrong *csv.ParseError
+	if errors.As(err, &wrong) {
+		err = wrong.Err
+	}
+	for i, f := range both {
+		both[i] = strings.TrimSpace(f)
+	}
+	return both, err
+}
+
+// withoutComment cuts a line before a # that begins it or follows the class.
+func withoutComment(text []byte) []byte {
+	text = bytes.TrimSpace(text)
+	quoted, weight := false, false
+	for i, b := range text {
+		switch {
+		case b == '"':
+			quoted = !quoted
+		case b == ',' && !quoted:
+			weight = true
+		case b == '#' && !quoted && (weight || i == 0):
+			return bytes.TrimSpace(text[:i])
+		}
+	}
+	return text
 }
 
 // Check finds classes that do not exist.

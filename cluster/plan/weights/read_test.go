@@ -1,0 +1,41 @@
+package weights_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/plan/weights"
+)
+
+// A table of weights is read as the other small tables are: blank lines and comments are skipped.
+func TestATableOfWeightsMayHaveCommentsAndBlankLines(t *testing.T) {
+	want := map[string]float64{"a": 2.5, "b": 0.5}
+	for _, text := range []string{
+		"a,2.5\nb,0.5\n", "class,weight\na,2.5\nb,0.5", "# by hand\n\nclass,weight\n\na,2.5\n# rare\nb,0.5\n\n\n",
+		"a,2.5 # rare\nb,0.5# common, as in 9 of 10\n", "  # one, two\nclass , weight # both\n a , 2.5 \n \t\nb\t,\t0.5\t\n",
+		"class,weight\r\na,2.5\r\n\r\n# x\r\nb,0.5\r\n\r\n", "\"a\",\"2.5\"\n\"b\",0.5\n", "#\n#a,9\na,2.5\nb,0.5\n",
+	} {
+		if got, err := weights.Read(strings.NewReader(text), "f"); err != nil || !maps.Equal(got, want) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for text, class := range map[string]string{"C#,2\n": "C#", "\"#1\",2 # x\n": "#1", "\"a, b # c\",2\n": "a, b # c",
+		"\"say \"\"#\"\"\",2 # x\n": `say "#"`} {
+		if got, err := weights.Read(strings.NewReader(text), "f"); err != nil || got[class] != 2 {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"# a\n\nb\n":             "f:3: wrong number of fields; accepted are a class and its weight, as in spam,2",
+		"\n# a,2\n":              "f: no weights; accepted are lines of a class and its weight",
+		"\n\na,x # 2\n":          `f:3: "x" is not a number`,
+		"a,2\n\n# x\nweight,3,4": "f:4: wrong number of fields",
+		"a,2\n\n\"b,3\n":         "f:3: ",
+		"a;2\n":                  "f:1: wrong number of fields",
+	} {
+		if _, err := weights.Read(strings.NewReader(text), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", text, err, want)
+		}
+	}
+}
