@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/cluster/record/strict"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -194,8 +195,8 @@ func (s *Service) load(path string) error {
 		return err
 	}
 	var n note
-	if err := json.Unmarshal(text, &n); err != nil {
-		return err
+	if json.Unmarshal(text, &n) != nil {
+		return fmt.Errorf("line %w", strict.Decode(text, &n))
 	}
 	plan := &protos.HeldPlan{}
 	if err := proto.Unmarshal(n.Plan, plan); err != nil {

@@ -1,13 +1,16 @@
 package record
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 )
 
@@ -29,6 +32,20 @@ type Build struct {
 	// Program tells builds apart that the commit does not: the first 12 hexadecimal digits of the
 	// executable's SHA-256. It is empty where the commit is known and was not modified.
 	Program string `json:"program,omitempty"`
+}
+
+// String is the version, the commit and the machine, and the program where the commit does not say
+// which that is.
+func (b Build) String() string {
+	text := cmp.Or(b.Version, unstated) + ", commit " + cmp.Or(b.Commit, unstated)
+	if b.Modified {
+		text += ", modified"
+	}
+	if b.Program != "" {
+		text += ", program " + b.Program
+	}
+	platform := strings.TrimRight(b.GOOS+"/"+b.GOARCH+" "+b.GOAMD64, " ")
+	return fmt.Sprintf("%s, %s, %s, kernels %s", text, b.Go, platform, b.Kernel)
 }
 
 // ReadBuild describes the running program, whose numeric kernels have the given name.

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"github.com/gradwire/gradwire/cluster/record/lockfile"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
@@ -27,6 +28,8 @@ var (
 	ErrOtherPlan = errors.New("this folder was made by another plan")
 	// ErrDamaged says that the run.json of a finished run cannot be read or has impossible figures.
 	ErrDamaged = errors.New("this run cannot be used")
+	// ErrDamagedSummary says that summary.json cannot be read, or was written by a newer program.
+	ErrDamagedSummary = errors.New("this summary cannot be used")
 	// ErrNoRecord says that a folder holds no plan.yaml.
 	ErrNoRecord = errors.New("this folder holds no record: it has no plan.yaml")
 )
@@ -111,7 +114,11 @@ func readPlan(dir string) ([]byte, error) {
 	case errors.As(statErr, &missing):
 		return nil, fmt.Errorf("%s is no folder of a record: %w", dir, missing.Err)
 	case statErr == nil && !info.IsDir():
-		return nil, fmt.Errorf("%s is no folder of a record: it is a file", dir)
+		return nil, fmt.Errorf("%s is no folder of a record: %w", dir, syscall.ENOTDIR)
+	case IsRun(dir) && IsRecord(filepath.Join(dir, "..", "..")):
+		return nil, fmt.Errorf("%s: %w; it is a run of the record %s", dir, ErrNoRecord, filepath.Join(dir, "..", ".."))
+	case IsRecord(filepath.Join(dir, "..")):
+		return nil, fmt.Errorf("%s: %w; it is a folder of the record %s", dir, ErrNoRecord, filepath.Join(dir, ".."))
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("%s: %w", dir, ErrNoRecord)
 	}
@@ -465,7 +472,7 @@ func (s *saved) load(dir, name string, n int) error {
 	if s.Version < Version {
 		s.upgrade()
 	}
-	if err := errors.Join(s.check(n), s.Run.check(), s.Data.check()); err != nil {
+	if err := cmp.Or(s.check(n), s.Data.check(), s.Run.check()); err != nil {
 		return fmt.Errorf("%s: %w", filepath.Join(dir, name), err)
 	}
 	if s.Version < Version {
@@ -511,14 +518,30 @@ func (s *saved) check(n int) error {
 }
 
 // ReadSummary reads the summary.json of a folder, with its groups recomputed from its runs. One
-// without a version is completed from the runs that lie beside it.
+// without a version is completed from the runs that lie beside it. An error about its content wraps
+// ErrDamagedSummary.
 func ReadSummary(dir string) (Summary, error) {
 	var s Summary
-	if err := readJSON(dir, summaryName, &s); err != nil {
-		return s, err
+	err := s.load(dir)
+	if disk := (*fs.PathError)(nil); errors.As(err, &disk) {
+		return Summary{}, err
 	}
-	if err := checkVersion(s.Version); err != nil {
-		return Summary{}, fmt.Errorf("%s: %w", filepath.Join(dir, summaryName), err)
+	path := filepath.Join(dir, summaryName)
+	if newer := checkVersion(s.Version); newer != nil {
+		return Summary{}, fmt.Errorf("%s: %w: %w", path, newer, ErrDamagedSummary)
+	}
+	if err != nil {
+		return Summary{}, fmt.Errorf("%w: %w; delete %s, and --continue writes it again", err, ErrDamagedSummary, path)
+	}
+	s.Version = Version
+	s.Groups = GroupRuns(s.Runs, s.Target)
+	return s, nil
+}
+
+// load reads and checks the summary of a folder, and brings one of an older version up to date.
+func (s *Summary) load(dir string) error {
+	if err := readJSON(dir, summaryName, s); err != nil || checkVersion(s.Version) != nil {
+		return err
 	}
 	for i := range s.Runs {
 		if s.Version == Version {
@@ -531,9 +554,10 @@ func ReadSummary(dir string) (Summary, error) {
 			r.FinalAccuracy, r.BestAccuracy = run.FinalAccuracy, run.BestAccuracy
 		}
 	}
-	s.Version = Version
-	s.Groups = GroupRuns(s.Runs, s.Target)
-	return s, nil
+	if err := s.check(); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(dir, summaryName), err)
+	}
+	return nil
 }
 
 // Overview is what a summary says beside its runs.

@@ -1,17 +1,15 @@
 package record
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/gradwire/gradwire/cluster/record/strict"
 )
 
 // openFile opens a regular file in a record's folder. Links are followed as long as they
@@ -72,46 +70,10 @@ func readJSON(dir, name string, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := decodeJSON(text, into); err != nil {
+	if err := strict.Decode(text, into); err != nil {
 		return fmt.Errorf("%s:%w", filepath.Join(dir, name), err)
 	}
 	return nil
-}
-
-// decodeJSON decodes one value and nothing after it. Errors begin with the line, where it is known.
-func decodeJSON(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if err == nil {
-		if d.More() {
-			return fmt.Errorf("%d: there is text after the end", lineOf(text, d.InputOffset()))
-		}
-		return nil
-	}
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("%d: no JSON: %w", lineOf(text, syntax.Offset), err)
-	case errors.As(err, &kind):
-		return fmt.Errorf("%d: key %q is a %s; %s is accepted",
-			lineOf(text, kind.Offset), keyOf(kind.Field), kind.Value, kind.Type)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return fmt.Errorf("%d: the file ends too early", lineOf(text, int64(len(text))))
-	}
-	return fmt.Errorf(" %w", err)
-}
-
-// keyOf drops from a path the names of embedded structs, which no key stands for.
-func keyOf(field string) string {
-	keys := slices.DeleteFunc(strings.Split(field, "."),
-		func(s string) bool { return s != "" && unicode.IsUpper(rune(s[0])) })
-	return strings.Join(keys, ".")
-}
-
-func lineOf(text []byte, offset int64) int {
-	return 1 + bytes.Count(text[:min(max(offset, 0), int64(len(text)))], []byte{'\n'})
 }
 
 // firstDifference returns the number of the first line in which two texts differ, and both lines; 0

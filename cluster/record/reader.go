@@ -174,6 +174,15 @@ func IsRun(dir string) bool {
 	return err == nil
 }
 
+// IsRecord reports whether a folder is one of a record: with a plan, and runs or their summary.
+func IsRecord(dir string) bool {
+	exists := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil
+	}
+	return exists(PlanName) && (exists(runsName) || exists(summaryName))
+}
+
 // Path returns the path of the folder.
 func (f *RunFolder) Path() string { return filepath.Join(f.dir, f.name) }
 
@@ -181,7 +190,30 @@ func (f *RunFolder) Path() string { return filepath.Join(f.dir, f.name) }
 // can have are errors.
 func (f *RunFolder) Read() (Run, Data, error) {
 	s, err := readRun(f.dir, f.name, f.number)
-	return s.Run, s.Data, err
+	return s.Run, s.Data, f.explain(err)
+}
+
+// explain adds to an error that a file of a run is missing which runs are there.
+func (f *RunFolder) explain(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) || IsRun(f.Path()) {
+		return err
+	}
+	runs := filepath.Dir(filepath.Clean(f.Path()))
+	entries, _ := os.ReadDir(runs)
+	var finished []string
+	for _, e := range entries {
+		if _, ok := runNumber(e.Name()); ok && IsRun(filepath.Join(runs, e.Name())) {
+			finished = append(finished, e.Name())
+		}
+	}
+	switch n := len(finished); n {
+	case 0:
+		return fmt.Errorf("%w; no run is finished in %s", err, runs)
+	case 1:
+		return fmt.Errorf("%w; the only finished run in %s is %s", err, runs, finished[0])
+	default:
+		return fmt.Errorf("%w; the %d finished runs in %s are %s to %s", err, n, runs, finished[0], finished[n-1])
+	}
 }
 
 // Model opens the model that the run's figures are of, or the nodes' models if they are of several:
@@ -193,7 +225,7 @@ func (f *RunFolder) Model() (*os.File, error) {
 			return several, nil
 		}
 	}
-	return file, err
+	return file, f.explain(err)
 }
 
 // Events opens the run's events, where the plan has them recorded.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 )
 
@@ -24,14 +25,39 @@ type Tuning struct {
 	// machine's.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
+	// AtBound are the keys whose chosen number is the smallest or the largest candidate, and beyond
+	// which the plan accepts none.
+	AtBound []string `json:"at_bound,omitempty"`
 	// Edges are sentences about chosen numbers that are the smallest or the largest candidate of their
 	// key: a number beyond them may be better. ReadTunings finds them in the candidates.
 	Edges []string `json:"edges,omitempty"`
 }
 
 // edges returns a sentence for each chosen number that is the smallest or the largest candidate of
-// its key.
+// its key, unless the plan accepts no number beyond.
 func (t *Tuning) edges() (all []string) {
+	for _, e := range t.Ends() {
+		switch {
+		case slices.Contains(t.AtBound, e.Key):
+		case e.Largest:
+			all = append(all, e.Key+" "+e.Value+" is the largest candidate: a larger one may be better")
+		default:
+			all = append(all, e.Key+" "+e.Value+" is the smallest candidate: a smaller one may be better")
+		}
+	}
+	return all
+}
+
+// End is a chosen number that is the largest candidate of its key, or else the smallest.
+type End struct {
+	Setting
+	Number  float64
+	Largest bool
+}
+
+// Ends returns the chosen numbers that are the smallest or the largest of several candidates. 0
+// is none of them as the smallest: no setting that is tuned goes below.
+func (t *Tuning) Ends() (all []End) {
 	for _, s := range t.Candidates[t.Chosen].Values {
 		chosen, err := strconv.ParseFloat(s.Value, 64)
 		if err != nil {
@@ -45,10 +71,8 @@ func (t *Tuning) edges() (all []string) {
 		}
 		switch {
 		case low == high:
-		case chosen == high:
-			all = append(all, s.Key+" "+s.Value+" is the largest candidate: a larger one may be better")
-		case chosen == low:
-			all = append(all, s.Key+" "+s.Value+" is the smallest candidate: a smaller one may be better")
+		case chosen == high, chosen == low && chosen > 0:
+			all = append(all, End{Setting: s, Number: chosen, Largest: chosen == high})
 		}
 	}
 	return all

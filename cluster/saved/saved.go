@@ -6,7 +6,6 @@ package saved
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
+	"github.com/gradwire/gradwire/cluster/record/strict"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
@@ -45,7 +45,7 @@ type Model struct {
 func Folder(dir string) (*record.Reader, int, error) {
 	dir = filepath.Clean(dir)
 	number, err := strconv.Atoi(filepath.Base(dir))
-	if err != nil || filepath.Base(filepath.Dir(dir)) != "runs" {
+	if err != nil || number < 0 || filepath.Base(filepath.Dir(dir)) != "runs" {
 		example := "results/first/runs/0003"
 		if inside := filepath.Join(dir, "runs", "0000"); record.IsRun(inside) {
 			example = inside
@@ -248,8 +248,8 @@ func decode(metadata map[string]string, key string, into any) error {
 	if metadata[key] == "" {
 		return fmt.Errorf("the file's metadata have no %s: it was saved by an earlier version", key)
 	}
-	if err := json.Unmarshal([]byte(metadata[key]), into); err != nil {
-		return fmt.Errorf("metadata %s: %w", key, err)
+	if err := strict.Decode([]byte(metadata[key]), into); err != nil {
+		return fmt.Errorf("metadata %s: line %w", key, err)
 	}
 	return nil
 }

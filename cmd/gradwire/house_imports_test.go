@@ -120,11 +120,12 @@ var table = map[string]string{
 
 	"cluster/record": "actors actors/world cluster/record/cell cluster/record/choosing " +
 		"cluster/record/goodput cluster/record/lockfile " +
-		"cluster/record/safetensors cluster/record/stats",
+		"cluster/record/safetensors cluster/record/stats cluster/record/strict",
 	"cluster/record/cell":        "",
 	"cluster/record/choosing":    "",
 	"cluster/record/lockfile":    "",
-	"cluster/record/safetensors": "",
+	"cluster/record/safetensors": "cluster/record/strict",
+	"cluster/record/strict":      "",
 	"cluster/report":             "cluster/record cluster/record/stats",
 	"cluster/report/diff":        "cluster/record cluster/record/safetensors cluster/report cluster/report/pairing",
 	"cluster/report/pairing":     "cluster/plan/syntax cluster/record cluster/report",
@@ -145,8 +146,8 @@ var table = map[string]string{
 		"cluster/report cluster/report/text cluster/shelf cluster/sim actors actors/world actors/train nn nn/optim",
 	"cluster/drill/programme": "cluster/drill cluster/experiment cluster/catalog cluster/shelf",
 
-	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors cluster/refusal " +
-		"datasets nn",
+	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors " +
+		"cluster/record/strict cluster/refusal datasets nn",
 	"cluster/journal": "cluster/record actors actors/world actors/train protos",
 	"cluster/shelf":   "cluster/plan/syntax cluster/catalog cluster/record datasets nn",
 	"cluster/experiment": "cluster/plan/... cluster/catalog cluster/checkpoint cluster/faults cluster/sim " +
@@ -161,10 +162,10 @@ var table = map[string]string{
 	"cluster/memory":  "",
 	"cluster/turns":   "",
 	"cluster/lease":   "",
-	"cluster/store": "cluster/refusal cluster/record/lockfile github.com/minio/minio-go/v7 " +
+	"cluster/store": "cluster/refusal cluster/record/lockfile cluster/record/strict github.com/minio/minio-go/v7 " +
 		"github.com/minio/minio-go/v7/pkg/credentials golang.org/x/sync/errgroup",
 	"cluster/store/storetest": "github.com/johannesboyne/gofakes3 github.com/johannesboyne/gofakes3/backend/s3mem",
-	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record cluster/refusal " +
+	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record cluster/record/strict cluster/refusal " +
 		"cluster/request" + message + xxhash,
 	"cluster/client": "cluster/archive cluster/request cluster/refusal cluster/transport cluster/identity " +
 		"cluster/wire cluster/record" + message,

@@ -5,7 +5,6 @@ package safetensors
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"encoding/json"
@@ -15,6 +14,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/gradwire/gradwire/cluster/record/strict"
 )
 
 // Tensor is a part of a model's flat parameter vector.
@@ -223,12 +224,12 @@ func (r *reader) end() error {
 
 func (r *reader) decodeHeader(text []byte) error {
 	var entries map[string]json.RawMessage
-	if err := json.Unmarshal(text, &entries); err != nil {
-		return err
+	if err := strict.Decode(text, &entries); err != nil {
+		return fmt.Errorf("line %w", err)
 	}
 	if raw, ok := entries["__metadata__"]; ok {
-		if err := json.Unmarshal(raw, &r.metadata); err != nil {
-			return fmt.Errorf("__metadata__: %w", err)
+		if err := strict.Decode(raw, &r.metadata); err != nil {
+			return fmt.Errorf("__metadata__: line %w", err)
 		}
 		delete(entries, "__metadata__")
 	}
@@ -254,11 +255,9 @@ func (r *reader) decodeHeader(text []byte) error {
 }
 
 func decodeTensor(name string, raw json.RawMessage) (Tensor, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
 	var h entry
-	if err := d.Decode(&h); err != nil {
-		return Tensor{}, fmt.Errorf("tensor %q: %w", name, err)
+	if err := strict.Decode(raw, &h); err != nil {
+		return Tensor{}, fmt.Errorf("tensor %q: line %w", name, err)
 	}
 	n, ok := size(h.Shape)
 	switch {
