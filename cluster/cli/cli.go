@@ -102,6 +102,9 @@ func (p Program) run(ctx context.Context, con *console, args []string) int {
 	root := p.tree(con)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = con.helped
+	}
 	if asked(args) {
 		con.format = "json" // also of an error about the flags before it
 	}
@@ -162,30 +165,55 @@ same bits; in real time the same actors meet the same delays.`,
 		stopCommand(con), fetchCommand(con), removeCommand(con))
 	addVersion(root, con)
 	addExamples(root, con.examples, con)
-	addCobras(root)
+	addCobras(root, con)
 	rename(root, cmp.Or(p.Name, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")))
 	complete(root, c, con.examples)
 	openStores(root, con)
 	return root
 }
 
-// addCobras adds the commands that come with the library, with examples.
-func addCobras(root *cobra.Command) {
+// addCobras adds the commands that come with the library, with examples. Help about a command that
+// does not exist is refused, whether it is asked for by the command help or by --help.
+func addCobras(root *cobra.Command, con *console) {
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+			con.helped = unknownCommand(cmd, words)
+			return
+		}
+		help(cmd, args)
+	})
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		switch cmd.Name() {
 		case "help":
 			cmd.Example = "  gradwire help plan new"
+			cmd.Run, cmd.RunE = nil, helpAbout
 		case "completion":
 			cmd.Example = "  source <(gradwire completion bash)\n" +
 				"  gradwire completion fish > ~/.config/fish/completions/gradwire.fish"
 			group(cmd)
 			for _, shell := range cmd.Commands() {
+				shell.Args = noArguments
 				shell.Example = "  gradwire completion " + shell.Name()
 			}
 		}
 	}
+}
+
+// helpAbout prints the help of the command that words name.
+func helpAbout(help *cobra.Command, words []string) error {
+	cmd, rest, err := help.Root().Find(words)
+	switch {
+	case err == nil && len(rest) == 0:
+		cmd.InitDefaultHelpFlag()
+		return cmd.Help()
+	case cmd == nil || cmd.HasSubCommands():
+		return unknownCommand(cmp.Or(cmd, help.Root()), rest)
+	}
+	return usage(cmd, fmt.Errorf("%s has no command %q below it; 'gradwire help %s' describes it", cmd.CommandPath(), rest[0],
+		strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")))
 }
 
 // errDiffers ends a command that has printed where two things differ.
@@ -261,9 +289,9 @@ func naming(root *cobra.Command) func(text string) string {
 	for _, cmd := range root.Commands() {
 		words = append(append(words, cmd.Name()), cmd.Aliases...)
 	}
-	command := regexp.MustCompile(`\bgradwire (` + strings.Join(words, "|") + `)\b`)
+	command := regexp.MustCompile(`(^|[^\w./-])gradwire (` + strings.Join(words, "|") + `)\b`)
 	return func(text string) string {
-		return command.ReplaceAllString(text, strings.ReplaceAll(root.Name(), "$", "$$")+" $1")
+		return command.ReplaceAllString(text, "${1}"+strings.ReplaceAll(root.Name(), "$", "$$")+" $2")
 	}
 }
 
@@ -279,8 +307,16 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		if len(args) == n {
 			return nil
 		}
-		return usage(cmd, fmt.Errorf("%s takes %s, but %d arguments were given", cmd.CommandPath(), what, len(args)))
+		return usage(cmd, fmt.Errorf("%s takes %s, but %s", cmd.CommandPath(), what, given(args)))
 	}
+}
+
+// given says how many arguments there are.
+func given(args []string) string {
+	if len(args) == 1 {
+		return fmt.Sprintf("%q was given", args[0])
+	}
+	return fmt.Sprintf("%d arguments were given", len(args))
 }
 
 // atMostOne wants one argument or none, which is called what.
@@ -289,8 +325,7 @@ func atMostOne(what string) cobra.PositionalArgs {
 		if len(args) <= 1 {
 			return nil
 		}
-		return usage(cmd, fmt.Errorf("%s takes one %s at most, but %d arguments were given", cmd.CommandPath(), what,
-			len(args)))
+		return usage(cmd, fmt.Errorf("%s takes one %s at most, but %s", cmd.CommandPath(), what, given(args)))
 	}
 }
 

@@ -147,7 +147,7 @@ func invariantsCommand(con *console) *cobra.Command {
 		Use: "invariants", Short: "List the invariants that a drill checks",
 		Long: "List the invariants that drill checks: what holds in every run, whatever faults it has. A plan " +
 			"without what\nan invariant is about does not watch it.",
-		Example: "  gradwire list invariants", Args: cobra.NoArgs,
+		Example: "  gradwire list invariants", Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			type invariant struct {
 				Name  string `json:"name"`

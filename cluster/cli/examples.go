@@ -60,7 +60,7 @@ name, show the plan.`,
 			}
 			one, ok := e.Find(args[0])
 			if !ok {
-				return usage(cmd, unknown(args[0], "one of the bundled.Plans", names))
+				return usage(cmd, unknown(args[0], "one of the examples", names))
 			}
 			return con.say(one.Described(), "%s", one.Text)
 		},

@@ -119,6 +119,22 @@ var mistakes = []mistake{
 		prepare: func(t *testing.T) { write(t, "summary.json", "{\n\"runs\": [") }},
 	{name: "report-run-missing", args: []string{"report", "."},
 		prepare: func(t *testing.T) { write(t, "summary.json", oneRun) }},
+	{name: "list-invariants-argument", args: []string{"list", "invariants", "x"}},
+	{name: "completion-argument", args: []string{"completion", "bash", "x"}},
+	{name: "help-unknown", args: []string{"help", "rnu"}},
+	{name: "help-below-a-command", args: []string{"help", "run", "x"}},
+	{name: "help-unknown-list", args: []string{"help", "list", "model"}},
+	{name: "help-flag-of-unknown", args: []string{"plan", "chek", "--help"}},
+	{name: "run-into-a-file", args: []string{"run", "plan.yaml", "--out", "plan.yaml/x"}},
+	{name: "run-data-is-a-file", args: []string{"run", "plan.yaml", "--data", "plan.yaml"}},
+	{name: "run-data-nowhere", args: []string{"run", "plan.yaml", "--data", "nowhere"}},
+	{name: "continue-a-file", args: []string{"run", "plan.yaml", "--continue", "plan.yaml"}},
+	{name: "continue-no-record", args: []string{"run", "plan.yaml", "--continue", "data"}},
+	{name: "plan-that-is-an-empty-folder", args: []string{"plan", "check", "data"}},
+	{name: "identity-nowhere", args: []string{"submit", "plan.yaml", "--identity", "nowhere"}},
+	{name: "identity-of-no-authority", args: []string{"identity", "issue", "nowhere", "--node", "a"}},
+	{name: "identity-in-a-file", args: []string{"identity", "init", "plan.yaml/ca"}},
+	{name: "up-timeout", args: []string{"up", "--node-timeout", "1s"}},
 	{name: "diff-one", args: []string{"diff", "."}},
 	{name: "diff-format", args: []string{"diff", ".", ".", "--format", "xml"}},
 	{name: "diff-no-record", args: []string{"diff", ".", "."},
@@ -188,6 +204,9 @@ func TestBadInputIsToldWithItsPlaceAndEndsWithTwo(t *testing.T) {
 				plan = edit(t, plan, "[93, 8, 5]", "[784, 8, 10]")
 			}
 			enter(t, plan)
+			if err := os.Mkdir("data", 0o700); err != nil {
+				t.Fatal(err)
+			}
 			if m.prepare != nil {
 				m.prepare(t)
 			}

@@ -25,6 +25,8 @@ type nodeFlags struct {
 	leash    bool
 }
 
+const timeoutUsage = "silence after which another node counts as absent and others take its place; 2s or more"
+
 // readyLine begins the line with which a node says that it is part of the cluster.
 const readyLine = "ready at "
 
@@ -53,8 +55,7 @@ the identity expires; when it has expired, the node leaves.`,
 		"(default: $GRADWIRE_JOIN; none begins a cluster)")
 	flags.DurationVar(&f.patience, "join-timeout", 0,
 		"how long to try --join, while nobody answers there or a name is unknown (default: until Ctrl-C)")
-	flags.DurationVar(&f.config.NodeTimeout, "node-timeout", driver.DefaultNodeTimeout,
-		"silence after which another node counts as absent and others take its place; 2s or more")
+	flags.DurationVar(&f.config.NodeTimeout, "node-timeout", driver.DefaultNodeTimeout, timeoutUsage)
 	flags.StringVar(&f.identity, "identity", "", "folder of the node's identity (default: $GRADWIRE_IDENTITY)")
 	flags.BoolVar(&f.config.Insecure, "insecure", false,
 		"no certificates and no encryption; on loopback addresses only")

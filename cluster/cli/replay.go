@@ -63,7 +63,7 @@ func writeReplay(out io.Writer, r *driver.Replayed) error {
 	text := fmt.Sprintf("run %d (%sseed %d)\nrecorded %s\nreplayed %s\n%s\n",
 		r.Run, at, r.Seed, r.Recorded, r.Digest, verdict)
 	if !r.SameBuild {
-		text += fmt.Sprintf("the builds differ, so that this proves nothing:\nrecorded %+v\nreplayed %+v\n",
+		text += fmt.Sprintf("the builds differ, so that this proves nothing:\nrecorded %v\nreplayed %v\n",
 			r.RecordedBuild, r.Build)
 	}
 	for _, other := range r.OtherData {

@@ -72,7 +72,8 @@ shows who reached the target first, the figures and the tables; it is one file t
 no network.
 
 Ctrl-C and SIGTERM stop within a second: finished runs are kept, and --continue makes the rest, of the plan in
-the record if none is given. Where the plan has checkpoint: {every: 5m}, it goes on within a run from
+the record if none is given. It refuses a record with a damaged run or a damaged summary.json, and says
+which file to delete so that it can be made again. Where the plan has checkpoint: {every: 5m}, it goes on within a run from
 its newest checkpoint; in real time such a run is degraded. A record in a store, s3://BUCKET/PATH, is
 uploaded before the first run and whenever a run finishes or a checkpoint is written. Credentials and
 endpoint come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL, or ~/.aws/credentials.

@@ -7,21 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/gradwire/gradwire/cluster/client"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/store"
 )
 
-// storeFlags lists the flags that accept the address of a store, by command.
-var storeFlags = map[string][]string{"run": {"out", "continue"}, "node": {"out"}, "submit": {"out"}, "fetch": {"out"}}
-
 // openStores lets every command below parent accept addresses of records as arguments: it downloads the
-// records, and passes their folders to the command. A flag that is not in storeFlags refuses an address.
+// records, and passes their folders to the command. Paths of flags are checked first; see checkPaths.
 func openStores(parent *cobra.Command, con *console) {
 	for _, cmd := range parent.Commands() {
 		openStores(cmd, con)
@@ -30,14 +25,7 @@ func openStores(parent *cobra.Command, con *console) {
 			continue
 		}
 		cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-			cmd.Flags().Visit(func(f *pflag.Flag) {
-				if f.Value.Type() == "string" && strings.Contains(f.Value.String(), "://") &&
-					!slices.Contains(storeFlags[cmd.Name()], f.Name) {
-					err = usage(cmd, fmt.Errorf("--%s %q; a path of this machine is accepted, no address of a store",
-						f.Name, f.Value))
-				}
-			})
-			if err != nil {
+			if err := checkPaths(cmd); err != nil {
 				return err
 			}
 			if cmd.Name() == "fetch" { // fetch downloads the record itself

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
 )
 
@@ -24,7 +25,7 @@ const maxUp = 64
 const mostSeeds = 3
 
 func upCommand(con *console) *cobra.Command {
-	count, data, verbose := 4, "", false
+	count, verbose, of := 4, false, &started{}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a throw-away cluster on this machine",
@@ -40,14 +41,26 @@ Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 			if verbose {
 				log = con.errs
 			}
+			if err := driver.CheckNodeTimeout(of.timeout); err != nil {
+				return usage(cmd, err)
+			}
 			con.leaves.Store(true)
-			return up(cmd.Context(), cmd.Root().Name(), count, data, con, log)
+			of.log = log
+			return of.up(cmd.Context(), cmd.Root().Name(), count, con)
 		},
 	}
 	cmd.Flags().IntVar(&count, "nodes", count, "how many")
-	cmd.Flags().StringVar(&data, "data", "", folderUsage)
+	cmd.Flags().StringVar(&of.data, "data", "", folderUsage)
+	cmd.Flags().DurationVar(&of.timeout, "node-timeout", driver.DefaultNodeTimeout, timeoutUsage)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "show what the nodes say")
 	return cmd
+}
+
+// started is what the nodes of a cluster are started with.
+type started struct {
+	data    string
+	timeout time.Duration
+	log     io.Writer
 }
 
 // child is a node that was started.
@@ -63,7 +76,7 @@ type child struct {
 
 // up starts a cluster, says how the program of that name reaches it, and keeps it until ctx is
 // cancelled or all nodes have ended.
-func up(ctx context.Context, program string, count int, data string, con *console, log io.Writer) (err error) {
+func (of *started) up(ctx context.Context, program string, count int, con *console) (err error) {
 	dir, err := os.MkdirTemp("", "gradwire-up-")
 	if err != nil {
 		return err
@@ -76,7 +89,7 @@ func up(ctx context.Context, program string, count int, data string, con *consol
 	defer func() { err = errors.Join(err, end(children)) }()
 	seed := ""
 	for i := range count {
-		c, err := startChild(dir, nodeName(i), seed, data, log)
+		c, err := of.child(dir, nodeName(i), seed)
 		if err != nil {
 			return err
 		}
@@ -156,8 +169,8 @@ func anyEnds(ctx context.Context, children []*child) error {
 	return errors.New("all nodes have ended")
 }
 
-// startChild starts a node with the identity that was made for it.
-func startChild(dir, name, seed, data string, log io.Writer) (*child, error) {
+// child starts a node with the identity that was made for it.
+func (of *started) child(dir, name, seed string) (*child, error) {
 	own := filepath.Join(dir, name)
 	program, err := os.Executable()
 	if err != nil {
@@ -165,12 +178,13 @@ func startChild(dir, name, seed, data string, log io.Writer) (*child, error) {
 	}
 	args := []string{
 		"node", "--leash", "--bind", "127.0.0.1:0", "--identity", own, "--out", filepath.Join(dir, "records-"+name),
+		"--node-timeout", of.timeout.String(),
 	}
 	if seed != "" {
 		args = append(args, "--join", seed)
 	}
-	if data != "" {
-		args = append(args, "--data", data)
+	if of.data != "" {
+		args = append(args, "--data", of.data)
 	}
 	c := &child{
 		Cmd:  exec.Command(program, args...), //nolint:gosec // this program itself
@@ -179,7 +193,7 @@ func startChild(dir, name, seed, data string, log io.Writer) (*child, error) {
 	c.Env = append(os.Environ(), "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
 	c.Stdout, c.Stderr = &lines{each: c.says}, &lines{each: func(line string) {
 		c.last = line
-		fmt.Fprintf(log, "%s: %s\n", name, line)
+		fmt.Fprintf(of.log, "%s: %s\n", name, line)
 	}}
 	if c.leash, err = c.StdinPipe(); err != nil {
 		return nil, err

@@ -7,7 +7,9 @@ package experiment
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -35,15 +37,59 @@ func Load(path string, set ...string) (*Plan, error) {
 	if err != nil {
 		return nil, refusal.Input(fmt.Errorf("the plan cannot be read: %w", err))
 	}
-	if info.Size() > syntax.MaxBytes {
-		return nil, refusal.Input(fmt.Errorf("%s has %d bytes; a plan has at most %d", path, info.Size(),
-			syntax.MaxBytes))
+	if info.IsDir() {
+		return nil, refusal.Input(folderAsPlan(path))
 	}
-	src, err := os.ReadFile(path)
+	src, err := readAtMost(path, syntax.MaxBytes+1)
 	if err != nil {
 		return nil, refusal.Input(fmt.Errorf("the plan cannot be read: %w", err))
 	}
+	if len(src) > syntax.MaxBytes {
+		return nil, refusal.Input(fmt.Errorf("%s has more than the %d bytes that a plan may have", path,
+			syntax.MaxBytes))
+	}
 	return Parse(path, src, set...)
+}
+
+// readAtMost reads the first bytes of a file, which may have no end.
+func readAtMost(path string, bytes int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only: nothing is lost
+	return io.ReadAll(io.LimitReader(f, bytes))
+}
+
+// folderAsPlan returns the error about a folder that was named as a plan: it says what the folder
+// is, and what is accepted.
+func folderAsPlan(dir string) error {
+	above := filepath.Dir(filepath.Clean(dir))
+	switch {
+	case record.IsRun(dir):
+		return fmt.Errorf("%s is the folder of a recorded run, not a plan; 'gradwire replay %s' runs it again", dir, dir)
+	case record.IsRecord(dir):
+		return fmt.Errorf("%s is the folder of a record, not a plan; 'gradwire run --continue %s' makes its missing "+
+			"runs, 'gradwire replay %s' runs one again, and its plan is %s", dir, dir,
+			filepath.Join(dir, filepath.Dir(record.RunFile(0))), filepath.Join(dir, record.PlanName))
+	case record.IsRecord(above):
+		return fmt.Errorf("%s is a folder of the record %s, not a plan; its plan is %s", dir, above,
+			filepath.Join(above, record.PlanName))
+	}
+	const most = 10 // plans that are named
+	var plans []string
+	for _, pattern := range []string{"*.yaml", "*.yml"} {
+		found, _ := filepath.Glob(filepath.Join(dir, pattern))
+		plans = append(plans, found...)
+	}
+	switch n := len(plans); {
+	case n == 0:
+		return fmt.Errorf("%s is a folder, and no file in it ends in .yaml; the file of a plan is accepted", dir)
+	case n > most:
+		return fmt.Errorf("%s is a folder; the file of a plan is accepted, such as %s or %d others in it", dir,
+			strings.Join(plans[:most], ", "), n-most)
+	}
+	return fmt.Errorf("%s is a folder; the file of a plan is accepted, such as %s", dir, strings.Join(plans, ", "))
 }
 
 // Parse reads a plan from its text, also one of an earlier version of the language; file is its

@@ -233,7 +233,7 @@ func (r *Runner) open(ctx context.Context, text string) (err error) {
 		return refusal.Input(errors.New("nothing to continue: no folder was named"))
 	case r.Continue:
 		if r.folder, err = record.OpenToWrite(r.Out); err != nil {
-			err = fmt.Errorf("the record to continue: %w", err)
+			err = fmt.Errorf("--continue: %w", err)
 		}
 	default:
 		if r.Out == "" {
@@ -283,7 +283,7 @@ func (r *Runner) open(ctx context.Context, text string) (err error) {
 // quicker.
 func reserve(name string) (dir string, err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil { //nolint:gosec // the mask of the process decides
-		return "", fmt.Errorf("output folder: %w", err)
+		return "", fmt.Errorf("output folder, which --out names: %w", err)
 	}
 	for n := 1; n <= record.MaxRuns; n++ {
 		if dir = name; n > 1 {
@@ -294,7 +294,7 @@ func reserve(name string) (dir string, err error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("output folder: %w", err)
+		return "", fmt.Errorf("output folder, which --out names: %w", err)
 	}
 	return dir, nil
 }
@@ -323,11 +323,14 @@ func (r *Runner) compatible() error {
 		}
 	}
 	before, err := record.ReadSummary(r.Out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := r.checkOrigin(before); err != nil {
 		return err
 	}
 	if build := record.ReadBuild(kernel.Name()); err == nil && before.Build != build {
-		return fmt.Errorf("the record in %s was made by another build (%+v); this is %+v", r.Out, before.Build, build)
+		return fmt.Errorf("the record in %s was made by another build (%v); this is %v", r.Out, before.Build, build)
 	}
 	if other := record.OtherData(before.Data, r.shelf.Files()); err == nil && len(other) > 0 {
 		return fmt.Errorf("the record in %s was made with other samples: %s", r.Out, strings.Join(other, "; "))
@@ -341,7 +344,7 @@ func folderError(err error) error {
 	for _, mistake := range []error{
 		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, record.ErrDamaged,
 		fs.ErrNotExist, fs.ErrExist,
-		fs.ErrPermission, syscall.ENOTDIR,
+		fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EROFS,
 	} {
 		if errors.Is(err, mistake) {
 			return refusal.Input(err)

@@ -1,15 +1,18 @@
 package experiment
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan"
+	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 )
@@ -134,6 +137,7 @@ func (r *Runner) choose(ctx context.Context, p *Point) (record.Tuning, error) {
 		return t, err
 	}
 	t.Chosen = best(t.Candidates)
+	t.AtBound = p.atBound(r.Catalog, &t)
 	for _, c := range t.Candidates {
 		t.Duration += c.Duration
 	}
@@ -142,6 +146,42 @@ func (r *Runner) choose(ctx context.Context, p *Point) (record.Tuning, error) {
 		return t, errors.New("nothing can be chosen, because every run that tries a value fails; the first: " + failure)
 	}
 	return t, nil
+}
+
+// atBound returns the keys of chosen numbers that are the smallest or the largest candidate, and
+// beyond which the plan accepts no number.
+func (p *Point) atBound(c *catalog.Catalog, t *record.Tuning) (keys []string) {
+	chosen := &p.candidates[t.Chosen]
+	for _, e := range t.Ends() {
+		beyond := []float64{e.Number / 2, e.Number - 1} // numbers of any kind, and whole ones
+		if e.Largest {
+			beyond = []float64{2 * e.Number, e.Number + 1}
+			if e.Number < 1 {
+				beyond = append(beyond, (e.Number+1)/2)
+			}
+		}
+		if !slices.ContainsFunc(beyond, func(v float64) bool { return chosen.accepts(c, e.Key, v) }) {
+			keys = append(keys, e.Key)
+		}
+	}
+	return keys
+}
+
+// accepts reports whether the plan of a candidate accepts another number for a key. It does for a
+// key whose values are more than numbers, of which nothing is known.
+func (c *candidate) accepts(all *catalog.Catalog, key string, number float64) bool {
+	root := c.Root.Clone()
+	now, ok := root.Lookup(key)
+	if !ok || now.Kind != syntax.Scalar {
+		return true
+	}
+	value := now.Clone()
+	value.Text = strconv.FormatFloat(number, 'f', -1, 64)
+	if root.Set(key, value) != nil {
+		return true
+	}
+	_, err := read(cmp.Or(all, catalog.Default()), root, c.Spec.Plan.AnyRole)
+	return err == nil
 }
 
 // best is the place of the candidate that reached the target first, or of the one with the best

@@ -292,3 +292,33 @@ func TestBestCandidateIsTheFirstThatArrivesOrElseTheMostAccurate(t *testing.T) {
 		}
 	}
 }
+
+func TestOnlyNumbersThatThePlanAcceptsLieBeyondACandidate(t *testing.T) {
+	for _, c := range []struct {
+		key, values string
+		chosen      int
+		bound       bool
+	}{
+		{"train.batch", "[1, 8]", 0, true},
+		{"train.batch", "[2, 8]", 0, false},
+		{"train.batch", "[1, 8]", 1, false},
+		{"train.optimizer.rate", "[0.01, 0.1]", 0, false},
+		{"train.optimizer", "[{kind: sgd, rate: 0.1}, {kind: sgd, rate: 0.2}]", 1, false},
+	} {
+		p, err := Parse("plan.yaml", []byte(tuned), "tune={"+c.key+": "+c.values+"}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		points, err := p.Points(nil)
+		if err != nil {
+			t.Fatalf("%s %s: %v", c.key, c.values, err)
+		}
+		at := record.Tuning{Chosen: c.chosen}
+		for _, one := range points[0].candidates {
+			at.Candidates = append(at.Candidates, record.Candidate{Values: settings(one.chosen)})
+		}
+		if got := points[0].atBound(nil, &at); (len(got) > 0) != c.bound {
+			t.Errorf("%s %s chosen %d: at the bound are %v", c.key, c.values, c.chosen, got)
+		}
+	}
+}

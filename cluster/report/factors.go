@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -184,6 +185,9 @@ func compared(s record.Summary, all []Factor) int {
 	return best
 }
 
+// errNoFactor says that there is nothing to find.
+var errNoFactor = errors.New("no key of these runs is left that takes several values; keys of a plan's sweep are accepted")
+
 // findFactor finds a factor by its key or by an unambiguous end of it.
 func findFactor(all []Factor, key string) (int, error) {
 	found := -1
@@ -204,7 +208,7 @@ func findFactor(all []Factor, key string) (int, error) {
 	case found >= 0:
 		return found, nil
 	case len(names) == 0:
-		return 0, fmt.Errorf("no key is left that takes several values")
+		return 0, errNoFactor
 	}
 	return 0, fmt.Errorf("no such key takes several values; accepted: %s", strings.Join(names, ", "))
 }

@@ -63,6 +63,9 @@ func parseWhere(factors []Factor, text string) (all []condition, err error) {
 				isCondition = false // a value may contain an equals sign
 			}
 		}
+		if len(all) == 0 && len(factors) == 0 {
+			return nil, fmt.Errorf("%q is no condition; KEY=VALUE or KEY!=VALUE is accepted, but %w", parts[i], errNoFactor)
+		}
 		if len(all) == 0 {
 			return nil, fmt.Errorf("%q is no condition; KEY=VALUE or KEY!=VALUE is accepted, with KEY one of %s",
 				parts[i], strings.Join(keysOf(factors), ", "))

@@ -115,7 +115,7 @@ func (c *Comparison) records() error {
 		return err
 	}
 	if one.Summary.Build != two.Summary.Build {
-		c.Notes = append(c.Notes, fmt.Sprintf("the builds differ: %+v and %+v", one.Summary.Build, two.Summary.Build))
+		c.Notes = append(c.Notes, fmt.Sprintf("the builds differ: %v; and %v", one.Summary.Build, two.Summary.Build))
 	}
 	for _, r := range []*record.Reader{one, two} {
 		if missing := r.Summary.Missing(); missing != "" {
