@@ -54,6 +54,9 @@ input.`,
   gradwire drill --seeds 1000000 --time 2m`,
 		Args: drillArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if many.Time < 0 {
+				return usage(cmd, fmt.Errorf("--time %v; accepted is 0, for no bound, and more", many.Time))
+			}
 			if many.Seeds > 0 {
 				return drillSeeds(cmd, con, many)
 			}

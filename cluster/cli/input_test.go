@@ -134,6 +134,8 @@ var mistakes = []mistake{
 	{name: "identity-nowhere", args: []string{"submit", "plan.yaml", "--identity", "nowhere"}},
 	{name: "identity-of-no-authority", args: []string{"identity", "issue", "nowhere", "--node", "a"}},
 	{name: "identity-in-a-file", args: []string{"identity", "init", "plan.yaml/ca"}},
+	{name: "node-cores-below-zero", args: []string{"node", "--insecure", "--name", "a", "--cores", "-1"}},
+	{name: "drill-time-below-zero", args: []string{"drill", "--seeds", "5", "--time", "-1s"}},
 	{name: "up-timeout", args: []string{"up", "--node-timeout", "1s"}},
 	{name: "diff-one", args: []string{"diff", "."}},
 	{name: "diff-format", args: []string{"diff", ".", ".", "--format", "xml"}},

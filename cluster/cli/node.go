@@ -83,6 +83,9 @@ func (f *nodeFlags) run(cmd *cobra.Command, c *catalog.Catalog, con *console) (e
 	if o.Labels, err = labels(f.labels); err != nil {
 		return usage(cmd, err)
 	}
+	if o.Cores < 0 {
+		return usage(cmd, fmt.Errorf("--cores %d; accepted is 0, for all cores, and more", o.Cores))
+	}
 	if err := driver.CheckNodeTimeout(o.NodeTimeout); err != nil {
 		return usage(cmd, err)
 	}

@@ -137,7 +137,7 @@ func TestFolderThatCannotBeUsedIsBadInput(t *testing.T) {
 		"this folder exists and is not empty":    {Out: full},
 		"output folder: open " + file:            {Out: file},
 		"output folder: open " + file + "/below": {Out: filepath.Join(file, "below")},
-		"the record to continue: " + dir:         {Out: filepath.Join(dir, "nowhere"), Continue: true},
+		"--continue: " + dir:         {Out: filepath.Join(dir, "nowhere"), Continue: true},
 		"this folder holds no record":            {Out: full, Continue: true},
 	} {
 		_, err := driver.Run(t.Context(), load(t, small), o)
@@ -184,7 +184,7 @@ func TestPlanThatCannotBeReadIsBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, path := range map[string]string{"the plan cannot be read: stat ": filepath.Join(dir, "none.yaml"),
-		"a plan has at most": large, "is a directory": dir} {
+		"bytes that a plan may have": large, "is a folder": dir} {
 		_, err := driver.Load(path)
 		expectInput(t, err, want)
 	}
