@@ -111,7 +111,7 @@ const (
 type vocabulary struct {
 	words []string
 	index map[string]int32
-	alike map[string]string // of labels, the one that is written so or otherwise, by meaning
+	alike map[string]string // labels by their meaning, such as 1 for 1.0; nil for words
 	fixed bool              // no word may join
 }
 
@@ -129,7 +129,7 @@ type table struct {
 	remark    [][]byte // fields of a line before the first that begins with #
 	names     []string // of the header, as its fields are
 	renamed   []string // names given to columns whose own an earlier one has
-	twice     []string // those names
+	twice     []string // names that several columns have
 	repeated  int      // lines that repeat the header
 	repeat    int      // the first of them
 	// values holds, sample by sample, each column of numbers or words; a word is its position.
@@ -148,7 +148,7 @@ type table struct {
 	groups  input.Chunks[int32]
 	group   *vocabulary
 	doubts  []doubt // labels that may stand for a missing value
-	detects bool    // whether the first line is a header is not stated
+	detects bool    // the plan leaves open whether the first line is a header
 }
 
 // read returns a function that reads a table, of the columns of another one unless that is nil.
@@ -318,14 +318,14 @@ func (t *table) begin() error {
 			return fmt.Errorf("%s is a line in LIBSVM's format; set: libsvm reads it", input.Quote(t.fields[0]))
 		}
 		return fmt.Errorf("a single field, %s; a label and at least one input are needed, with %q between them, or "+
-			"another separator that the plan names",
+			"another separator that the plan names, as in separator: semicolon",
 			input.Quote(t.fields[0]), t.separator)
 	}
 	switch {
 	case t.options.Header == Present, t.options.Header == Detect && t.options.byName():
 		return t.named(t.fields)
 	case t.options.Header == Absent && t.detects && t.countsColumns(t.fields):
-		return fmt.Errorf("%s has no header, and it cannot be told whether this line is one: it %s; say so with header: "+
+		return fmt.Errorf("%s has no header, and it cannot be told whether this line is one: %s; say so with header: "+
 			"absent, or remove the line", t.called(), counting)
 	case t.options.Header == Absent:
 		if err := t.header(make([][]byte, len(t.fields))); err != nil {
@@ -374,7 +374,7 @@ func (t *table) second() error {
 		}
 		return t.sample()
 	case t.countsColumns(first):
-		return fmt.Errorf("it cannot be told whether the line before is a header: it %s; say so with header: present or "+
+		return fmt.Errorf("it cannot be told whether the line before is a header: %s; say so with header: present or "+
 			"absent", counting)
 	case numbers > 0 && onlyHere == 0:
 		if err := t.header(make([][]byte, len(fields))); err != nil {
@@ -391,7 +391,7 @@ func (t *table) second() error {
 }
 
 // counting says why a line may be a header although it consists of numbers.
-const counting = "counts the columns, as pandas writes the header of a table without names, or is a sample"
+const counting = "its numbers count the columns, as in the header that pandas writes for a table without names"
 
 // countsColumns reports whether a line may be the header of a table without names: its numbers, or
 // those beside the label's, count from 0 or 1. Few numbers beside words prove little.
@@ -722,7 +722,8 @@ func (t *table) value(i int, field []byte) (float32, error) {
 func (t *table) numeral(c *column, field []byte) (float32, error) {
 	v, err := parse(field)
 	if err != nil {
-		return 0, fmt.Errorf("%w; a column of words is named under words, one of no use under ignore", err)
+		return 0, fmt.Errorf("%w; a column of words is named under words, one of no use under ignore, that of the "+
+			"labels under label", err)
 	}
 	if t.like == nil || t.like.joint {
 		c.precision.Add(v.high, v.low)

@@ -10,17 +10,17 @@ import (
 	"github.com/gradwire/gradwire/datasets/input"
 )
 
-// minus is the name of a class where plus is one too.
+// minus names a class if plus does too, and stands for a missing value otherwise.
 const minus, plus = "-", "+"
 
-// doubt is a label that may stand for a missing value, and the line that it is first on.
+// doubt is a label that may stand for a missing value, and its first line.
 type doubt struct {
 	label string
 	line  int
 }
 
-// joinClass checks a label that is to name a class against those that there are, and remembers it if
-// it may stand for a missing value.
+// joinClass checks a new label against the classes, and remembers it if it may stand for a missing
+// value.
 func (t *table) joinClass(classes *vocabulary, field []byte) error {
 	label := string(field)
 	meaning := strings.TrimSpace(label)
@@ -61,7 +61,7 @@ func (t *table) checkDoubts(name string) error {
 	return nil
 }
 
-// halves matches what is left of a number and a label where a decimal comma was taken for a separator.
+// halves matches the digits behind a decimal comma that was read as a separator, and the next field.
 var halves = regexp.MustCompile(`^\d+;`)
 
 // checkClasses returns an error if the labels are not those of a table separated by commas.
@@ -79,7 +79,7 @@ func (t *table) checkClasses(name string) error {
 	return nil
 }
 
-// columnNotes tell of columns that may be meant otherwise.
+// columnNotes returns notes about columns that the plan may describe wrongly.
 func (t *table) columnNotes() (notes []string) {
 	var names [][]byte
 	for _, name := range t.names {
@@ -106,7 +106,7 @@ func (t *table) columnNotes() (notes []string) {
 	return notes
 }
 
-// caseNotes tell of classes whose names differ in case only.
+// caseNotes returns notes about classes whose names differ in case only.
 func (v *vocabulary) caseNotes() (notes []string) {
 	first := map[string]string{}
 	for _, w := range v.words {

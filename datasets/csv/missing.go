@@ -124,7 +124,7 @@ func (t *table) filling(c *column) (float32, error) {
 	return float32(t.options.Constant - t.origin(c)), nil
 }
 
-// hint says what to do about a field that is an error because it stands for a missing value.
+// hint says which settings accept a field that is an error because it stands for a missing value.
 func (o *Options) hint(field []byte) string {
 	switch {
 	case !o.missing(field) && isUsual(field):

@@ -68,7 +68,7 @@ var hostiles = []hostile.File{
 	{"npz-empty", "The archive is empty.", "offset 0: 0 bytes are not an NPZ file, which is a ZIP archive"},
 	{"npz-cut", "The archive was cut off.",
 		"is not the end of an NPZ file, which is a ZIP archive without a comment; the file may have been cut off"},
-	{"npz-no-y", "An array is missing.", `there is no array "y"; there are ["X"]: x names that of the inputs, y that of`},
+	{"npz-no-y", "An array is missing.", `there is no array "y"; there are ["X"]: x names the array of the inputs, y that of`},
 	{"npz-array-twice", "Two arrays have one name.", `two arrays are named "y"`},
 	{"npz-checksum", "The checksum of an array is wrong.", "zip: checksum error"},
 	{"npz-bomb", "The archive becomes a thousand times as large.",

@@ -73,7 +73,7 @@ func LoadArchive(path string, p Pairs) (*datasets.Source, error) {
 }
 
 func (a *archive) load(p Pairs) (*datasets.Source, error) {
-	a.choice = "x names that of the inputs, y that of the labels, test-x and test-y those to test on"
+	a.choice = "x names the array of the inputs, y that of the labels, test-x and test-y those of the test samples"
 	return p.load(a.get, a.name)
 }
 

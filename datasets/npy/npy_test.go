@@ -258,7 +258,7 @@ func TestAMissingArrayIsToldWithThoseThatAreThere(t *testing.T) {
 		path := write(t, pack(t, zip.Store, c.arrays))
 		_, err := LoadArchive(path, c.pairs)
 		if err == nil || !strings.HasPrefix(err.Error(), path+": ") || !strings.Contains(err.Error(), c.want) ||
-			!strings.Contains(err.Error(), "x names that of the inputs, y that of the labels, test-x and test-y") {
+			!strings.Contains(err.Error(), "x names the array of the inputs, y that of the labels, test-x and test-y") {
 			t.Errorf("error %v, want %s", err, c.want)
 		}
 		if c.pairs.TestX != "" {
