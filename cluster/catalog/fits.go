@@ -12,7 +12,7 @@ import (
 func (s *Spec) Fits(set string, inputs int, classes []string) error {
 	if n := s.Model.Inputs(); n != inputs {
 		return syntax.Errorf(s.ModelSection, "the model takes %d inputs, data set %s has %d%s", n, set, inputs,
-			s.otherInputs(inputs))
+			s.otherInputs(inputs)+s.fewerInputs(inputs))
 	}
 	if n := s.Model.Classes(); n != len(classes) {
 		return syntax.Errorf(s.ModelSection, "the model tells %d classes apart, data set %s has %d, %s%s%s", n, set,
@@ -21,8 +21,7 @@ func (s *Spec) Fits(set string, inputs int, classes []string) error {
 	return nil
 }
 
-// otherInputs says which setting of the model to change for that many inputs; empty for a model that
-// has none.
+// otherInputs says which setting of the model to change for that many inputs, or which models have one.
 func (s *Spec) otherInputs(inputs int) string {
 	switch s.ModelSection.At("kind").Text {
 	case "mlp":
@@ -33,6 +32,15 @@ func (s *Spec) otherInputs(inputs int) string {
 		return fmt.Sprintf("; accepted is an input whose channels × height × width are %d", inputs)
 	}
 	return "; the models mlp, linear and network take any number"
+}
+
+// fewerInputs says which setting of the data set leaves inputs out, where it has more than the model;
+// empty where none does.
+func (s *Spec) fewerInputs(inputs int) string {
+	if s.Data.Section.At("set").Text != "csv" || inputs < s.Model.Inputs() {
+		return ""
+	}
+	return "; if a column is no input, such as an index, data.ignore leaves it out"
 }
 
 // otherClasses is like otherInputs, for classes.

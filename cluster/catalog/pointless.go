@@ -17,7 +17,7 @@ func (s *Spec) warnPointless() {
 		}
 		s.warn(at, "the rate is %v: no step changes the model", r.Schedule().Rate(0))
 	}
-	s.warnZeroRates(s.ArchitectureSection)
+	s.warnNegligibleRates(s.ArchitectureSection)
 	stop, every := &s.Plan.Stop, &s.Plan.Evaluate.Every
 	at := stop.Source
 	if evaluate := s.Plan.Evaluate.Source; evaluate != nil {
@@ -54,13 +54,13 @@ func alwaysNegligible(schedule optim.Schedule) bool {
 	)
 }
 
-// warnZeroRates adds notes about rates that change nothing in an architecture's section: the learning rates of server and
-// outer optimizers. A rate with a unit belongs to a link.
-func (s *Spec) warnZeroRates(n *syntax.Node) {
+// warnNegligibleRates adds notes about rates in an architecture's section that change no model: the
+// learning rates of server and outer optimizers. A rate with a unit belongs to a link.
+func (s *Spec) warnNegligibleRates(n *syntax.Node) {
 	for _, f := range n.Fields {
 		if v, err := strconv.ParseFloat(f.Value.Text, 64); f.Key == "rate" && err == nil && v <= optim.Negligible {
 			s.warn(f.Value, "the rate is %v: no update changes the model", v)
 		}
-		s.warnZeroRates(f.Value)
+		s.warnNegligibleRates(f.Value)
 	}
 }

@@ -39,7 +39,8 @@ func TestAModelThatDoesNotFitItsDataIsToldWithTheSettingToChange(t *testing.T) {
 		{2, 784, "{kind: small-cnn}", `tells 10 classes apart, data set ` + path + ` has 2, ["c00" "c01"]; the models mlp`},
 		{2, 3, "{kind: mlp, layers: [2, 2]}", "the model takes 2 inputs, data set " + path + " has 3; accepted is " +
 			"layers: [3, 2]"},
-		{2, 3, "{kind: linear, inputs: 2}", "has 3; accepted is inputs: 3"},
+		{2, 3, "{kind: linear, inputs: 2}", "has 3; accepted is inputs: 3; if a column is no input, such as an index, " +
+			"data.ignore leaves it out"},
 		{2, 3, "{kind: network, input: [1, 2, 2], layers: [flatten, {kind: dense, outputs: 2}]}",
 			"has 3; accepted is an input whose channels × height × width are 3"},
 		{2, 3, "{kind: small-cnn}", "has 3; the models mlp, linear and network take any number"},
@@ -55,8 +56,8 @@ func TestAModelThatDoesNotFitItsDataIsToldWithTheSettingToChange(t *testing.T) {
 	}
 }
 
-// A label that stands for a missing value is a class where the plan says so, in a record and when
-// it is read again.
+// A label that usually stands for a missing value is a class if the plan says so, also when the record's
+// plan is read again.
 func TestNoMarksAreMarksOfNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte("a,b,label\n1,2,None\n2,1,x\n1,2,None\n2,1,x\n"), 0o600); err != nil {

@@ -137,7 +137,7 @@ func TestFolderThatCannotBeUsedIsBadInput(t *testing.T) {
 		"this folder exists and is not empty":    {Out: full},
 		"output folder: open " + file:            {Out: file},
 		"output folder: open " + file + "/below": {Out: filepath.Join(file, "below")},
-		"--continue: " + dir:         {Out: filepath.Join(dir, "nowhere"), Continue: true},
+		"--continue: " + dir:                     {Out: filepath.Join(dir, "nowhere"), Continue: true},
 		"this folder holds no record":            {Out: full, Continue: true},
 	} {
 		_, err := driver.Run(t.Context(), load(t, small), o)
