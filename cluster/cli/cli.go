@@ -172,8 +172,8 @@ same bits; in real time the same actors meet the same delays.`,
 	return root
 }
 
-// addCobras adds the commands that come with the library, with examples. Help about a command that
-// does not exist is refused, whether it is asked for by the command help or by --help.
+// addCobras adds the commands that come with the library, with examples. The command help and --help
+// both refuse a command that does not exist.
 func addCobras(root *cobra.Command, con *console) {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -202,7 +202,7 @@ func addCobras(root *cobra.Command, con *console) {
 	}
 }
 
-// helpAbout prints the help of the command that words name.
+// helpAbout prints the help of a command, given as words.
 func helpAbout(help *cobra.Command, words []string) error {
 	cmd, rest, err := help.Root().Find(words)
 	switch {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,7 +17,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/store"
 )
 
-// pathRule is what the path that a flag gives must be. check returns what is wrong with a path.
+// pathRule says which paths a flag accepts. check returns the reason to refuse a path.
 type pathRule struct {
 	accepted string
 	check    func(path string) error
@@ -31,7 +32,7 @@ var (
 	noRule     = pathRule{"", func(string) error { return nil }}
 )
 
-// pathRules has the rules of flags by their names, and of those of one command by its path.
+// pathRules maps flags to their rules: by name, or by command and name where a command has its own.
 var pathRules = map[string]pathRule{
 	"data": dataFolder, "out": newFolder, "continue": oldRecord, "identity": identities,
 	"plan new --data": noRule, // a kind
@@ -61,7 +62,7 @@ func checkPaths(cmd *cobra.Command) (err error) {
 		stores := slices.Contains(storeFlags[cmd.Name()], f.Name)
 		switch {
 		case strings.Contains(path, "://") && !stores:
-			err = usage(cmd, fmt.Errorf("--%s %q; a path of this machine is accepted, no address of a store", f.Name, path))
+			err = usage(cmd, fmt.Errorf("--%s %q; a path of this machine is accepted, not the address of a store", f.Name, path))
 			return
 		case store.IsRemote(path):
 			return
@@ -82,13 +83,13 @@ func checkPaths(cmd *cobra.Command) (err error) {
 			if stores {
 				accepted += ", or s3://BUCKET/PATH"
 			}
-			err = usage(cmd, fmt.Errorf("--%s %s: %w; accepted is %s", f.Name, path, wrong, accepted))
+			err = usage(cmd, fmt.Errorf("--%s %s: %w; accepted is %s", f.Name, cmp.Or(path, `""`), wrong, accepted))
 		}
 	})
 	return err
 }
 
-// dataThere is folderThere, or samplesThere of a file.
+// dataThere wants a folder, a file, or - for standard input.
 func dataThere(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil
@@ -182,8 +183,8 @@ func madeIn(dir string) error {
 	}
 }
 
-// makesFolders makes a folder in another and removes it. That the disk is full is no mistake of the
-// command line.
+// makesFolders checks that a folder can be made in another: it makes one and removes it. A full disk is
+// no mistake of the command line.
 func makesFolders(dir string) error {
 	made, err := os.MkdirTemp(dir, ".gradwire-")
 	switch {
@@ -200,7 +201,7 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// cause is what the system says of a path, without the path.
+// cause returns the system's reason without the path.
 func cause(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -25,7 +25,7 @@ const maxUp = 64
 const mostSeeds = 3
 
 func upCommand(con *console) *cobra.Command {
-	count, verbose, of := 4, false, &started{}
+	count, verbose, cluster := 4, false, &throwaway{}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start a throw-away cluster on this machine",
@@ -41,23 +41,23 @@ Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 			if verbose {
 				log = con.errs
 			}
-			if err := driver.CheckNodeTimeout(of.timeout); err != nil {
+			if err := driver.CheckNodeTimeout(cluster.timeout); err != nil {
 				return usage(cmd, err)
 			}
 			con.leaves.Store(true)
-			of.log = log
-			return of.up(cmd.Context(), cmd.Root().Name(), count, con)
+			cluster.log = log
+			return cluster.up(cmd.Context(), cmd.Root().Name(), count, con)
 		},
 	}
 	cmd.Flags().IntVar(&count, "nodes", count, "how many")
-	cmd.Flags().StringVar(&of.data, "data", "", folderUsage)
-	cmd.Flags().DurationVar(&of.timeout, "node-timeout", driver.DefaultNodeTimeout, timeoutUsage)
+	cmd.Flags().StringVar(&cluster.data, "data", "", folderUsage)
+	cmd.Flags().DurationVar(&cluster.timeout, "node-timeout", driver.DefaultNodeTimeout, timeoutUsage)
 	cmd.Flags().BoolVar(&verbose, "verbose", false, "show what the nodes say")
 	return cmd
 }
 
-// started is what the nodes of a cluster are started with.
-type started struct {
+// throwaway is a cluster that ends with its command: the settings of all its nodes.
+type throwaway struct {
 	data    string
 	timeout time.Duration
 	log     io.Writer
@@ -76,7 +76,7 @@ type child struct {
 
 // up starts a cluster, says how the program of that name reaches it, and keeps it until ctx is
 // cancelled or all nodes have ended.
-func (of *started) up(ctx context.Context, program string, count int, con *console) (err error) {
+func (t *throwaway) up(ctx context.Context, program string, count int, con *console) (err error) {
 	dir, err := os.MkdirTemp("", "gradwire-up-")
 	if err != nil {
 		return err
@@ -89,7 +89,7 @@ func (of *started) up(ctx context.Context, program string, count int, con *conso
 	defer func() { err = errors.Join(err, end(children)) }()
 	seed := ""
 	for i := range count {
-		c, err := of.child(dir, nodeName(i), seed)
+		c, err := t.child(dir, nodeName(i), seed)
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func anyEnds(ctx context.Context, children []*child) error {
 }
 
 // child starts a node with the identity that was made for it.
-func (of *started) child(dir, name, seed string) (*child, error) {
+func (t *throwaway) child(dir, name, seed string) (*child, error) {
 	own := filepath.Join(dir, name)
 	program, err := os.Executable()
 	if err != nil {
@@ -178,13 +178,13 @@ func (of *started) child(dir, name, seed string) (*child, error) {
 	}
 	args := []string{
 		"node", "--leash", "--bind", "127.0.0.1:0", "--identity", own, "--out", filepath.Join(dir, "records-"+name),
-		"--node-timeout", of.timeout.String(),
+		"--node-timeout", t.timeout.String(),
 	}
 	if seed != "" {
 		args = append(args, "--join", seed)
 	}
-	if of.data != "" {
-		args = append(args, "--data", of.data)
+	if t.data != "" {
+		args = append(args, "--data", t.data)
 	}
 	c := &child{
 		Cmd:  exec.Command(program, args...), //nolint:gosec // this program itself
@@ -193,7 +193,7 @@ func (of *started) child(dir, name, seed string) (*child, error) {
 	c.Env = append(os.Environ(), "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
 	c.Stdout, c.Stderr = &lines{each: c.says}, &lines{each: func(line string) {
 		c.last = line
-		fmt.Fprintf(of.log, "%s: %s\n", name, line)
+		fmt.Fprintf(t.log, "%s: %s\n", name, line)
 	}}
 	if c.leash, err = c.StdinPipe(); err != nil {
 		return nil, err
