@@ -58,8 +58,8 @@ func (p *Point) firstExchange(pass float64) (at *syntax.Node, earliest float64) 
 	return at, earliest
 }
 
-// course returns when the schedule of the learning rate has taken its course, at the earliest: with all
-// workers as fast as the fastest. It is empty for a schedule without an end.
+// course returns the earliest time at which the schedule of the learning rate has taken its course: all
+// workers are as fast as the fastest. It is empty for a schedule without an end.
 func (p *Point) course(t *train.Task) []plan.Instants {
 	r, rated := t.Method.(optim.Rated)
 	if !rated || p.Spec.Plan.Train == nil {
@@ -111,7 +111,7 @@ func (l *lateness) add(p *Point, t *train.Task, end float64) {
 	if resolved, err := p.resolve(float64(p.epochSamples(t.Train.Len()))); err == nil {
 		p = resolved
 	}
-	for _, i := range append(p.instants(leastPass(t)), p.course(t)...) {
+	for _, i := range slices.Concat(p.instants(leastPass(t)), p.course(t)) {
 		noted := func(o plan.Instants) bool { return o.At == i.At && stop.Late(o) != "" }
 		if slices.ContainsFunc(without, noted) {
 			continue // the plan's own notes include it

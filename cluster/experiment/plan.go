@@ -76,15 +76,18 @@ func folderAsPlan(dir string) error {
 		return fmt.Errorf("%s is a folder of the record %s, not a plan; its plan is %s", dir, above,
 			filepath.Join(above, record.PlanName))
 	}
-	const most = 10 // plans that are named
+	const most = 10 // plans in the message
 	var plans []string
-	for _, pattern := range []string{"*.yaml", "*.yml"} {
-		found, _ := filepath.Glob(filepath.Join(dir, pattern))
-		plans = append(plans, found...)
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".yaml" || ext == ".yml") {
+			plans = append(plans, filepath.Join(dir, e.Name()))
+		}
 	}
 	switch n := len(plans); {
 	case n == 0:
-		return fmt.Errorf("%s is a folder, and no file in it ends in .yaml; the file of a plan is accepted", dir)
+		return fmt.Errorf("%s is a folder, and no file in it ends in .yaml; the file of a plan is accepted, "+
+			"which 'gradwire plan new' writes", dir)
 	case n > most:
 		return fmt.Errorf("%s is a folder; the file of a plan is accepted, such as %s or %d others in it", dir,
 			strings.Join(plans[:most], ", "), n-most)

@@ -92,7 +92,7 @@ func (s *Stage) spent(data *record.Data) []record.Incident {
 		max(rate(int(steps/10)), rate(int(steps))))}}
 }
 
-// trivial returns an incident if the initial model reached the target, which ended the run.
+// trivial returns the incident of a run that ended because the initial model reached the target.
 func (s *Stage) trivial(out Outcome) []record.Incident {
 	return []record.Incident{{Node: s.keeper(out), Harm: record.ToAll,
 		What: "the initial model reached the target, which ended the run: no update changed a judged model"}}

@@ -242,6 +242,9 @@ func (r *Runner) open(ctx context.Context, text string) (err error) {
 		if err == nil {
 			r.folder, err = record.Create(r.Out)
 		}
+		if errors.Is(err, record.ErrExists) {
+			err = fmt.Errorf("%w; --out names another one, --continue goes on with the record in it", err)
+		}
 	}
 	if err != nil {
 		return folderError(err)
@@ -283,7 +286,7 @@ func (r *Runner) open(ctx context.Context, text string) (err error) {
 // quicker.
 func reserve(name string) (dir string, err error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil { //nolint:gosec // the mask of the process decides
-		return "", fmt.Errorf("output folder, which --out names: %w", err)
+		return "", fmt.Errorf("output folder: %w; --out names another one", err)
 	}
 	for n := 1; n <= record.MaxRuns; n++ {
 		if dir = name; n > 1 {
@@ -294,7 +297,7 @@ func reserve(name string) (dir string, err error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("output folder, which --out names: %w", err)
+		return "", fmt.Errorf("output folder: %w; --out names another one", err)
 	}
 	return dir, nil
 }

@@ -91,8 +91,8 @@ func (p *Point) trial(ctx context.Context, task *train.Task, progress func(recor
 // Unproductive says why no update changed a judged model in most of the run; it is empty if updates did.
 func (t *Trial) Unproductive() string {
 	r := record.Run{Clock: string(VirtualTime), Steps: t.Data.Steps}
-	for _, i := range t.Stage.unproductive(&r, &t.Data, t.Outcome) {
-		return i.What
+	if incidents := t.Stage.unproductive(&r, &t.Data, t.Outcome); len(incidents) > 0 {
+		return incidents[0].What
 	}
 	return ""
 }

@@ -210,8 +210,8 @@ func (f *Folder) SavePlan(text string) error {
 	defer f.mu.Unlock()
 	if f.plan != nil {
 		if line, was, is := firstDifference(string(f.plan), text); line > 0 {
-			return fmt.Errorf("%s: %w: line %d was %q there and is %q now", filepath.Join(f.dir, PlanName),
-				ErrOtherPlan, line, was, is)
+			return fmt.Errorf("%s: %w: line %d was %q there and is %q now; a changed plan needs a new folder",
+				filepath.Join(f.dir, PlanName), ErrOtherPlan, line, was, is)
 		}
 		return nil
 	}
