@@ -34,8 +34,8 @@ type Build struct {
 	Program string `json:"program,omitempty"`
 }
 
-// String is the version, the commit and the machine, and the program where the commit does not say
-// which that is.
+// String returns the version, the commit and the machine, and the program's digest if the commit does
+// not identify the program.
 func (b Build) String() string {
 	text := cmp.Or(b.Version, unstated) + ", commit " + cmp.Or(b.Commit, unstated)
 	if b.Modified {

@@ -55,8 +55,8 @@ type End struct {
 	Largest bool
 }
 
-// Ends returns the chosen numbers that are the smallest or the largest of several candidates. 0
-// is none of them as the smallest: no setting that is tuned goes below.
+// Ends returns the chosen numbers that are the smallest or the largest of several candidates. A
+// smallest number of 0 is not among them: no tuned setting accepts a negative one.
 func (t *Tuning) Ends() (all []End) {
 	for _, s := range t.Candidates[t.Chosen].Values {
 		chosen, err := strconv.ParseFloat(s.Value, 64)

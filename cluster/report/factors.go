@@ -185,8 +185,9 @@ func compared(s record.Summary, all []Factor) int {
 	return best
 }
 
-// errNoFactor says that there is nothing to find.
-var errNoFactor = errors.New("no key of these runs is left that takes several values; keys of a plan's sweep are accepted")
+// errNoFactor says that no factor is left to choose.
+var errNoFactor = errors.New("no key of these runs is left that takes several values; " +
+	"keys of a plan's sweep are accepted")
 
 // findFactor finds a factor by its key or by an unambiguous end of it.
 func findFactor(all []Factor, key string) (int, error) {

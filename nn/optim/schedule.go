@@ -133,8 +133,8 @@ func (s Warmup) Rate(step int) float64 {
 // Validate names the first field that makes no sense.
 func (s Warmup) Validate() error { return check(s, "Then", s.Then) }
 
-// Negligible is a rate at which a step leaves parameters as they are: times a gradient of 1 it is
-// less than the distance between float32 numbers around 1e-8.
+// Negligible is a learning rate at which a step changes no parameter: times a gradient of 1 it is less
+// than the distance between float32 numbers around 1e-8.
 const Negligible = 1e-16
 
 // Course returns the number of steps that a schedule needs to take its course: a warm-up and a cosine

@@ -99,7 +99,8 @@ func check(v float64) error {
 // name and the number of the line.
 func Read(r io.Reader, name string) (map[string]float64, error) {
 	t := table{of: map[string]float64{}}
-	if _, err := lines.Each(r, name, maxLine, maxLines, func(text []byte, _ int) error { return t.line(text) }); err != nil {
+	line := func(text []byte, _ int) error { return t.line(text) }
+	if _, err := lines.Each(r, name, maxLine, maxLines, line); err != nil {
 		return nil, err
 	}
 	if len(t.of) == 0 {
@@ -108,7 +109,7 @@ func Read(r io.Reader, name string) (map[string]float64, error) {
 	return t.of, nil
 }
 
-// form is what a line must be.
+// form describes a line of a table, for errors.
 const form = "a class and its weight, as in spam,2"
 
 // table reads the lines of a table of weights.
@@ -141,7 +142,7 @@ func (t *table) line(text []byte) error {
 	return check(v)
 }
 
-// fields returns the class and the weight of a line; io.EOF for a line without any.
+// fields returns the class and the weight of a line, or io.EOF for a blank line or a comment.
 func fields(text []byte) ([]string, error) {
 	row := csv.NewReader(bytes.NewReader(withoutComment(text)))
 	row.FieldsPerRecord, row.TrimLeadingSpace = 2, true

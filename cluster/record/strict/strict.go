@@ -120,8 +120,8 @@ func children(raw []byte) (all []child) {
 	return all
 }
 
-// typeOf is the type of a member of a type; nil if it has none of this key. known are the keys of a
-// struct.
+// typeOf returns the type of a value's member, or nil if the value has no member of this key. known are
+// the keys of a struct.
 func typeOf(t reflect.Type, key string) (inner reflect.Type, known []string) {
 	switch t.Kind() {
 	case reflect.Map:
@@ -176,7 +176,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// name is how messages call the value of a path.
+// name returns the words for the value of a path in a message.
 func name(path string) string {
 	if path == "" {
 		return "the content"
@@ -186,16 +186,20 @@ func name(path string) string {
 
 // describe says what a value is.
 func describe(raw []byte) string {
-	const most = 40 // bytes of a value that are shown
-	switch shown := raw[:min(len(raw), most)]; raw[0] {
+	const most = 40 // bytes of a value in a message
+	shown := string(raw)
+	if len(raw) > most {
+		shown = strings.ToValidUTF8(shown[:most], "") + "…"
+	}
+	switch raw[0] {
 	case '{':
 		return "an object"
 	case '[':
 		return "a list"
 	case '"', 't', 'f', 'n':
-		return string(shown)
+		return shown
 	default:
-		return "the number " + string(shown)
+		return "the number " + shown
 	}
 }
 
