@@ -17,31 +17,36 @@ import (
 	"github.com/gradwire/gradwire/cluster/store"
 )
 
-// pathRule says which paths a flag accepts. check returns the reason to refuse a path.
+// pathRule says which paths a flag accepts. check returns the reason to refuse a path. An empty path is
+// refused unless none is set: such a flag overrides a variable of the environment.
 type pathRule struct {
 	accepted string
 	check    func(path string) error
+	none     bool
 }
 
 var (
-	dataFolder = pathRule{"a folder of data sets, which 'gradwire data get' makes", folderThere}
-	newFolder  = pathRule{"a folder, or one that can be made", folderToBe}
-	newFile    = pathRule{"a file in a folder that is there", fileToBe}
-	oldRecord  = pathRule{"the folder of a record", folderIfAny}
-	identities = pathRule{"the folder of an identity, which 'gradwire identity issue' makes", folderThere}
-	noRule     = pathRule{"", func(string) error { return nil }}
+	dataFolder = pathRule{accepted: "a folder of data sets, which 'gradwire data get' makes", check: folderThere,
+		none: true}
+	newFolder  = pathRule{accepted: "a folder, or one that can be made", check: folderToBe}
+	newFile    = pathRule{accepted: "a file in a folder that is there", check: fileToBe}
+	oldRecord  = pathRule{accepted: "the folder of a record", check: folderIfAny}
+	identities = pathRule{accepted: "the folder of an identity, which 'gradwire identity issue' makes",
+		check: folderThere, none: true}
+	noRule = pathRule{check: func(string) error { return nil }, none: true}
 )
 
 // pathRules maps flags to their rules: by name, or by command and name where a command has its own.
 var pathRules = map[string]pathRule{
 	"data": dataFolder, "out": newFolder, "continue": oldRecord, "identity": identities,
 	"plan new --data": noRule, // a kind
-	"eval --data":     {"a folder of data sets, a file of samples, or - for standard input", dataThere},
-	"predict --data":  {"a file of samples, or - for standard input", samplesThere},
-	"eval --labels":   {"a file of labels", samplesThere},
+	"eval --data": {accepted: "a folder of data sets, a file of samples, or - for standard input", check: dataThere,
+		none: true},
+	"predict --data":  {accepted: "a file of samples, or - for standard input", check: samplesThere},
+	"eval --labels":   {accepted: "a file of labels", check: samplesThere},
 	"data get --data": newFolder,
 	"plan new --out":  newFile, "plan schema --out": newFile, "predict --out": newFile,
-	"report --out":      {"a file", fileToMake},
+	"report --out":      {accepted: "a file", check: fileToMake},
 	"submit --continue": noRule, // a submission
 }
 
@@ -56,7 +61,7 @@ func checkPaths(cmd *cobra.Command) (err error) {
 	_, command, _ := strings.Cut(cmd.CommandPath(), " ")
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		path := f.Value.String()
-		if err != nil || f.Value.Type() != "string" {
+		if err != nil || f.Value.Type() != "string" || !f.Changed {
 			return
 		}
 		stores := slices.Contains(storeFlags[cmd.Name()], f.Name)
@@ -74,9 +79,12 @@ func checkPaths(cmd *cobra.Command) (err error) {
 		if !ok {
 			return
 		}
-		wrong := rule.check(path)
-		if path == "" && rule.accepted != "" {
-			wrong = errors.New("the path is empty")
+		wrong := errors.New("the path is empty")
+		switch {
+		case path != "":
+			wrong = rule.check(path)
+		case rule.none:
+			return
 		}
 		if wrong != nil {
 			accepted := rule.accepted
