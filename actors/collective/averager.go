@@ -32,6 +32,9 @@ func newAverager(l local, a *Architecture) (*averager, error) {
 	return v, err
 }
 
+// OuterOptimizer implements [train.Outer].
+func (a Architecture) OuterOptimizer() (optim.Method, int) { return a.outer(), a.Every }
+
 // outer is the method of the outer optimizer; nil where models are averaged as they are. Codes are
 // of differences.
 func (a *Architecture) outer() optim.Method {

@@ -178,6 +178,9 @@ func (a *Architecture) tensors() int {
 	return 1
 }
 
+// OuterOptimizer implements [train.Outer]: the schedules of the clients' rates count rounds, too.
+func (a Architecture) OuterOptimizer() (optim.Method, int) { return a.Outer, 1 }
+
 // InRounds is true: a run can be evaluated and ended by rounds.
 func (Architecture) InRounds() bool { return true }
 

@@ -1,5 +1,7 @@
 package train
 
+import "github.com/gradwire/gradwire/nn/optim"
+
 // Paced is an Architecture that says what its optimizers count. One that is not has each worker make
 // steps with an optimizer of its own.
 type Paced interface {
@@ -38,6 +40,13 @@ func Computing(a Architecture, c Crew) float64 {
 		return d.Computing(c)
 	}
 	return float64(c.Workers)
+}
+
+// Outer is an Architecture with an optimizer beside the workers', which makes one step in each round.
+type Outer interface {
+	// OuterOptimizer returns that optimizer, or nil if the architecture has none, and the number of
+	// steps of a worker's optimizer from one of its steps to the next.
+	OuterOptimizer() (m optim.Method, steps int)
 }
 
 // PaceOf is the pace of an architecture.

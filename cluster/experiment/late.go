@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -58,23 +59,78 @@ func (p *Point) firstExchange(pass float64) (at *syntax.Node, earliest float64) 
 	return at, earliest
 }
 
-// course returns the earliest time at which the schedule of the learning rate has taken its course: all
-// workers are as fast as the fastest. It is empty for a schedule without an end.
-func (p *Point) course(t *train.Task) []plan.Instants {
-	r, rated := t.Method.(optim.Rated)
-	if !rated || p.Spec.Plan.Train == nil {
-		return nil
+// course returns the earliest times at which schedules of learning rates have taken their course: all
+// workers are as fast as the fastest. It is empty for schedules without an end.
+func (p *Point) course(t *train.Task) (all []plan.Instants) {
+	epoch := float64(p.epochSamples(t.Train.Len()))
+	end := p.stopBatches(epoch)
+	for _, c := range p.rateClocks(t.Method, epoch) {
+		steps := float64(optim.Course(c.schedule))
+		due := steps * c.batches / (float64(trainers(p.Spec)) * p.fastest())
+		i := plan.Instants{At: c.at, Due: []unit.Duration{instant(due)},
+			Lost: "the schedule of the rate is longer than the run, and takes its course after " + roughly(due) +
+				" at the earliest"}
+		const margin = 1.05 // for the last batch of a pass, which may be smaller
+		switch {
+		case end > 0 && steps*c.batches > margin*end:
+			i.Due[0] = instant(forever)
+			i.Lost = fmt.Sprintf("the schedule of the rate is longer than the run: it takes %.0f steps, and the run "+
+				"makes %.0f", steps, math.Ceil(end/c.batches))
+		case steps == 0 || math.IsNaN(due) || math.IsInf(due, 0):
+			continue
+		}
+		all = append(all, i)
 	}
-	steps := float64(optim.Course(r.Schedule())) * p.pace(float64(p.epochSamples(t.Train.Len()))).Batches
-	due := steps / (float64(trainers(p.Spec)) * p.fastest())
-	if steps == 0 || math.IsNaN(due) || math.IsInf(due, 0) {
-		return nil
+	return all
+}
+
+// rateClock is the schedule of an optimizer's rate, and the number of batches that all workers process
+// in one of its steps.
+type rateClock struct {
+	at       *syntax.Node
+	schedule optim.Schedule
+	batches  float64
+	// local is true if judged models change without this optimizer, too.
+	local bool
+}
+
+// rateClocks returns the schedules of the workers' optimizer and of an outer one. epoch is the number of
+// samples of an epoch.
+func (p *Point) rateClocks(workers optim.Method, epoch float64) (all []rateClock) {
+	batches := p.pace(epoch).Batches
+	if r, rated := workers.(optim.Rated); rated {
+		all = append(all, rateClock{at: p.Root.At("train").At("optimizer").At("rate"), schedule: r.Schedule(),
+			batches: batches})
 	}
-	return []plan.Instants{{
-		At: p.Root.At("train").At("optimizer").At("rate"), Due: []unit.Duration{instant(due)},
-		Lost: "the schedule of the rate is longer than the run, and takes its course after " + roughly(due) +
-			" at the earliest",
-	}}
+	if a, is := p.Spec.Architecture.(train.Outer); is {
+		m, steps := a.OuterOptimizer()
+		if r, rated := m.(optim.Rated); rated {
+			all = append(all, rateClock{at: p.Spec.ArchitectureSection.At("outer").At("rate"),
+				schedule: r.Schedule(), batches: batches * float64(steps), local: p.holdersTrain()})
+		}
+	}
+	return all
+}
+
+// stopBatches returns the number of batches that all workers process until a stop rule in epochs, steps
+// or rounds ends the run; 0 if that is unknown.
+func (p *Point) stopBatches(epoch float64) float64 {
+	stop := &p.Spec.Plan.Stop
+	batches := math.Inf(1)
+	if stop.Epochs > 0 {
+		batches = stop.Epochs * epoch / float64(p.Spec.Batch)
+	}
+	if stop.Steps > 0 {
+		_, each := stepUnit(p, stop.Steps)
+		batches = min(batches, float64(stop.Steps)*each)
+	}
+	if stop.Rounds > 0 {
+		batches = min(batches, float64(stop.Rounds)*p.pace(epoch).Batches)
+	}
+	if math.IsInf(batches, 1) {
+		return 0
+	}
+	return batches
 }
 
 // fastest returns the steps per second of the fastest worker.

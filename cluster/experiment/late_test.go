@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,6 +143,31 @@ func TestSchedulesOfRatesLongerThanTheRunAreNamed(t *testing.T) {
 				if n := strings.Count(told, want); want == "" && told != "" || want != "" && n != 1 {
 					t.Errorf("%s, %s, stop %s: want %q once: %s", rate, architecture, stop, want, told)
 				}
+			}
+		}
+	}
+}
+
+// An outer optimizer makes a step in each round. Rounds of all-reduce have 10 steps here.
+func TestSchedulesOfOuterRatesLongerThanTheRunAreNamed(t *testing.T) {
+	const late = "outer.rate: the schedule of the rate is longer than the run: it takes "
+	for _, c := range []struct {
+		architecture, stop string
+		most               int // steps of a schedule that the run completes
+	}{
+		{"{kind: federated, roles: {server: added}, outer: ", "{rounds: 20}", 20},
+		{"{kind: federated, roles: {server: added}, local: {epochs: 2}, outer: ", "{rounds: 30}", 30},
+		{"{kind: all-reduce, reduce: models, every: 10, outer: ", "{steps: 400}", 40},
+		{"{kind: all-reduce, reduce: models, every: 10, outer: ", "{epochs: 20, time: 1h}", 23}, // of 23.4 rounds
+	} {
+		for _, steps := range []int{c.most / 2, c.most, 2 * c.most} {
+			told := strings.Join(warnings(t, short, "stop="+c.stop, fmt.Sprintf(
+				"architecture=%s{kind: sgd, rate: {kind: cosine, first: 1, steps: %d}}}", c.architecture, steps)), "\n")
+			if got := strings.Contains(
+				told,
+				late+fmt.Sprint(steps)+" steps, and the run makes ",
+			); got != (steps > c.most) {
+				t.Errorf("%s, stop %s, %d steps: %s", c.architecture, c.stop, steps, told)
 			}
 		}
 	}

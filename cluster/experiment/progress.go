@@ -36,6 +36,9 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	atMost := silence
 	if vain && s.result.ChangedIn == 2 && s.result.Moved < s.result.End {
 		atMost = end // the models may have changed right after the initial evaluation, and not since
+		if share := s.effective(data); share < 1 {
+			atMost = max(silence, end-time.Duration(share*float64(end)))
+		}
 	}
 	switch {
 	case len(s.Task.Workers) == 0, !ever && s.brief(r, end):
@@ -74,22 +77,37 @@ func (s *Stage) untrained(r *record.Run, data *record.Data, out Outcome) (incide
 	return incidents
 }
 
-// spent returns an incident if the learning rate was negligible in the last nine tenths of the run's
-// steps. Evaluations do not show this if the last one alone found a change.
+// spent returns an incident if a learning rate was negligible for most of the run. Evaluations do not
+// show this if only the last one found a change.
 func (s *Stage) spent(data *record.Data) []record.Incident {
-	r, rated := s.Task.Method.(optim.Rated)
-	if !rated || s.Point.counts || len(data.Curve) == 0 {
-		return nil
-	}
-	epoch := float64(s.Point.epochSamples(s.Task.Train.Len()))
-	steps := data.Curve[len(data.Curve)-1].Epoch * epoch / (s.Point.pace(epoch).Batches * float64(s.Task.Batch))
-	rate := r.Schedule().Rate
-	if rate(int(steps/10)) > optim.Negligible || rate(int(steps)) > optim.Negligible {
+	share := s.effective(data)
+	if !world.MostOf(time.Duration((1-share)*float64(time.Hour)), time.Hour) {
 		return nil
 	}
 	return []record.Incident{{Node: actors.Coordinator, Harm: record.ToAll, What: fmt.Sprintf(
-		"no step changed a model in the last nine tenths of the run: the learning rate was at most %.3g",
-		max(rate(int(steps/10)), rate(int(steps))))}}
+		"no update changed a judged model in the last %.3g %% of the run: a learning rate was %.3g or less there",
+		100*(1-share), optim.Negligible)}}
+}
+
+// effective returns the share of the run after which a learning rate is negligible until its end; 1 if
+// none is. It follows from the schedules and the processed samples.
+func (s *Stage) effective(data *record.Data) (share float64) {
+	const parts = 1000
+	if share = 1; s.Point.counts || len(data.Curve) == 0 {
+		return share
+	}
+	epoch := float64(s.Point.epochSamples(s.Task.Train.Len()))
+	batches := data.Curve[len(data.Curve)-1].Epoch * epoch / float64(s.Task.Batch)
+	for _, c := range s.Point.rateClocks(s.Task.Method, epoch) {
+		part := parts
+		for part > 0 && c.schedule.Rate(int(batches/c.batches*float64(part)/parts)) <= optim.Negligible {
+			part--
+		}
+		if !c.local {
+			share = min(share, float64(part)/parts)
+		}
+	}
+	return share
 }
 
 // trivial returns the incident of a run that ended because the initial model reached the target.

@@ -110,6 +110,10 @@ var noChange = [][]string{
 	{"architecture={kind: federated, outer: {kind: sgd, rate: 0}, roles: {server: added}}", "stop={rounds: 20}",
 		byRounds},
 	{"architecture={kind: local}", "stop={epochs: 2}", "train.optimizer={kind: sgd, rate: 0}"},
+	{"architecture={kind: federated, outer: {kind: sgd, rate: {kind: cosine, first: 1, steps: 2}}, " +
+		"roles: {server: added}}", "stop={rounds: 40}", "evaluate.every=40 rounds"},
+	{"architecture={kind: federated, outer: {kind: adaptive, rate: {kind: cosine, first: 0.01, steps: 1}}, " +
+		"roles: {server: added}}", "stop={rounds: 40}", "evaluate.every=40 rounds"},
 }
 
 const byRounds = "evaluate.every=1 rounds"
@@ -184,6 +188,21 @@ func TestNoRunThatMadeNoProgressIsDone(t *testing.T) {
 			}
 			expect(t, set...)
 		})
+	}
+}
+
+// A rate that lasts for a good part of a run is enough, however seldom models are evaluated.
+func TestRunsWhoseRateLastedAreDone(t *testing.T) {
+	t.Parallel()
+	for _, every := range []string{"500ms", "2s", "9s", "1h"} {
+		for _, steps := range []int{500, 1100, 1900} { // of 2000
+			run, _ := attempt(t, "evaluate.every="+every, fmt.Sprintf(
+				"train.optimizer={kind: sgd, rate: {kind: cosine, first: 0.1, steps: %d}}", steps))
+			if run.Outcome != record.Done {
+				t.Errorf("evaluated every %s, the rate lasts for %d steps: %s, %+v", every, steps, run.Outcome,
+					run.Incidents)
+			}
+		}
 	}
 }
 
