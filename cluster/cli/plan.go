@@ -36,16 +36,17 @@ func checkCommand(c *catalog.Catalog, con *console) *cobra.Command {
 		Use:   "check FILE",
 		Short: "Say what is wrong with a plan, if anything",
 		Long: `Read a plan, resolve every name at every point of its sweep, and report each error with file, line
-and column. Then estimate the cost: of one run by formula, good to a factor of about three; and, if
-the data set is here, of all runs together (time on this machine, bytes sent, memory) by playing a
-short prefix of each point and extrapolating it. Name the values that the network decides for
-settings that are auto, and warn of a value that costs more than twice as much as another. List the
-faults that the seed draws for the first repeat. Warn of events after stop.time, of times of another
-clock, of delays whose random walk has no bound, of a unit that differs between the points of a
-sweep, of one learning rate for several architectures, of intervals in epochs or samples that
-rounding to whole steps changes by more than a tenth, of a rate of 0, of a batch that is larger than
-a worker's samples, of an interval between evaluations that is longer than the run, of a target of
-100 %, and of a first node that is the server, and trains nothing, because no node has that role.`,
+and column. If the data set is here, read it, and refuse what a run would refuse because of it. Then
+estimate the cost: of one run by formula, good to a factor of about three; and, if the data set is
+here, of all runs together (time on this machine, bytes sent, memory) by playing a short prefix of
+each point and extrapolating it. Name the values that the network decides for settings that are
+auto, and warn of a value that costs more than twice as much as another. List the faults that the
+seed draws for the first repeat. Warn of events after stop.time, of times of another clock, of
+delays whose random walk has no bound, of a unit that differs between the points of a sweep, of one
+learning rate for several architectures, of intervals in epochs or samples that rounding to whole
+steps changes by more than a tenth, of a rate of 0, of a batch that is larger than a worker's
+samples, of an interval between evaluations that is longer than the run, of a target of 100 %, and
+of a first node that is the server, and trains nothing, because no node has that role.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.check(cmd, c, con, args[0]) },
@@ -71,11 +72,15 @@ func (f *checkFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console,
 	if err != nil {
 		return err
 	}
+	o := driver.Options{Data: f.data}
+	if err := e.Try(cmd.Context(), o); err != nil {
+		return err
+	}
 	warning := e.Estimate.Warning()
 	if warning != "" {
 		fmt.Fprintln(con.notes(), "warning: "+warning)
 	}
-	notes := slices.Concat(e.Notes, e.Rounded(driver.Options{Data: f.data}))
+	notes := slices.Concat(e.Notes, e.Rounded(o))
 	for _, note := range notes {
 		fmt.Fprintln(con.notes(), "warning: "+note)
 	}
@@ -96,7 +101,7 @@ func (f *checkFlags) check(cmd *cobra.Command, c *catalog.Catalog, con *console,
 		"max_core_seconds_per_virtual_second": e.Estimate.Second.Seconds(),
 		"warning":                             warning, "notes": notes, "choices": e.Weighed, "faults": e.Drawn,
 	}
-	if all := con.forecast(cmd.Context(), e, driver.Options{Data: f.data}); all != nil {
+	if all := con.forecast(cmd.Context(), e, o); all != nil {
 		for _, note := range all.Notes {
 			fmt.Fprintln(con.notes(), "warning: "+note)
 		}

@@ -2,8 +2,12 @@ package experiment
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 
+	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
+	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/shelf"
 )
 
@@ -37,6 +41,24 @@ func (p *Plan) Examine(c *catalog.Catalog) (*Examined, error) {
 	return e, err
 }
 
+// Try puts together what the first repeat of each point trains, as a run does before it starts, and
+// returns the error with which the run would refuse the plan. It reads the data. Data that are not
+// on this machine are no error. It uses the option Data.
+func (e *Examined) Try(ctx context.Context, o Options) error {
+	e.open(o)
+	for i := range e.points {
+		p := &e.points[i]
+		_, err := firstOf(ctx, p, func(seed uint64) (*train.Task, error) { return p.Task(e.shelf, seed) })
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return refusal.Input(p.About(err))
+		}
+	}
+	return nil
+}
+
 // Forecast approximates the plan's cost on this machine. It reads the data. It uses the options Data,
 // Jobs and Clock.
 func (e *Examined) Forecast(ctx context.Context, o Options) (*Forecast, error) {
@@ -61,7 +83,7 @@ func (e *Examined) Rounded(o Options) (all []string) {
 	return all
 }
 
-// open opens the shelf once, so that Forecast and Rounded read the data once.
+// open opens the shelf once, so that Try, Forecast and Rounded read the data once.
 func (e *Examined) open(o Options) {
 	if e.shelf == nil {
 		e.shelf = shelf.New(o.Data, 1, nil)

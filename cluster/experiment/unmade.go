@@ -48,7 +48,7 @@ func (r *Runner) rehearse(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		pt := &r.points[i]
-		s, err := r.firstStage(ctx, pt)
+		s, err := firstOf(ctx, pt, func(seed uint64) (*Stage, error) { return pt.stageFor(r.shelf, seed, r.Strict, 1) })
 		if err == nil {
 			err = r.Venue.Rehearse(ctx, s)
 		}
@@ -63,19 +63,19 @@ func (r *Runner) rehearse(ctx context.Context) error {
 // maxFirst is how many seeds of a point are tried before it is refused.
 const maxFirst = 64
 
-// firstStage is the stage of a point's first repeat, or of the next that can be set up. The
-// error is the first repeat's.
-func (r *Runner) firstStage(ctx context.Context, p *Point) (s *Stage, err error) {
-	for repeat := range min(r.repeats, maxFirst) {
-		stage, e := p.stageFor(r.shelf, p.Spec.Plan.Seed+uint64(repeat), r.Strict, 1)
+// firstOf sets up a point's first repeat, or the next that can be set up. The error is the first
+// repeat's.
+func firstOf[T any](ctx context.Context, p *Point, setup func(seed uint64) (T, error)) (made T, err error) {
+	for repeat := range min(p.Spec.Plan.Repeats, maxFirst) {
+		made, e := setup(p.Spec.Plan.Seed + uint64(repeat))
 		if e == nil {
-			return stage, nil
+			return made, nil
 		}
 		if err = cmp.Or(err, e); ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return made, context.Cause(ctx)
 		}
 	}
-	return nil, err
+	return made, err
 }
 
 // saveUnmade records a run that cannot be set up as failed.
