@@ -419,6 +419,10 @@ func TestAModelThatDoesNotSayHowItIsUsedIsRefused(t *testing.T) {
 		{"scaling", `{"kind": "standard", "columns": [0], "offset": [1, 1], "width": [1]}`, "2 offsets and 1 widths"},
 		{"scaling", `{"kind": "none", "omitted": 70000}`, "the file does not say how inputs are scaled"},
 		{"missing", `{"columns": [9], "values": [1]}`, "filled column 9 is none of the 5 inputs"},
+		{"scaling", strings.Replace(metadata["scaling"], "{", `{"surprise": [1], `, 1), ""},
+		{"layout", strings.Replace(metadata["layout"], "{", `{"surprise": [1], `, 1), ""},
+		{"surprise", "1", ""},
+		{"scaling", `{"surprise": 1, "kind": 3}`, `key "kind" is the number 3; a string is accepted`},
 	} {
 		changed := maps.Clone(metadata)
 		if changed[c.key] = c.value; c.value == "" {
@@ -433,7 +437,11 @@ func TestAModelThatDoesNotSayHowItIsUsedIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := driver.Predict(nil, path, "", driver.OtherFile{Path: test})
-		expectInput(t, err, c.want)
+		if c.want != "" {
+			expectInput(t, err, c.want)
+		} else if err != nil {
+			t.Errorf("%s = %s: %v", c.key, c.value, err)
+		}
 	}
 }
 

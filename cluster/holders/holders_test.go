@@ -58,6 +58,7 @@ type process struct {
 	term    uint64 // of the latest
 
 	replaced int // holders, by this process
+	lines    []string
 }
 
 func newCluster(t *testing.T, seed uint64, names ...string) *cluster {
@@ -85,7 +86,7 @@ func (c *cluster) start(name string) *process {
 		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Build: p.build,
 		Gone: p.gone, Silent: p.silent, Send: p.send, Disk: p.disk,
 		Open: p.open, Begin: p.work.Go, Ready: p.ready, Adopt: p.adopt, Drop: p.drop, Held: p.held,
-		Log: func(format string, args ...any) { c.t.Logf(name+": "+format, args...) },
+		Log: p.log,
 	})
 	c.mu.Lock()
 	c.all[name] = p
@@ -234,6 +235,14 @@ func (p *process) note(id, text string) {
 	p.c.t.Logf("%s: submission %s: %s", p.name, id, text)
 }
 
+// log writes a line into the log of the process.
+func (p *process) log(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lines = append(p.lines, fmt.Sprintf(format, args...))
+	p.c.t.Log(p.name + ": " + p.lines[len(p.lines)-1])
+}
+
 // noted reports whether the log of a submission has a line with a text.
 func (p *process) noted(text string) bool {
 	p.mu.Lock()
@@ -354,6 +363,23 @@ func (c *cluster) copies(name string) (all []string) {
 
 // bubble runs a test on a clock of its own.
 func bubble(t *testing.T, test func(t *testing.T)) { synctest.Test(t, test) }
+
+func TestNoteNamesItsFaultBesideAnUnknownKey(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1)
+		defer c.close()
+		dir := filepath.Join(c.dir, "a", ".held-a")
+		path := filepath.Join(dir, "1.json")
+		err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte("{\"surprise\": 1,\n\"life\": -1}"), 0o600))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := path + `: line 2: key "life" is the number -1; a whole number of 0 or more is accepted`
+		if lines := c.start("a").lines; !slices.Equal(lines, []string{want}) {
+			t.Errorf("%q, want %q", lines, want)
+		}
+	})
+}
 
 func TestAnotherHolderGoesOnWithAllFinishedRunsWhenAProcessDies(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -195,8 +195,8 @@ func (s *Service) load(path string) error {
 		return err
 	}
 	var n note
-	if json.Unmarshal(text, &n) != nil {
-		return fmt.Errorf("line %w", strict.Decode(text, &n))
+	if err := strict.DecodeKnown(text, &n); err != nil {
+		return fmt.Errorf("line %w", err)
 	}
 	plan := &protos.HeldPlan{}
 	if err := proto.Unmarshal(n.Plan, plan); err != nil {

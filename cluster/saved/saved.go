@@ -248,7 +248,7 @@ func decode(metadata map[string]string, key string, into any) error {
 	if metadata[key] == "" {
 		return fmt.Errorf("the file's metadata have no %s: it was saved by an earlier version", key)
 	}
-	if err := strict.Decode([]byte(metadata[key]), into); err != nil {
+	if err := strict.DecodeKnown([]byte(metadata[key]), into); err != nil {
 		return fmt.Errorf("metadata %s: line %w", key, err)
 	}
 	return nil

@@ -90,8 +90,8 @@ func readManifest(ctx context.Context, s Store, at Address) (*manifest, error) {
 	damaged := func(format string, args ...any) error {
 		return refusal.Input(fmt.Errorf("%v: %w: %s", at.Join(manifestName), ErrDamaged, fmt.Sprintf(format, args...)))
 	}
-	if json.Unmarshal(text, m) != nil {
-		return nil, damaged("line %v", strict.Decode(text, m))
+	if err := strict.DecodeKnown(text, m); err != nil {
+		return nil, damaged("line %v", err)
 	}
 	if m.Format != format {
 		return nil, refusal.Input(fmt.Errorf("%v has the format %.40q; this program reads %q", at.Join(manifestName),

@@ -579,3 +579,19 @@ func BenchmarkMirror40MB(b *testing.B) {
 		}
 	}
 }
+
+func TestManifestNamesItsFaultBesideAnUnknownKey(t *testing.T) {
+	s := storetest.Start(t)
+	text := "{\"surprise\": 1,\n\"format\": 5}"
+	when := map[string]string{"Last-Modified": "Fri, 27 Nov 2026 12:00:00 GMT"}
+	_, err := s.Backend.PutObject(storetest.Bucket, "x/manifest.json", when, strings.NewReader(text), int64(len(text)),
+		nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fetch(t, "s3://bucket/x")
+	if !errors.Is(err, store.ErrDamaged) ||
+		!strings.HasSuffix(err.Error(), `line 2: key "format" is the number 5; a string is accepted`) {
+		t.Error(err)
+	}
+}

@@ -16,42 +16,133 @@ import (
 
 // Decode decodes a text of exactly one value. Unknown keys are errors. An error begins with the
 // line and a colon, so that it can follow the name of a file and a colon.
-func Decode(text []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
+func Decode(text []byte, into any) error { return source{text: text}.decodeAll(into) }
+
+// DecodeKnown is Decode, but ignores unknown keys.
+func DecodeKnown(text []byte, into any) error {
+	return source{text: text, lenient: true}.decodeAll(into)
+}
+
+func (s source) decodeAll(into any) error {
+	text, t := s.text, reflect.TypeOf(into)
+	d := s.decoder(text)
 	err := d.Decode(into)
-	s := source(text)
 	var bad *json.SyntaxError
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return s.errorf(len(text), "the file ends too early; one whole JSON value is accepted")
 	case errors.As(err, &bad):
 		at := max(int(bad.Offset)-1, 0)
+		if err := s.word(at, t); err != nil {
+			return err
+		}
 		return s.errorf(at, "no JSON: unexpected %q at byte %d", text[at:min(at+1, len(text))], at)
 	case err != nil:
 		value := bytes.TrimLeft(text, space)
-		return s.find(value[:int(d.InputOffset())-(len(text)-len(value))], len(text)-len(value), "",
-			reflect.TypeOf(into), err)
+		return s.find(value[:int(d.InputOffset())-(len(text)-len(value))], len(text)-len(value), "", t, err)
 	}
 	end := int(d.InputOffset())
 	if rest := bytes.TrimLeft(text[end:], space); len(rest) > 0 {
 		return s.errorf(len(text)-len(rest), "there is text after the end; one JSON value is accepted")
 	}
 	if value := bytes.TrimSpace(text); bytes.Equal(value, []byte("null")) {
-		return s.mismatch(value, len(text), "", reflect.TypeOf(into).Elem())
+		return s.mismatch(value, len(text), "", t.Elem())
 	}
 	return nil
+}
+
+// word returns the error about a value at an offset within the content that is a word, such as NaN,
+// which is no JSON; nil if something else is wrong there.
+func (s source) word(at int, t reflect.Type) error {
+	for at > 0 && strings.ContainsRune("-+", rune(s.text[at-1])) || at > 0 && isLetter(s.text[at-1]) {
+		at--
+	}
+	end := at
+	for end < len(s.text) && (isLetter(s.text[end]) || end == at) {
+		end++
+	}
+	keys, known := s.keysTo(at)
+	if word := s.text[at:end]; known && len(keys) > 0 && isLetter(word[len(word)-1]) {
+		path := ""
+		for _, key := range keys {
+			for t.Kind() == reflect.Pointer {
+				t = t.Elem()
+			}
+			if t, _ = typeOf(t, key); t == nil {
+				return nil
+			}
+			path = join(path, key)
+		}
+		if u, ok := reflect.New(t).Interface().(json.Unmarshaler); ok {
+			return s.errorf(at, "%s: %w", name(path), u.UnmarshalJSON(word))
+		}
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		return s.errorf(at, "%s is %s, which is no JSON; %s is accepted", name(path), word, accepted(t))
+	}
+	return nil
+}
+
+func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
+
+// keysTo returns the keys that lead to the value at an offset; known is false if no value begins
+// there.
+func (s source) keysTo(at int) (keys []string, known bool) {
+	d := json.NewDecoder(bytes.NewReader(s.text))
+	var lists []int  // number of elements before, for each key; -1 of an object, -2 before a key's value
+	next := func() { // a value begins
+		switch n := len(lists) - 1; {
+		case n < 0:
+		case lists[n] >= 0:
+			keys[n] = fmt.Sprintf("[%d]", lists[n])
+			lists[n]++
+		default:
+			lists[n] = -1
+		}
+	}
+	for {
+		token, err := d.Token()
+		if err != nil {
+			break
+		}
+		n := len(lists) - 1
+		switch delimiter, _ := token.(json.Delim); {
+		case n >= 0 && lists[n] == -1 && delimiter == 0:
+			keys[n], _ = token.(string)
+			lists[n] = -2
+		case delimiter == '{':
+			next()
+			keys, lists = append(keys, ""), append(lists, -1)
+		case delimiter == '[':
+			next()
+			keys, lists = append(keys, ""), append(lists, 0)
+		case delimiter != 0:
+			keys, lists = keys[:n], lists[:n]
+		default:
+			next()
+		}
+	}
+	n := len(lists) - 1
+	if len(bytes.Trim(s.text[min(int(d.InputOffset()), at):at], space+":,")) > 0 || n >= 0 && lists[n] == -1 {
+		return nil, false
+	}
+	next()
+	return keys, true
 }
 
 // space is the white space of JSON.
 const space = " \t\r\n"
 
 // source is the whole text.
-type source []byte
+type source struct {
+	text    []byte
+	lenient bool // unknown keys are ignored
+}
 
 // errorf makes the error about the value that begins at an offset.
 func (s source) errorf(at int, format string, args ...any) error {
-	return fmt.Errorf("%d: %w", 1+bytes.Count(s[:min(at, len(s))], []byte{'\n'}), fmt.Errorf(format, args...))
+	return fmt.Errorf("%d: %w", 1+bytes.Count(s.text[:min(at, len(s.text))], []byte{'\n'}), fmt.Errorf(format, args...))
 }
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
@@ -68,12 +159,14 @@ func (s source) find(raw []byte, at int, path string, t reflect.Type, err error)
 	for _, c := range children(raw) {
 		inner, known := typeOf(t, c.key)
 		switch {
+		case inner == nil && known != nil && s.lenient:
+			continue
 		case inner == nil && known != nil:
 			return s.errorf(at+c.at, "unknown key %q; accepted: %s", join(path, c.key), strings.Join(known, ", "))
 		case inner == nil:
 			return s.mismatch(raw, at, path, t)
 		}
-		if err := decode(c.raw, reflect.New(inner).Interface()); err != nil {
+		if err := s.decoder(c.raw).Decode(reflect.New(inner).Interface()); err != nil {
 			return s.find(c.raw, at+c.at, join(path, c.key), inner, err)
 		}
 	}
@@ -84,10 +177,12 @@ func (s source) mismatch(raw []byte, at int, path string, t reflect.Type) error 
 	return s.errorf(at, "%s is %s; %s is accepted", name(path), describe(raw), accepted(t))
 }
 
-func decode(raw []byte, into any) error {
+func (s source) decoder(raw []byte) *json.Decoder {
 	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	return d.Decode(into)
+	if !s.lenient {
+		d.DisallowUnknownFields()
+	}
+	return d
 }
 
 // child is a member of an object, or an element of a list: its key is its place, as in [3].

@@ -55,7 +55,15 @@ func TestErrorsNameLineKeyAndWhatIsAccepted(t *testing.T) {
 		"":                                 "1: the file ends too early",
 		"{\n\"count\": 1":                  "2: the file ends too early",
 		"\n x":                             `2: no JSON: unexpected "x" at byte 2`,
-		"{\"count\": NaN}":                 `1: no JSON: unexpected "N" at byte 10`,
+		"{\"count\": NaN}":                 `1: key "count" is NaN, which is no JSON; a whole number is accepted`,
+		"{\"rate\":\n-Infinity}":           `2: key "rate" is -Infinity, which is no JSON; a finite number is accepted`,
+		"{\"runs\": [{}, None]}":           `1: key "runs[1]" is None, which is no JSON; an object is accepted`,
+		"{\"shares\": [1, Infinity]}":      `1: key "shares[1]": 1 is accepted`,
+		"{\"by\": {\"a\": 1, \"b\": nan}}": `1: key "by.b" is nan, which is no JSON; a whole number is accepted`,
+		"{\"surprise\": [NaN]}":            `1: no JSON: unexpected "N" at byte 14`,
+		"{count: 1}":                       `1: no JSON: unexpected "c" at byte 1`,
+		"{\"count\": 1 NaN}":               `1: no JSON: unexpected "N" at byte 12`,
+		"NaN":                              `1: no JSON: unexpected "N" at byte 0`,
 		"{}\n}":                            "2: there is text after the end",
 		"{} {}":                            "1: there is text after the end",
 		"null":                             "1: the content is null; an object is accepted",
@@ -89,5 +97,24 @@ func TestErrorsNameLineKeyAndWhatIsAccepted(t *testing.T) {
 	if err := errors.Join(strict.Decode(good, &got), json.Unmarshal(good, &lenient)); err != nil ||
 		got.Count != 3 || got.Name != lenient.Name {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestDecodeKnownIgnoresUnknownKeysAndNamesOtherFaults(t *testing.T) {
+	var got sample
+	good := []byte(`{"surprise": {"x": [1]}, "count": 3, "runs": [{"labl": 1, "label": "a"}]}`)
+	if err := strict.DecodeKnown(good, &got); err != nil || got.Count != 3 || got.Runs[0].Label != "a" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"{\"surprise\": 1,\n\"count\": \"x\"}": `2: key "count" is "x"; a whole number is accepted`,
+		`{"runs": [{"labl": 1, "label": 2}]}`:  `1: key "runs[0].label" is the number 2; a string is accepted`,
+		`{"surprise": 1, "rate": NaN}`:         `1: key "rate" is NaN, which is no JSON; a finite number is accepted`,
+		`{"surprise": 1`:                       "1: the file ends too early",
+		"{} {}":                                "1: there is text after the end",
+	} {
+		if err := strict.DecodeKnown([]byte(text), &sample{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
 	}
 }
