@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,8 +64,11 @@ Data sets: %s.`, strings.Join(namesOf(c.Architectures.All()), ", "), strings.Joi
 func writeNew(con *console, file, text string) error {
 	//nolint:gosec // as readable as the user's other files
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return &driver.InputError{Err: fmt.Errorf("--out %s: this exists; the name of a new file is accepted", file)}
+	}
 	if err != nil {
-		return &driver.InputError{Err: fmt.Errorf("the plan cannot be written: %w", err)}
+		return &driver.InputError{Err: fmt.Errorf("--out %s: the plan cannot be written: %w", file, err)}
 	}
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Close()); err == nil {

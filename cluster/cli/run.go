@@ -37,6 +37,9 @@ func (f *planFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.repeats, "repeats", 0, "repeats of every point (default: the plan's)")
 }
 
+// maxRepeats is the largest value that plans accept as repeats.
+const maxRepeats = 10_000
+
 // load reads a plan and changes it.
 func (f *planFlags) load(cmd *cobra.Command, con *console, path string) (*driver.Plan, error) {
 	set := f.set
@@ -48,6 +51,9 @@ func (f *planFlags) load(cmd *cobra.Command, con *console, path string) (*driver
 		set = append(set, "seed="+f.seed)
 	}
 	if cmd.Flags().Changed("repeats") {
+		if f.repeats < 1 || f.repeats > maxRepeats {
+			return nil, usage(cmd, fmt.Errorf("--repeats %d; accepted is 1 to %d", f.repeats, maxRepeats))
+		}
 		set = append(set, "repeats="+strconv.Itoa(f.repeats))
 	}
 	return con.examples.Read(path, cmd.InOrStdin(), set)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +35,9 @@ type Plan struct {
 // as of `--set`.
 func Load(path string, set ...string) (*Plan, error) {
 	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, refusal.Input(fmt.Errorf("the plan cannot be read: %w", noPlan(path)))
+	}
 	if err != nil {
 		return nil, refusal.Input(fmt.Errorf("the plan cannot be read: %w", err))
 	}
@@ -77,13 +81,7 @@ func folderAsPlan(dir string) error {
 			filepath.Join(above, record.PlanName))
 	}
 	const most = 10 // plans in the message
-	var plans []string
-	entries, _ := os.ReadDir(dir)
-	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".yaml" || ext == ".yml") {
-			plans = append(plans, filepath.Join(dir, e.Name()))
-		}
-	}
+	plans := plansIn(dir)
 	switch n := len(plans); {
 	case n == 0:
 		return fmt.Errorf("%s is a folder, and no file in it ends in .yaml; the file of a plan is accepted, "+
@@ -93,6 +91,30 @@ func folderAsPlan(dir string) error {
 			strings.Join(plans[:most], ", "), n-most)
 	}
 	return fmt.Errorf("%s is a folder; the file of a plan is accepted, such as %s", dir, strings.Join(plans, ", "))
+}
+
+// plansIn returns the paths of the files in a folder that are called as plans are.
+func plansIn(dir string) (plans []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".yaml" || ext == ".yml") {
+			plans = append(plans, filepath.Join(dir, e.Name()))
+		}
+	}
+	return plans
+}
+
+// noPlan returns the error about a file that does not exist.
+func noPlan(path string) error {
+	const accepted = "the file of a plan is accepted, which 'gradwire plan new' writes"
+	if path == "" {
+		return errors.New("the name of its file is empty; " + accepted)
+	}
+	near := ""
+	if plans := plansIn(filepath.Dir(path)); plans != nil {
+		near = syntax.Suggest(filepath.Clean(path), "plans there", plans)
+	}
+	return fmt.Errorf("there is no file %s%s; %s", path, near, accepted)
 }
 
 // Parse reads a plan from its text, also one of an earlier version of the language; file is its

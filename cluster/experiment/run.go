@@ -256,7 +256,7 @@ func (r *Runner) open(ctx context.Context, text string) (err error) {
 		return err
 	}
 	if err := r.compatible(); err != nil {
-		return refusal.Input(err)
+		return err
 	}
 	failed := r.failed()
 	for repeat := range r.repeats {
@@ -302,9 +302,19 @@ func reserve(name string) (dir string, err error) {
 	return dir, nil
 }
 
-// compatible returns an error if what is finished in the folder cannot stand beside
-// what is to be run.
+// compatible returns an error if what is finished in the folder cannot stand beside what is to be
+// run. A summary that the disk does not give is no InputError.
 func (r *Runner) compatible() error {
+	before, err := record.ReadSummary(r.Out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return folderError(err)
+	}
+	return refusal.Input(r.fits(before, err == nil))
+}
+
+// fits returns an error if the finished runs of the folder, or its summary if there is one, cannot
+// stand beside what is to be run.
+func (r *Runner) fits(before record.Summary, summarized bool) error {
 	for _, done := range r.folder.Runs() {
 		if done.Clock != string(r.Venue.Traits().Clock) {
 			if done.Clock != string(VirtualTime) && done.Clock != string(RealTime) {
@@ -325,17 +335,13 @@ func (r *Runner) compatible() error {
 			return fmt.Errorf("the record in %s has runs that were trained; count in another folder", r.Out)
 		}
 	}
-	before, err := record.ReadSummary(r.Out)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	if err := r.checkOrigin(before); err != nil {
 		return err
 	}
-	if build := record.ReadBuild(kernel.Name()); err == nil && before.Build != build {
+	if build := record.ReadBuild(kernel.Name()); summarized && before.Build != build {
 		return fmt.Errorf("the record in %s was made by another build (%v); this is %v", r.Out, before.Build, build)
 	}
-	if other := record.OtherData(before.Data, r.shelf.Files()); err == nil && len(other) > 0 {
+	if other := record.OtherData(before.Data, r.shelf.Files()); summarized && len(other) > 0 {
 		return fmt.Errorf("the record in %s was made with other samples: %s", r.Out, strings.Join(other, "; "))
 	}
 	return nil
@@ -346,6 +352,7 @@ func (r *Runner) compatible() error {
 func folderError(err error) error {
 	for _, mistake := range []error{
 		record.ErrExists, record.ErrLocked, record.ErrOtherPlan, record.ErrNoRecord, record.ErrDamaged,
+		record.ErrDamagedSummary, record.ErrNoFolder,
 		fs.ErrNotExist, fs.ErrExist,
 		fs.ErrPermission, syscall.ENOTDIR, syscall.ELOOP, syscall.ENAMETOOLONG, syscall.EROFS,
 	} {

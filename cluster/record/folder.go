@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 
 	"github.com/gradwire/gradwire/cluster/record/lockfile"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
@@ -30,6 +29,8 @@ var (
 	ErrDamaged = errors.New("this run cannot be used")
 	// ErrDamagedSummary says that summary.json cannot be read, or was written by a newer program.
 	ErrDamagedSummary = errors.New("this summary cannot be used")
+	// ErrNoFolder says that a file was named as a folder.
+	ErrNoFolder = errors.New("this is a file, not the folder of a record")
 	// ErrNoRecord says that a folder holds no plan.yaml.
 	ErrNoRecord = errors.New("this folder holds no record: it has no plan.yaml")
 )
@@ -114,7 +115,7 @@ func readPlan(dir string) ([]byte, error) {
 	case errors.As(statErr, &missing):
 		return nil, fmt.Errorf("%s is no folder of a record: %w", dir, missing.Err)
 	case statErr == nil && !info.IsDir():
-		return nil, fmt.Errorf("%s is no folder of a record: %w", dir, syscall.ENOTDIR)
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoFolder)
 	case IsRun(dir) && IsRecord(filepath.Join(dir, "..", "..")):
 		return nil, fmt.Errorf("%s: %w; it is a run of the record %s", dir, ErrNoRecord, filepath.Join(dir, "..", ".."))
 	case IsRecord(filepath.Join(dir, "..")):
