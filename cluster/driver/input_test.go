@@ -183,7 +183,7 @@ func TestPlanThatCannotBeReadIsBadInput(t *testing.T) {
 	if err := os.WriteFile(large, make([]byte, syntax.MaxBytes+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for want, path := range map[string]string{"the plan cannot be read: stat ": filepath.Join(dir, "none.yaml"),
+	for want, path := range map[string]string{"the plan cannot be read: there is no file ": filepath.Join(dir, "none.yaml"),
 		"bytes that a plan may have": large, "is a folder": dir} {
 		_, err := driver.Load(path)
 		expectInput(t, err, want)
