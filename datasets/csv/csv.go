@@ -45,7 +45,8 @@ const (
 	// Detect takes the first line for a header if a column is a number on the second line only, and
 	// for a sample if both are alike; where that says nothing, or the options name a column, it
 	// is a header or an error. A line of numbers that count the columns, as pandas writes for a table
-	// without names, is an error.
+	// without names, is an error. So is a sample whose label no other line has, where most labels occur
+	// again: column names such as 2019,2020,label look like that.
 	Detect Header = "detect"
 	// Present says that there is a header.
 	Present Header = "present"
@@ -113,12 +114,14 @@ type vocabulary struct {
 	index map[string]int32
 	alike map[string]string // labels by their meaning, such as 1 for 1.0; nil for words
 	fixed bool              // no word may join
+	uses  []int             // of each label, in samples
 }
 
 // table turns lines into samples.
 type table struct {
 	options   Options
 	separator byte
+	name      string // of the file, for errors
 	text      *input.Reader
 	columns   []column
 	fields    [][]byte
@@ -149,6 +152,7 @@ type table struct {
 	group   *vocabulary
 	doubts  []doubt // labels that may stand for a missing value
 	detects bool    // the plan leaves open whether the first line is a header
+	lead    *lead   // the first line, if it is a sample that may be a header; else nil
 }
 
 // read returns a function that reads a table, of the columns of another one unless that is nil.
@@ -173,7 +177,7 @@ func (o Options) read(like *table) func(r io.Reader, name string) (*table, error
 		case like != nil:
 			o.Header = Absent
 		}
-		t := &table{options: o, separator: separators[o.Separator], text: text, like: like,
+		t := &table{options: o, separator: separators[o.Separator], name: name, text: text, like: like,
 			origins: o.origins, detects: detects}
 		t.group = &vocabulary{index: map[string]int32{}}
 		if like != nil {
@@ -324,14 +328,14 @@ func (t *table) begin() error {
 	switch {
 	case t.options.Header == Present, t.options.Header == Detect && t.options.byName():
 		return t.named(t.fields)
-	case t.options.Header == Absent && t.detects && t.countsColumns(t.fields):
+	case t.options.Header == Absent && t.detects && t.countsColumns(t.fields) && !t.mayName(t.fields):
 		return fmt.Errorf("%s has no header, and it cannot be told whether this line is one: %s; say so with header: "+
 			"absent, or remove the line", t.called(), counting)
 	case t.options.Header == Absent:
 		if err := t.header(make([][]byte, len(t.fields))); err != nil {
 			return err
 		}
-		return t.sample()
+		return t.leadSample(t.fields, "this line")
 	}
 	t.first = cloned(t.fields)
 	return nil
@@ -373,15 +377,14 @@ func (t *table) second() error {
 			return fmt.Errorf("the line before: %w", err)
 		}
 		return t.sample()
-	case t.countsColumns(first):
+	case t.countsColumns(first) && (onlyHere > 0 || !t.mayName(first)):
 		return fmt.Errorf("it cannot be told whether the line before is a header: %s; say so with header: present or "+
 			"absent", counting)
 	case numbers > 0 && onlyHere == 0:
 		if err := t.header(make([][]byte, len(fields))); err != nil {
 			return err
 		}
-		t.fields = first
-		if err := t.sample(); err != nil {
+		if err := t.leadSample(first, "the line before"); err != nil {
 			return fmt.Errorf("the line before: %w", err)
 		}
 		t.fields = fields
@@ -397,11 +400,8 @@ const counting = "its numbers count the columns, as in the header that pandas wr
 // those beside the label's, count from 0 or 1. Few numbers beside words prove little.
 func (t *table) countsColumns(fields [][]byte) bool {
 	const many = 3
-	label, err := strconv.Atoi(t.options.Label)
-	if err != nil || label < 1 || label > len(fields) {
-		label = len(fields)
-	}
-	if _, n := counted(slices.Concat(fields[:label-1], fields[label:])); n >= many {
+	label := t.options.labelAt(len(fields))
+	if _, n := counted(slices.Concat(fields[:label], fields[label+1:])); n >= many {
 		return true
 	}
 	from, n := counted(fields)
@@ -648,6 +648,7 @@ func (t *table) sample() error {
 			t.values.Append(v)
 		case label:
 			t.labels.Append(int32(v))
+			c.words.count(int(v))
 		}
 	}
 	if t.other != nil {

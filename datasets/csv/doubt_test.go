@@ -89,6 +89,47 @@ func TestALineThatCountsTheColumnsIsRefused(t *testing.T) {
 	}
 }
 
+// A first line of numbers whose label no other line has may be a header; one whose label occurs again is a
+// sample.
+func TestAFirstLineWithALabelOfItsOwnIsRefused(t *testing.T) {
+	const oaks, bits = "1,2,3,oak\n2,1,3,elm\n1,3,2,oak\n3,2,1,elm\n", "5,1,0\n3,2,1\n5,2,0\n4,1,1\n"
+	for _, c := range []struct {
+		text    string
+		doubted bool
+	}{
+		{"400.0,402.5,405.0,species\n" + oaks, true},
+		{"400.0,402.5,405.0,species\n1,2,3,oak\n2,1,3,elm\n", true},
+		{"400.0,405.0,402.5,species\n1,2,3,oak\n2,1,3,elm\n1,3,2,oak\n", true},
+		{"2019,2020,2021,l\n" + oaks, true},
+		{"2019,2020,2021\n" + bits, true},
+		{"7,1,2\n" + bits, true},
+		{"0,1,label\n5,1,a\n3,2,b\n5,1,a\n", true},
+		{"400.0,402.5,405.0,oak\n" + oaks, false},
+		{"0,1,2,elm\n" + oaks, false},
+		{"0,1,a\n1,0,b\n0,1,a\n1,0,c\n", false},
+		{"2019,2021,1\n" + bits, false},
+		{"7,1,ash\n1,2,oak\n2,1,elm\n", false},
+		{"1,10\n2,9\n3,-1\n4,9\n", false},
+	} {
+		s, err := Read(strings.NewReader(c.text), "f", Options{Label: Last})
+		switch {
+		case !c.doubted && (err != nil || s.Len() != strings.Count(c.text, "\n")):
+			t.Errorf("%q: %v", c.text, err)
+		case c.doubted && (err == nil || !strings.Contains(err.Error(), "header: present or absent")):
+			t.Errorf("%q: error %v", c.text, err)
+		}
+	}
+	header := "400,405,402,species\n"
+	parts := []Part{{"a", write(t, header+oaks)}, {"b", write(t, header+oaks)}}
+	if _, err := LoadParts(parts, "", Options{Label: Last}); err == nil || !strings.Contains(err.Error(), "header: present") {
+		t.Errorf("parts: error %v", err)
+	}
+	parts = []Part{{"a", write(t, "7,8,1,ash\n"+oaks)}, {"b", write(t, oaks+"7,8,1,ash\n")}}
+	if _, err := LoadParts(parts, "", Options{Label: Last}); err != nil {
+		t.Errorf("a class of another part: %v", err)
+	}
+}
+
 // Nor is the first line of a test file a sample if it counts the columns.
 func TestALineThatCountsTheColumnsOfATestFileIsRefused(t *testing.T) {
 	train, test := write(t, "0.5,0.1,0\n0.1,0.2,1\n0.1,0.2,2\n"), write(t, "0,1,2\n0.5,0.1,0\n")

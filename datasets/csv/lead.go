@@ -1,0 +1,131 @@
+package csv
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/gradwire/gradwire/datasets/input"
+)
+
+// lead is a first line that was taken for a sample and may be a header, which the labels of the other
+// lines tell.
+type lead struct {
+	label     string
+	number    bool   // the label is a number
+	counts    bool   // the numbers count the columns
+	even      bool   // the numbers beside the label ascend by one step
+	samples   int    // 1, or 0 if the sample is left out
+	at, where string // for errors
+}
+
+// labelAt returns the position of the label's column among n, as far as that can be told without names.
+func (o *Options) labelAt(n int) int {
+	if at, err := strconv.Atoi(o.Label); err == nil && at >= 1 && at <= n {
+		return at - 1
+	}
+	return n - 1
+}
+
+// mayName reports whether the label of a first line is a word, which may name a class or the column.
+// In a test file it must name a class of the training file.
+func (t *table) mayName(fields [][]byte) bool {
+	at := t.options.labelAt(len(fields))
+	field := fields[at]
+	if t.like != nil && !t.like.joint {
+		_, known := t.like.classes().index[string(field)]
+		return known && !isNumber(field)
+	}
+	return len(field) > 0 && !isNumber(field) && !t.gap(field)
+}
+
+// classes are the labels.
+func (t *table) classes() *vocabulary {
+	return t.columns[slices.IndexFunc(t.columns, func(c column) bool { return c.role == label })].words
+}
+
+// count notes that a sample has the label at a position.
+func (v *vocabulary) count(label int) {
+	for label >= len(v.uses) {
+		v.uses = append(v.uses, 0)
+	}
+	v.uses[label]++
+}
+
+// leadSample takes a first line, which errors call where, for a sample. It remembers the line if it may
+// be a header all the same.
+func (t *table) leadSample(fields [][]byte, where string) error {
+	t.fields = fields
+	if err := t.sample(); err != nil || !t.detects || t.like != nil && !t.like.joint {
+		return err
+	}
+	at := t.options.labelAt(len(fields))
+	l := &lead{label: string(fields[at]), number: isNumber(fields[at]), counts: t.countsColumns(fields),
+		samples: t.labels.Len(), at: fmt.Sprintf("%s:%d", t.name, t.number), where: where}
+	inputs := slices.Concat(fields[:at], fields[at+1:])
+	l.even = evenlySpaced(inputs)
+	word := func(f []byte) bool { return len(f) > 0 && !isNumber(f) && !t.gap(f) }
+	if !t.gap(fields[at]) && !(l.number && slices.ContainsFunc(inputs, word)) {
+		t.lead = l
+	}
+	return nil
+}
+
+// evenlySpaced reports whether the numbers of a line ascend by the same step, as years and wavelengths
+// do that name columns. Few numbers prove little.
+func evenlySpaced(fields [][]byte) bool {
+	const many = 3
+	var numbers []float64
+	for _, f := range fields {
+		if v, err := parse(f); err == nil {
+			numbers = append(numbers, v.high)
+		}
+	}
+	if len(numbers) < many {
+		return false
+	}
+	step := numbers[1] - numbers[0]
+	for i, v := range numbers[1:] {
+		if v-numbers[i] != step {
+			return false
+		}
+	}
+	return step > 0
+}
+
+// checkLeads returns an error if the first line of a table, one of several parts, may be a header: no
+// other line of any part has its label, though most labels occur again, or its numbers ascend evenly.
+func checkLeads(tables []*table) error {
+	classes := tables[0].classes()
+	counts := slices.Clone(classes.uses) // of the labels of other lines than the first ones
+	for _, t := range tables {
+		if t.lead != nil && t.lead.samples > 0 {
+			counts[classes.index[t.lead.label]]--
+		}
+	}
+	lines, once := 0, 0
+	for _, n := range counts {
+		if lines += n; n == 1 {
+			once++
+		}
+	}
+	for _, t := range tables {
+		if t.lead == nil {
+			continue
+		}
+		if y, known := classes.index[t.lead.label]; known && counts[y] > 0 {
+			continue
+		}
+		why := fmt.Sprintf("no other line has its label, %s", input.Quote(t.lead.label))
+		switch {
+		case t.lead.counts:
+			why = counting
+		case once == 0, !t.lead.number && (t.lead.even || 2*once <= lines):
+		default:
+			continue
+		}
+		return fmt.Errorf("%s: it cannot be told whether %s is a header: %s; say so with header: present or absent",
+			t.lead.at, t.lead.where, why)
+	}
+	return nil
+}
