@@ -121,7 +121,8 @@ func TestAFirstLineWithALabelOfItsOwnIsRefused(t *testing.T) {
 	}
 	header := "400,405,402,species\n"
 	parts := []Part{{"a", write(t, header+oaks)}, {"b", write(t, header+oaks)}}
-	if _, err := LoadParts(parts, "", Options{Label: Last}); err == nil || !strings.Contains(err.Error(), "header: present") {
+	_, err := LoadParts(parts, "", Options{Label: Last})
+	if err == nil || !strings.Contains(err.Error(), "header: present") {
 		t.Errorf("parts: error %v", err)
 	}
 	parts = []Part{{"a", write(t, "7,8,1,ash\n"+oaks)}, {"b", write(t, oaks+"7,8,1,ash\n")}}
