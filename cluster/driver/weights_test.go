@@ -113,7 +113,7 @@ func TestWeightsThatMeanNothingAreRefused(t *testing.T) {
 		{"", "a,2\nb,x\n", `weights.csv:2: "x" is not a number`},
 		{"", "a,2\nb,NaN\n", `weights.csv:2: weight NaN; accepted are numbers`},
 		{"", "a,2\na,3\n", `weights.csv:2: the class "a" has a weight already`},
-		{"", "a,2\nb\n", `weights.csv:2: wrong number of fields; accepted are a class and its weight, as in spam,2`},
+		{"", "a,2\nb\n", `weights.csv:2: columns separated by commas: found 1, accepted are 2; accepted are a class`},
 		{"", "class,weight\n", "weights.csv: no weights"},
 		{"", "a,2\nc,3\n", `there is no class "c" to weight`},
 		{"", strings.Repeat("\n", 1<<20) + "a,2\n", "weights.csv: "},

@@ -27,12 +27,13 @@ func TestATableOfWeightsMayHaveCommentsAndBlankLines(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"# a\n\nb\n":             "f:3: wrong number of fields; accepted are a class and its weight, as in spam,2",
+		"# a\n\nb\n":             "f:3: columns separated by commas: found 1, accepted are 2; accepted are a class",
 		"\n# a,2\n":              "f: no weights; accepted are lines of a class and its weight",
 		"\n\na,x # 2\n":          `f:3: "x" is not a number`,
-		"a,2\n\n# x\nweight,3,4": "f:4: wrong number of fields",
+		"a,2\n\n# x\nweight,3,4": "f:4: columns separated by commas: found 3, accepted are 2",
 		"a,2\n\n\"b,3\n":         "f:3: ",
-		"a;2\n":                  "f:1: wrong number of fields",
+		"a;2\n":                  "f:1: columns separated by commas: found 1, accepted are 2",
+		"0,a,2\n1,b,3\n":         "f:1: columns separated by commas: found 3, accepted are 2",
 	} {
 		if _, err := weights.Read(strings.NewReader(text), "f"); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: error %v, want %s", text, err, want)

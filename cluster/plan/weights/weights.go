@@ -148,6 +148,9 @@ func fields(text []byte) ([]string, error) {
 	row.FieldsPerRecord, row.TrimLeadingSpace = 2, true
 	both, err := row.Read()
 	var wrong *csv.ParseError
+	if errors.Is(err, csv.ErrFieldCount) {
+		return nil, fmt.Errorf("columns separated by commas: found %d, accepted are 2", len(both))
+	}
 	if errors.As(err, &wrong) {
 		err = wrong.Err
 	}
