@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -15,10 +16,23 @@ func (s *Spec) Fits(set string, inputs int, classes []string) error {
 			s.otherInputs(inputs)+s.fewerInputs(inputs))
 	}
 	if n := s.Model.Classes(); n != len(classes) {
-		return syntax.Errorf(s.ModelSection, "the model tells %d classes apart, data set %s has %d, %s%s%s", n, set,
-			len(classes), input.List(classes), s.otherClasses(len(classes)), s.otherLabel())
+		hints := s.otherClasses(len(classes)) + s.otherLabel()
+		if quantities(classes) {
+			hints = s.otherLabel() + s.otherClasses(len(classes))
+		}
+		return syntax.Errorf(s.ModelSection, "the model tells %d classes apart, data set %s has %d, %s%s", n, set,
+			len(classes), input.List(classes), hints)
 	}
 	return nil
+}
+
+// quantities reports whether labels seem to be quantities, such as prices: many numbers.
+func quantities(labels []string) bool {
+	const many = 50
+	return len(labels) > many && !slices.ContainsFunc(labels, func(l string) bool {
+		_, err := strconv.ParseFloat(l, 64)
+		return err != nil
+	})
 }
 
 // otherInputs says which setting of the model to change for that many inputs, or which models have one.

@@ -56,6 +56,28 @@ func TestAModelThatDoesNotFitItsDataIsToldWithTheSettingToChange(t *testing.T) {
 	}
 }
 
+// Many labels that are numbers, such as prices, are rather a column of another kind than classes.
+func TestPricesForLabelsAreToldWithTheLabelFirst(t *testing.T) {
+	for name, c := range map[string]struct{ label, want string }{
+		"prices": {"%d", "and 52 more; if these are not the classes, data.label names the column that has them, now last; " +
+			"accepted is layers: [2, 60]"},
+		"words": {"c%d", "and 52 more; accepted is layers: [2, 60]; if these are not the classes"},
+	} {
+		path, text := filepath.Join(t.TempDir(), "t.csv"), "a,b,label\n"
+		for i := range 120 {
+			text += fmt.Sprintf("1.5,2.5,"+c.label+"\n", 100+i%60)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(name, err)
+		}
+		p, err := driver.Parse("unequal.yaml", fmt.Appendf(nil, unequal, path, path))
+		if err == nil {
+			_, err = try(t, p, driver.Options{})
+		}
+		expectInput(t, err, c.want)
+	}
+}
+
 // A label that usually stands for a missing value is a class if the plan says so, also when the record's
 // plan is read again.
 func TestNoMarksAreMarksOfNone(t *testing.T) {
