@@ -212,8 +212,8 @@ func helpAbout(help *cobra.Command, words []string) error {
 	case cmd == nil || cmd.HasSubCommands():
 		return unknownCommand(cmp.Or(cmd, help.Root()), rest)
 	}
-	return usage(cmd, fmt.Errorf("%s has no command %q below it; 'gradwire help %s' describes it", cmd.CommandPath(), rest[0],
-		strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")))
+	return usage(cmd, fmt.Errorf("%s has no command %q below it; 'gradwire help %s' describes it", cmd.CommandPath(),
+		rest[0], strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")))
 }
 
 // errDiffers ends a command that has printed where two things differ.

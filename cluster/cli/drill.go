@@ -54,9 +54,6 @@ input.`,
   gradwire drill --seeds 1000000 --time 2m`,
 		Args: drillArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if many.Time < 0 {
-				return usage(cmd, fmt.Errorf("--time %v; accepted is 0, for no bound, and more", many.Time))
-			}
 			if many.Seeds > 0 {
 				return drillSeeds(cmd, con, many)
 			}
@@ -127,6 +124,9 @@ func drillPlan(cmd *cobra.Command, con *console, p *driver.Plan, o drill.Options
 
 // drillSeeds drills random plans.
 func drillSeeds(cmd *cobra.Command, con *console, o programme.Options) error {
+	if o.Time < 0 {
+		return usage(cmd, fmt.Errorf("--time %v; accepted is 0, for no bound, and more", o.Time))
+	}
 	show := display.New(con.notes())
 	o.Progress = show.Plans
 	r, err := programme.Run(cmd.Context(), o)

@@ -69,8 +69,8 @@ old ones, and send SIGHUP to the node.`,
 		Args: exactly(1, "the folder of an authority"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := folderThere(args[0]); err != nil {
-				return usage(cmd, fmt.Errorf("AUTHORITY %s: %w; accepted is a folder that 'gradwire identity init' made",
-					args[0], err))
+				return usage(cmd, fmt.Errorf("AUTHORITY %s: %w; accepted is a folder that 'gradwire identity init' "+
+					"made", args[0], err))
 			}
 			s, err := f.subject(cmd)
 			if err != nil {

@@ -67,7 +67,8 @@ func checkPaths(cmd *cobra.Command) (err error) {
 		stores := slices.Contains(storeFlags[cmd.Name()], f.Name)
 		switch {
 		case strings.Contains(path, "://") && !stores:
-			err = usage(cmd, fmt.Errorf("--%s %q; a path of this machine is accepted, not the address of a store", f.Name, path))
+			err = usage(cmd, fmt.Errorf("--%s %q; a path of this machine is accepted, not the address of a store",
+				f.Name, path))
 			return
 		case store.IsRemote(path):
 			return

@@ -90,7 +90,8 @@ func TestNoMarksAreMarksOfNone(t *testing.T) {
 	if err == nil {
 		_, err = try(t, p, driver.Options{})
 	}
-	expectInput(t, err, path+`:2: column 3 (label): the label "None" stands for a missing value in most tables; marks: [`)
+	expectInput(t, err, path+`:2: column 3 (label): the label "None" stands for a missing value in most tables; `+
+		`marks: [`)
 	p = load(t, text, "data.marks=[]")
 	resolved, err := p.Resolved(nil)
 	if err != nil || !strings.Contains(resolved, "marks: []") {

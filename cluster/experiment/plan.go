@@ -71,7 +71,8 @@ func folderAsPlan(dir string) error {
 	above := filepath.Dir(filepath.Clean(dir))
 	switch {
 	case record.IsRun(dir):
-		return fmt.Errorf("%s is the folder of a recorded run, not a plan; 'gradwire replay %s' runs it again", dir, dir)
+		return fmt.Errorf("%s is the folder of a recorded run, not a plan; 'gradwire replay %s' runs it again", dir,
+			dir)
 	case record.IsRecord(dir):
 		return fmt.Errorf("%s is the folder of a record, not a plan; 'gradwire run --continue %s' makes its missing "+
 			"runs, 'gradwire replay %s' runs one again, and its plan is %s", dir, dir,

@@ -228,25 +228,7 @@ func (r *Runner) open(ctx context.Context, text string) (err error) {
 	if err := r.openStore(ctx); err != nil {
 		return err
 	}
-	switch {
-	case r.Continue && r.Out == "":
-		return refusal.Input(errors.New("nothing to continue: no folder was named"))
-	case r.Continue:
-		if r.folder, err = record.OpenToWrite(r.Out); err != nil {
-			err = fmt.Errorf("--continue: %w", err)
-		}
-	default:
-		if r.Out == "" {
-			r.Out, err = reserve(filepath.Join("results", r.Plan().Name+time.Now().Format("-20060102-150405")))
-		}
-		if err == nil {
-			r.folder, err = record.Create(r.Out)
-		}
-		if errors.Is(err, record.ErrExists) {
-			err = fmt.Errorf("%w; --out names another one, --continue goes on with the record in it", err)
-		}
-	}
-	if err != nil {
+	if err := r.openFolder(); err != nil {
 		return folderError(err)
 	}
 	if err := r.savePlan(text); err != nil {
@@ -280,6 +262,28 @@ func (r *Runner) open(ctx context.Context, text string) (err error) {
 		r.Opened(cmp.Or(r.address, r.folder.Dir()))
 	}
 	return nil
+}
+
+// openFolder opens the folder of the record, or makes a new one.
+func (r *Runner) openFolder() (err error) {
+	switch {
+	case r.Continue && r.Out == "":
+		return refusal.Input(errors.New("nothing to continue: no folder was named"))
+	case r.Continue:
+		if r.folder, err = record.OpenToWrite(r.Out); err != nil {
+			err = fmt.Errorf("--continue: %w", err)
+		}
+		return err
+	case r.Out == "":
+		r.Out, err = reserve(filepath.Join("results", r.Plan().Name+time.Now().Format("-20060102-150405")))
+	}
+	if err == nil {
+		r.folder, err = record.Create(r.Out)
+	}
+	if errors.Is(err, record.ErrExists) {
+		err = fmt.Errorf("%w; --out names another one, --continue goes on with the record in it", err)
+	}
+	return err
 }
 
 // reserve makes an empty folder of this name, or with a number behind it if others have been

@@ -370,7 +370,10 @@ func TestNoteNamesItsFaultBesideAnUnknownKey(t *testing.T) {
 		defer c.close()
 		dir := filepath.Join(c.dir, "a", ".held-a")
 		path := filepath.Join(dir, "1.json")
-		err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(path, []byte("{\"surprise\": 1,\n\"life\": -1}"), 0o600))
+		err := errors.Join(
+			os.MkdirAll(dir, 0o700),
+			os.WriteFile(path, []byte("{\"surprise\": 1,\n\"life\": -1}"), 0o600),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

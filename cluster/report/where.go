@@ -64,7 +64,8 @@ func parseWhere(factors []Factor, text string) (all []condition, err error) {
 			}
 		}
 		if len(all) == 0 && len(factors) == 0 {
-			return nil, fmt.Errorf("%q is no condition; KEY=VALUE or KEY!=VALUE is accepted, but %w", parts[i], errNoFactor)
+			return nil, fmt.Errorf("%q is no condition; KEY=VALUE or KEY!=VALUE is accepted, but %w", parts[i],
+				errNoFactor)
 		}
 		if len(all) == 0 {
 			return nil, fmt.Errorf("%q is no condition; KEY=VALUE or KEY!=VALUE is accepted, with KEY one of %s",

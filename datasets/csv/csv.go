@@ -470,8 +470,8 @@ func (t *table) header(names [][]byte) error {
 		return t.sameAs(columns)
 	}
 	if slices.Contains(t.twice, t.options.Label) {
-		return fmt.Errorf("the label's column is named %s, and several columns are; accepted is its number, as in label: "+
-			"%d", input.Quote(t.options.Label), seen[t.options.Label])
+		return fmt.Errorf("the label's column is named %s, and several columns are; accepted is its number, as in "+
+			"label: %d", input.Quote(t.options.Label), seen[t.options.Label])
 	}
 	if err := assign(columns, seen, t.options.Label, label); err != nil {
 		return err

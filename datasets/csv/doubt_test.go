@@ -229,7 +229,8 @@ func TestColumnsThatCanBeMeantOtherwiseAreNoted(t *testing.T) {
 			t.Errorf("%q: %v", c.text, err)
 			continue
 		}
-		if notes := strings.Join(s.Files[0].Notes, "; "); !strings.Contains(notes, c.want) || c.want == "" && notes != "" {
+		notes := strings.Join(s.Files[0].Notes, "; ")
+		if !strings.Contains(notes, c.want) || c.want == "" && notes != "" {
 			t.Errorf("%q: notes %q, want %q", c.text, notes, c.want)
 		}
 	}
@@ -258,7 +259,8 @@ func TestALabelOfTwoColumnsIsRefused(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	for _, label := range []string{"2", "3", Last, "y.1"} {
-		if s, err := Read(strings.NewReader(text), "f", Options{Label: label, Header: Present}); err != nil || s.Len() != 2 {
+		o := Options{Label: label, Header: Present}
+		if s, err := Read(strings.NewReader(text), "f", o); err != nil || s.Len() != 2 {
 			t.Errorf("%s: %v", label, err)
 		}
 	}

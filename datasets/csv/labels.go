@@ -31,9 +31,9 @@ func (t *table) joinClass(classes *vocabulary, field []byte) error {
 		meaning = strconv.FormatFloat(v.high+0, 'g', -1, 64) // -0 is 0
 	}
 	if first, known := classes.alike[meaning]; known {
-		return fmt.Errorf("the label %s means the same as %s on an earlier line, and is written otherwise; accepted is "+
-			"one way to write each class, with the same blanks, quotes, digits and decimal point", input.Quote(label),
-			input.Quote(first))
+		return fmt.Errorf("the label %s means the same as %s on an earlier line, and is written otherwise; accepted "+
+			"is one way to write each class, with the same blanks, quotes, digits and decimal point",
+			input.Quote(label), input.Quote(first))
 	}
 	classes.alike[meaning] = label
 	byDefault := slices.Equal(t.options.Marks, Marks())
@@ -55,8 +55,9 @@ func (t *table) checkDoubts(name string) error {
 		if !t.options.missing([]byte(d.label)) {
 			drop = t.options.marksWith(d.label) + " and " + drop
 		}
-		return fmt.Errorf("%s:%d: column %d (%s): the label %s stands for a missing value in most tables; %s; if it names "+
-			"a class, state marks without it, such as marks: []", name, d.line, i+1, c.name, input.Quote(d.label), drop)
+		return fmt.Errorf("%s:%d: column %d (%s): the label %s stands for a missing value in most tables; %s; if it "+
+			"names a class, state marks without it, such as marks: []", name, d.line, i+1, c.name,
+			input.Quote(d.label), drop)
 	}
 	return nil
 }
@@ -86,7 +87,8 @@ func (t *table) columnNotes() (notes []string) {
 		names = append(names, []byte(name))
 	}
 	if i := slices.IndexFunc(names, isNumber); i >= 0 && !t.countsColumns(names) {
-		notes = append(notes, fmt.Sprintf("the header names a column %q: if it is a sample, say header: absent", names[i]))
+		notes = append(notes, fmt.Sprintf("the header names a column %q: if it is a sample, say header: absent",
+			names[i]))
 	}
 	for i, c := range t.columns {
 		switch {
@@ -112,7 +114,10 @@ func (v *vocabulary) caseNotes() (notes []string) {
 	for _, w := range v.words {
 		lower := strings.ToLower(w)
 		if other, known := first[lower]; known {
-			notes = append(notes, fmt.Sprintf("the labels %q and %q are two classes, and differ in case only", other, w))
+			notes = append(
+				notes,
+				fmt.Sprintf("the labels %q and %q are two classes, and differ in case only", other, w),
+			)
 			continue
 		}
 		first[lower] = w

@@ -128,8 +128,8 @@ func (t *table) filling(c *column) (float32, error) {
 func (o *Options) hint(field []byte) string {
 	switch {
 	case !o.missing(field) && isUsual(field):
-		return fmt.Sprintf("; %s seems to stand for a missing value: %s and missing: drop, mean or constant leave such "+
-			"samples out or fill them", input.Quote(field), o.marksWith(string(field)))
+		return fmt.Sprintf("; %s seems to stand for a missing value: %s and missing: drop, mean or constant leave "+
+			"such samples out or fill them", input.Quote(field), o.marksWith(string(field)))
 	case o.Missing == Refuse && o.missing(field):
 		return "; missing values are left out or filled with missing: drop, mean or constant; marks lists the fields " +
 			"that stand for one beside the empty one"
