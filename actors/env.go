@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -152,4 +153,20 @@ func (t Timer) Cancel() {
 	if t.Clock != nil {
 		t.Clock.CancelTimer(t.ID)
 	}
+}
+
+// State declares the timer of an actor.
+func (t *Timer) State(s *state.State) {
+	state.Int(s, "number", &t.ID)
+	if s.Restoring() && t.ID != 0 {
+		t.Clock = s.Clock()
+	}
+}
+
+// PIDState declares the address of an actor; nil is none.
+func PIDState(s *state.State, name string, pid **actor.PID) {
+	state.Optional(s, name, pid, func(s *state.State, pid *actor.PID) {
+		state.Text(s, "address", &pid.Address)
+		state.Text(s, "id", &pid.Id)
+	})
 }

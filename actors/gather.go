@@ -3,6 +3,8 @@ package actors
 import (
 	"errors"
 	"slices"
+
+	"github.com/gradwire/gradwire/actors/state"
 )
 
 // Why a [Gather] does not take a value.
@@ -124,3 +126,17 @@ func (g *Gather[T]) numbered(i int) uint64 { return g.round + (g.round^uint64(i)
 
 // resize makes places for a group.
 func (r *gathered[T]) resize(nodes int) { r.values, r.here = make([]T, nodes), make([]bool, nodes) }
+
+// GatherState declares a gather, of which declare declares one value.
+func GatherState[T any](s *state.State, name string, g *Gather[T], declare func(s *state.State, value *T)) {
+	s.Group(name, func(s *state.State) {
+		state.Ints(s, "nodes", &g.nodes)
+		state.Int(s, "round", &g.round)
+		rounds := g.rounds[:]
+		state.List(s, "rounds", &rounds, func(s *state.State, r *gathered[T]) {
+			state.Int(s, "count", &r.count)
+			state.Bools(s, "here", &r.here)
+			state.List(s, "values", &r.values, declare)
+		})
+	})
+}

@@ -19,6 +19,9 @@ type Shared struct {
 // NewShared returns n zeros.
 func NewShared(n int) *Shared { return &Shared{n: n, words: make([]atomic.Uint64, (n+1)/2)} }
 
+// Len is the number of values.
+func (s *Shared) Len() int { return s.n }
+
 // Store replaces all values, word by word. It panics unless there are as many.
 func (s *Shared) Store(values []float32) {
 	pairs := s.pairs(values)

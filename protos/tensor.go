@@ -22,6 +22,7 @@ type Tensor struct {
 	references atomic.Int32
 	pool       *TensorPool
 	whole      *Tensor // of a view, what it is a view of
+	low        int     // of a view, its first value in whole
 }
 
 // NewTensor wraps data, which it does not copy, as a tensor of no pool with one
@@ -78,9 +79,18 @@ func (t *Tensor) View(low, high int) *Tensor {
 	if v == nil {
 		v = &Tensor{pool: t.pool}
 	}
-	v.whole, v.Data = t.Retain(), t.Data[low:high:high]
+	v.whole, v.low, v.Data = t.Retain(), low, t.Data[low:high:high]
 	v.references.Store(1)
 	return v
+}
+
+// Whole returns the tensor that owns the memory, t itself unless it is a view, and the position of t's
+// first value in it.
+func (t *Tensor) Whole() (whole *Tensor, low int) {
+	for whole = t; whole.whole != nil; whole = whole.whole {
+		low += whole.low
+	}
+	return whole, low
 }
 
 // TensorPool recycles tensors by length. The zero value is ready for use, and

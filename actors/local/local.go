@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	peers "github.com/gradwire/gradwire/actors/peer"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -82,6 +83,15 @@ func (p *peer) Receive(ctx actor.Context) {
 		}
 		p.begin()
 	}
+}
+
+// State implements [state.Declared].
+func (p *peer) State(s *state.State) {
+	s.Part("local", p.local)
+	if p.team != nil {
+		s.Part("team", p.team)
+	}
+	s.Part("replica", p.replica)
 }
 
 func (p *peer) receive(ctx actor.Context, m *protos.Message) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"runtime"
-	"strconv"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/datasets"
@@ -17,6 +16,8 @@ import (
 // the gradient of the model on it. It computes one step at a time.
 type Local struct {
 	env       actors.Env
+	task      *Task
+	client    int // of the population, counted from 1, that this worker is now; 0 for none
 	model     nn.Model
 	cores     int
 	sampler   *datasets.Sampler
@@ -60,6 +61,7 @@ func (t *Task) NewLocal(env actors.Env) (*Local, error) {
 	}
 	l := &Local{
 		env:     env,
+		task:    t,
 		model:   t.Model,
 		sampler: sampler,
 		cores:   t.cores(worker),
@@ -141,14 +143,13 @@ func (l *Local) Samples() int { return l.sampler.Len() }
 // client had made a number of visits before. Each visit is as many steps as visit makes of those of
 // a pass. It must not be called while a step is under way.
 func (l *Local) Become(t *Task, client int, visits uint64, visit func(pass int) int) error {
-	name := "client" + strconv.Itoa(client+1)
-	sampler, err := datasets.NewSampler(t.Train, t.Clients.Rows(client), t.Batch, t.Seed, name)
+	sampler, err := t.clientSampler(client)
 	if err != nil {
 		return err
 	}
-	l.sampler = sampler
+	l.sampler, l.client = sampler, client+1
 	l.walked = visits * uint64(visit(sampler.Steps()))
-	l.seed = actors.Source(t.Seed, name, "dropout").Uint64() + l.walked - l.step
+	l.seed = actors.Source(t.Seed, clientName(client), "dropout").Uint64() + l.walked - l.step
 	return nil
 }
 

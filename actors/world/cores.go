@@ -3,6 +3,8 @@ package world
 import (
 	"math"
 	"time"
+
+	"github.com/gradwire/gradwire/actors/state"
 )
 
 // Cores books the emulated cores of a node, first in first out.
@@ -30,4 +32,10 @@ func (c *Cores) Book(now time.Duration, n int, d time.Duration) time.Duration {
 		c.free[k+i] = end
 	}
 	return end
+}
+
+// State declares until when the cores are booked.
+func (c *Cores) State(s *state.State) {
+	state.Ints(s, "free", &c.free)
+	state.Int(s, "start", &c.start)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
 )
 
 // Profile is the emulated speed of a node.
@@ -71,6 +72,7 @@ func (p Profile) Time(work float64) time.Duration {
 type Walk struct {
 	profile Profile    // with the time of the next step
 	random  *rand.Rand // nil for a time that stays
+	source  *rand.PCG  // of random
 }
 
 // Walk begins that of a life whose actor has random streams of an owner. The time of a node's n-th
@@ -78,9 +80,18 @@ type Walk struct {
 func (p Profile) Walk(seed uint64, owner string) *Walk {
 	walk := &Walk{profile: p}
 	if p.Step > 0 && p.Wander.By > 0 {
-		walk.random = rand.New(actors.Source(seed, owner, "wander"))
+		walk.source = actors.Source(seed, owner, "wander")
+		walk.random = rand.New(walk.source)
 	}
 	return walk
+}
+
+// State declares where the time of steps has wandered.
+func (w *Walk) State(s *state.State) {
+	if w.random != nil {
+		state.Int(s, "step", &w.profile.Step)
+		s.Random("random", w.source)
+	}
 }
 
 // Cost is the time that the node needs for its next job.

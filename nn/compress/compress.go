@@ -272,6 +272,29 @@ func (e *Encoder) Encode(code, x []float32) {
 // caller may write it: with EF21 both ends may begin with a vector that both have.
 func (e *Encoder) Memory() []float32 { return e.memory }
 
+// Memories points to all vectors that codes depend on beside their input: for a checkpoint, which may
+// replace them by others of the same lengths. A nil vector stands for one that is not there yet.
+func (e *Encoder) Memories() []*[]float32 {
+	return append(memories(&e.memory), e.codec.memories()...)
+}
+
+// memories leaves out memory that is not there.
+func memories(of *[]float32) []*[]float32 {
+	if *of == nil {
+		return nil
+	}
+	return []*[]float32{of}
+}
+
+func (k *codec) memories() (all []*[]float32) {
+	if p, ok := k.reduction.(*lowRank); ok {
+		for i := range p.parts {
+			all = append(all, &p.parts[i].right)
+		}
+	}
+	return all
+}
+
 // Decoder is the receiving end, for one sender.
 type Decoder struct {
 	codec   *codec
@@ -293,6 +316,11 @@ func (r *Decoder) Work() float64 { return r.codec.work() }
 
 // Memory is as that of the Encoder.
 func (r *Decoder) Memory() []float32 { return r.memory }
+
+// Memories is as that of the Encoder.
+func (r *Decoder) Memories() []*[]float32 {
+	return append(memories(&r.memory), r.codec.memories()...)
+}
 
 // Decode writes what a code stands for. It returns an error about a code that no encoder has made.
 func (r *Decoder) Decode(x, code []float32) error {

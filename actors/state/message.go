@@ -1,0 +1,153 @@
+package state
+
+import (
+	"fmt"
+	"reflect"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+// kind is a type of Go values that an actor may be sent, beside *protos.Message.
+type kind struct {
+	name    string
+	save    func(s *State, v any)
+	restore func(s *State) any
+}
+
+var (
+	byType = map[reflect.Type]*kind{}
+	byName = map[string]*kind{}
+)
+
+func register(of reflect.Type, k *kind) struct{} {
+	if byName[k.name] != nil || byType[of] != nil {
+		panic("state: " + k.name + " is registered twice")
+	}
+	byType[of], byName[k.name] = k, k
+	return struct{}{}
+}
+
+// Register names the values of a type T that actors are sent: results of jobs and messages of timers.
+// A package registers its types once, as
+//
+//	var _ = state.Register[deadline]("federated.deadline")
+//
+// It panics if the name or the type is registered already.
+func Register[T any, P interface {
+	*T
+	Declared
+}](name string) struct{} {
+	return register(reflect.TypeFor[T](), &kind{
+		name:    name,
+		save:    func(s *State, v any) { x := v.(T); P(&x).State(s) },
+		restore: func(s *State) any { var x T; P(&x).State(s); return x },
+	})
+}
+
+// RegisterPointer is Register for pointers to values of a type T.
+func RegisterPointer[T any, P interface {
+	*T
+	Declared
+}](name string) struct{} {
+	return register(reflect.TypeFor[P](), &kind{
+		name:    name,
+		save:    func(s *State, v any) { v.(P).State(s) },
+		restore: func(s *State) any { x := P(new(T)); x.State(s); return x },
+	})
+}
+
+// Any declares a value that an actor was or will be sent: a *protos.Message, a value of a registered
+// type, or nil.
+func (s *State) Any(name string, v *any) {
+	s.Group(name, func(s *State) {
+		if s.out != nil {
+			s.saveAny(*v)
+		} else {
+			*v = s.restoreAny()
+		}
+	})
+}
+
+// messages is the type of a *protos.Message in a state.
+const messages = "message"
+
+func (s *State) saveAny(v any) {
+	of := ""
+	var declare func()
+	switch m := v.(type) {
+	case nil:
+	case *protos.Message:
+		of, declare = messages, func() { s.saveMessage(m) }
+	default:
+		k := byType[reflect.TypeOf(v)]
+		if k == nil {
+			s.Fail(fmt.Errorf("a %T cannot be saved: its type is not registered", v))
+			return
+		}
+		of, declare = k.name, func() { k.save(s, v) }
+	}
+	Text(s, "type", &of)
+	if declare != nil {
+		declare()
+	}
+}
+
+func (s *State) restoreAny() any {
+	var of string
+	Text(s, "type", &of)
+	switch k := byName[of]; {
+	case of == "":
+		return nil
+	case of == messages:
+		return s.restoreMessage()
+	case k == nil:
+		s.Fail(fmt.Errorf("%w: there is no type %s here", ErrForeign, of))
+		return nil
+	default:
+		return k.restore(s)
+	}
+}
+
+// Message declares a message; a nil pointer is none.
+func (s *State) Message(name string, m **protos.Message) {
+	switch saved := s.in[name]; {
+	case s.out != nil && *m != nil:
+		s.Group(name, func(s *State) { s.saveMessage(*m) })
+	case s.out == nil && saved == nil:
+		*m = nil
+	case s.out == nil:
+		s.Group(name, func(s *State) { *m = s.restoreMessage() })
+	}
+}
+
+func (s *State) saveMessage(m *protos.Message) {
+	of := m.Head.ProtoReflect().Descriptor().FullName()
+	head, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Head)
+	s.Fail(err)
+	Text(s, "head", &of)
+	s.Bytes("values", &head)
+	s.Tensors("tensors", &m.Tensors)
+}
+
+// restoreMessage returns a message with one reference. A receiver of a message that several were sent
+// has one of its own.
+func (s *State) restoreMessage() *protos.Message {
+	var of protoreflect.FullName
+	var head []byte
+	var tensors []*protos.Tensor
+	Text(s, "head", &of)
+	s.Bytes("values", &head)
+	s.Tensors("tensors", &tensors)
+	known, err := protoregistry.GlobalTypes.FindMessageByName(of)
+	if err != nil {
+		s.Fail(fmt.Errorf("%w: there is no message %s here", ErrForeign, of))
+		return nil
+	}
+	h := known.New().Interface()
+	s.Fail(proto.Unmarshal(head, h))
+	return protos.NewMessage(h, tensors...)
+}

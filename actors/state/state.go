@@ -1,0 +1,447 @@
+// Package state writes what actors remember to named values, and reads it back.
+//
+// An actor declares its state in one method, State, which serves both directions: each call in it
+// names a value and points to it. Saving reads the value, restoring sets it. So a checkpoint depends
+// on names alone: neither on the order nor on the types of fields, nor on the program file.
+//
+// An actor is restored after its [actors.Kind] has made it. A value that the checkpoint lacks stays
+// as made: a program may declare more than the one that saved. A value that nothing declares is an
+// error, because the actor would forget it.
+package state
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Declared is a value that declares its state.
+type Declared interface {
+	// State names every value that changes while the run goes on and that nothing else determines. It
+	// must name the same values whether the state is saved or restored.
+	State(s *State)
+}
+
+// ErrForeign is the error about a state that this program cannot restore.
+var ErrForeign = errors.New("the state was saved by a program that declares other values")
+
+// State saves the values that are declared to it, or restores them.
+type State struct {
+	run *run
+	out *protos.Declared                 // nil while restoring
+	in  map[string]*protos.DeclaredValue // by name: those that nothing has declared yet
+	at  string                           // path of the part, for errors and names of vectors
+}
+
+// run is what all parts of one state share.
+type run struct {
+	saved *Saved
+	err   error
+	// indices holds the place of each whole tensor among the saved vectors.
+	indices map[*protos.Tensor]uint32
+	// tensors holds the restored tensors by their place; nil for those that nothing has named yet.
+	tensors []*protos.Tensor
+	into    Into
+}
+
+// Into is what restored values need of the world that they are restored into.
+type Into struct {
+	// Pool is the pool that tensors come from.
+	Pool *protos.TensorPool
+	// Clock is the clock of the actor's timers.
+	Clock interface{ CancelTimer(id uint64) }
+}
+
+// Saved is a state that was saved.
+type Saved struct {
+	// Root is the state without its vectors.
+	Root *protos.Declared
+	// Vectors are those that Root names by number.
+	Vectors []Vector
+}
+
+// Vector is a vector of a state.
+type Vector struct {
+	// Name is the path by which the state named it first, such as "replica.params".
+	Name string
+	// Data are the values. They belong to the actor and must be copied or written before it goes on.
+	Data []float32
+}
+
+// Save returns the state of a value. Nothing may change the value meanwhile, nor its vectors before
+// they are written.
+func Save(of Declared) (*Saved, error) {
+	r := &run{saved: &Saved{Root: &protos.Declared{}}, indices: map[*protos.Tensor]uint32{}}
+	of.State(&State{run: r, out: r.saved.Root})
+	return r.saved, r.err
+}
+
+// Restore brings a value, which was just made, into a saved state. After an error the value is of no
+// use.
+func (saved *Saved) Restore(to Declared, into Into) error {
+	r := &run{saved: saved, tensors: make([]*protos.Tensor, len(saved.Vectors)), into: into}
+	s := r.reader(saved.Root, "")
+	to.State(s)
+	s.finish()
+	for _, t := range r.tensors {
+		if t != nil {
+			t.Release() // every holder has a reference of its own
+		}
+	}
+	return r.err
+}
+
+// Restoring reports whether the state is being restored. An actor asks in order to rebuild what it
+// does not declare because it follows from declared values.
+func (s *State) Restoring() bool { return s.out == nil }
+
+// Clock is the clock of the actor's timers in the world that the state is restored into.
+func (s *State) Clock() interface{ CancelTimer(id uint64) } { return s.run.into.Clock }
+
+// Fail ends saving or restoring with an error.
+func (s *State) Fail(err error) {
+	if s.run.err == nil && err != nil {
+		s.run.err = err
+		if s.at != "" {
+			s.run.err = fmt.Errorf("%s: %w", s.at, err)
+		}
+	}
+}
+
+// reader returns a State that restores a part.
+func (r *run) reader(from *protos.Declared, at string) *State {
+	s := &State{run: r, in: make(map[string]*protos.DeclaredValue, len(from.GetFields())), at: at}
+	for _, f := range from.GetFields() {
+		if _, twice := s.in[f.GetName()]; twice || f.GetName() == "" || f.GetValue() == nil {
+			s.Fail(fmt.Errorf("the value %q is there twice or empty", f.GetName()))
+		}
+		s.in[f.GetName()] = f.GetValue()
+	}
+	return s
+}
+
+// finish reports saved values that nothing has declared.
+func (s *State) finish() {
+	if len(s.in) > 0 {
+		s.Fail(fmt.Errorf("%w: nothing remembers %q", ErrForeign, slices.Min(slices.Collect(maps.Keys(s.in)))))
+	}
+}
+
+// put saves a value under a name.
+func (s *State) put(name string, v *protos.DeclaredValue) {
+	s.out.Fields = append(s.out.Fields, &protos.DeclaredField{Name: name, Value: v})
+}
+
+// take returns the saved value of a name; nil if there is none.
+func (s *State) take(name string) *protos.DeclaredValue {
+	v := s.in[name]
+	delete(s.in, name)
+	return v
+}
+
+// path returns the path of a value.
+func (s *State) path(name string) string {
+	if s.at == "" {
+		return name
+	}
+	return s.at + "." + name
+}
+
+// kind reports a saved value that has another type than the declared one.
+func (s *State) kind(name, want string) { s.Fail(fmt.Errorf("%w: %s is no %s", ErrForeign, name, want)) }
+
+type integer interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}
+
+// Int declares a whole number, such as a count or a time.Duration.
+func Int[T integer](s *State, name string, v *T) {
+	if s.out != nil {
+		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Integer{Integer: int64(*v)}})
+		return
+	}
+	if saved := s.take(name); saved != nil {
+		restoreInt(s, name, saved, v)
+	}
+}
+
+func restoreInt[T integer](s *State, name string, saved *protos.DeclaredValue, v *T) {
+	x, ok := saved.GetIs().(*protos.DeclaredValue_Integer)
+	if !ok || int64(T(x.Integer)) != x.Integer {
+		s.kind(name, fmt.Sprintf("%T", *v))
+		return
+	}
+	*v = T(x.Integer)
+}
+
+// Float declares a number.
+func Float[T ~float32 | ~float64](s *State, name string, v *T) {
+	if s.out != nil {
+		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Number{Number: float64(*v)}})
+		return
+	}
+	if saved := s.take(name); saved != nil {
+		x, ok := saved.GetIs().(*protos.DeclaredValue_Number)
+		if !ok {
+			s.kind(name, "number")
+			return
+		}
+		*v = T(x.Number)
+	}
+}
+
+// Bool declares a truth value.
+func (s *State) Bool(name string, v *bool) {
+	if s.out != nil {
+		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Flag{Flag: *v}})
+		return
+	}
+	if saved := s.take(name); saved != nil {
+		x, ok := saved.GetIs().(*protos.DeclaredValue_Flag)
+		if !ok {
+			s.kind(name, "truth value")
+			return
+		}
+		*v = x.Flag
+	}
+}
+
+// Text declares a text.
+func Text[T ~string](s *State, name string, v *T) {
+	if s.out != nil {
+		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Text{Text: string(*v)}})
+		return
+	}
+	if saved := s.take(name); saved != nil {
+		x, ok := saved.GetIs().(*protos.DeclaredValue_Text)
+		if !ok {
+			s.kind(name, "text")
+			return
+		}
+		*v = T(x.Text)
+	}
+}
+
+// Bytes declares bytes. Restoring makes new ones; nil and no bytes are the same.
+func (s *State) Bytes(name string, v *[]byte) {
+	if s.out != nil {
+		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Bytes{Bytes: *v}})
+		return
+	}
+	if saved := s.take(name); saved != nil {
+		x, ok := saved.GetIs().(*protos.DeclaredValue_Bytes)
+		if !ok {
+			s.kind(name, "sequence of bytes")
+			return
+		}
+		*v = slices.Clone(x.Bytes)
+	}
+}
+
+// Ints declares a list of whole numbers. Restoring makes a new list; nil and an empty one are the
+// same.
+func Ints[T integer](s *State, name string, v *[]T) {
+	if s.out != nil {
+		n := &protos.DeclaredNumbers{Integers: make([]int64, len(*v))}
+		for i, x := range *v {
+			n.Integers[i] = int64(x)
+		}
+		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Numbers{Numbers: n}})
+		return
+	}
+	saved := s.take(name)
+	if saved == nil {
+		return
+	}
+	list := saved.GetNumbers()
+	if list == nil || len(list.GetNumbers()) > 0 {
+		s.kind(name, "list of whole numbers")
+		return
+	}
+	*v = make([]T, len(list.GetIntegers()))
+	for i, x := range list.GetIntegers() {
+		if (*v)[i] = T(x); int64((*v)[i]) != x {
+			s.kind(name, fmt.Sprintf("list of %T", (*v)[i]))
+			return
+		}
+	}
+}
+
+// Floats declares a list of numbers, as Ints does one of whole numbers.
+func Floats[T ~float32 | ~float64](s *State, name string, v *[]T) {
+	if s.out != nil {
+		n := &protos.DeclaredNumbers{Numbers: make([]float64, len(*v))}
+		for i, x := range *v {
+			n.Numbers[i] = float64(x)
+		}
+		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Numbers{Numbers: n}})
+		return
+	}
+	saved := s.take(name)
+	if saved == nil {
+		return
+	}
+	list := saved.GetNumbers()
+	if list == nil || len(list.GetIntegers()) > 0 {
+		s.kind(name, "list of numbers")
+		return
+	}
+	*v = make([]T, len(list.GetNumbers()))
+	for i, x := range list.GetNumbers() {
+		(*v)[i] = T(x)
+	}
+}
+
+// Bools declares a list of truth values, as Ints does one of whole numbers.
+func Bools[T ~bool](s *State, name string, v *[]T) {
+	bits := make([]uint8, len(*v))
+	for i, x := range *v {
+		if x {
+			bits[i] = 1
+		}
+	}
+	if _, there := s.in[name]; s.out == nil && !there {
+		return
+	}
+	if Ints(s, name, &bits); s.out != nil {
+		return
+	}
+	*v = make([]T, len(bits))
+	for i, bit := range bits {
+		(*v)[i] = bit != 0
+	}
+}
+
+// Part declares a value that is always there, in place.
+func (s *State) Part(name string, of Declared) { s.Group(name, of.State) }
+
+// Group declares several values under a name.
+func (s *State) Group(name string, declare func(s *State)) {
+	if s.out != nil {
+		part := &protos.Declared{}
+		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Part{Part: part}})
+		declare(&State{run: s.run, out: part, at: s.path(name)})
+		return
+	}
+	if saved := s.take(name); saved != nil {
+		s.restorePart(name, saved, declare)
+	}
+}
+
+func (s *State) restorePart(name string, saved *protos.DeclaredValue, declare func(s *State)) {
+	x, ok := saved.GetIs().(*protos.DeclaredValue_Part)
+	if !ok {
+		s.kind(name, "part")
+		return
+	}
+	part := s.run.reader(x.Part, s.path(name))
+	if s.run.err == nil {
+		declare(part)
+		part.finish()
+	}
+}
+
+// Optional declares a value that may be absent: a nil pointer. Restoring a present value makes a zero
+// T where the pointer is nil, and declares it.
+func Optional[T any](s *State, name string, v **T, declare func(s *State, v *T)) {
+	if s.out != nil {
+		if *v != nil {
+			s.Group(name, func(s *State) { declare(s, *v) })
+		}
+		return
+	}
+	saved := s.take(name)
+	if saved == nil {
+		*v = nil
+		return
+	}
+	if *v == nil {
+		*v = new(T)
+	}
+	s.restorePart(name, saved, func(s *State) { declare(s, *v) })
+}
+
+// List declares a list of parts. Restoring sets its length, keeps the items that are there, and makes
+// zero values for others.
+func List[T any](s *State, name string, v *[]T, declare func(s *State, v *T)) {
+	if s.out != nil {
+		list := &protos.DeclaredList{}
+		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_List{List: list}})
+		for i := range *v {
+			part := &protos.Declared{}
+			list.Items = append(list.Items, &protos.DeclaredValue{Is: &protos.DeclaredValue_Part{Part: part}})
+			declare(&State{run: s.run, out: part, at: s.item(name, i)}, &(*v)[i])
+		}
+		return
+	}
+	saved := s.take(name)
+	if saved == nil {
+		return
+	}
+	x, ok := saved.GetIs().(*protos.DeclaredValue_List)
+	if !ok {
+		s.kind(name, "list")
+		return
+	}
+	items := x.List.GetItems()
+	if n := len(*v); n < len(items) {
+		*v = append(*v, make([]T, len(items)-n)...)
+	}
+	*v = (*v)[:len(items)]
+	for i, item := range items {
+		s.restorePart(fmt.Sprintf("%s[%d]", name, i), item, func(s *State) { declare(s, &(*v)[i]) })
+	}
+}
+
+func (s *State) item(name string, i int) string { return fmt.Sprintf("%s[%d]", s.path(name), i) }
+
+// Table declares a map, in the order of its keys. Restoring makes a new one.
+func Table[K cmp.Ordered, V any](s *State, name string, m *map[K]V, key func(s *State, k *K),
+	declare func(s *State, v *V)) {
+	type entry struct {
+		key   K
+		value V
+	}
+	var entries []entry
+	if s.out != nil {
+		for _, k := range slices.Sorted(maps.Keys(*m)) {
+			entries = append(entries, entry{k, (*m)[k]})
+		}
+	}
+	if _, there := s.in[name]; s.out == nil && !there {
+		return
+	}
+	List(s, name, &entries, func(s *State, e *entry) {
+		key(s, &e.key)
+		s.Group("value", func(s *State) { declare(s, &e.value) })
+	})
+	if s.out == nil {
+		*m = make(map[K]V, len(entries))
+		for _, e := range entries {
+			(*m)[e.key] = e.value
+		}
+	}
+}
+
+// IntKey declares the key of an entry of a Table that is a whole number.
+func IntKey[K integer](s *State, k *K) { Int(s, "key", k) }
+
+// TextKey declares the key of an entry of a Table that is a text.
+func TextKey[K ~string](s *State, k *K) { Text(s, "key", k) }
+
+// Random declares the position of a random stream.
+func (s *State) Random(name string, source *rand.PCG) {
+	var b []byte
+	if s.out != nil {
+		b, _ = source.MarshalBinary() // which never fails
+	}
+	s.Bytes(name, &b)
+	if s.out == nil && len(b) > 0 {
+		s.Fail(source.UnmarshalBinary(b))
+	}
+}

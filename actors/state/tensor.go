@@ -1,0 +1,107 @@
+package state
+
+import (
+	"strconv"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+// Tensor declares a tensor, or a view of one; a nil pointer is none. Several holders of a tensor share
+// it again when they are restored, each with a reference of its own. Restoring gives up the reference
+// to the tensor that the holder was made with.
+func (s *State) Tensor(name string, t **protos.Tensor) {
+	if s.out != nil {
+		if *t != nil {
+			whole, low := (*t).Whole()
+			v := s.vector(name, whole)
+			if whole != *t {
+				v.View, v.Low, v.High = true, uint64(low), uint64(low+len((*t).Data))
+			}
+			s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Vector{Vector: v}})
+		}
+		return
+	}
+	before := *t
+	*t = nil
+	if saved := s.take(name); saved != nil {
+		*t = s.restoreTensor(name, saved)
+	}
+	if before != nil {
+		before.Release()
+	}
+}
+
+// Tensors declares a list of tensors, of which none is nil.
+func (s *State) Tensors(name string, all *[]*protos.Tensor) {
+	List(s, name, all, func(s *State, t **protos.Tensor) { s.Tensor("values", t) })
+}
+
+// Vector declares values that have one holder; no values and nil are the same. Restoring copies as many
+// values as there are in place, and makes memory for another number.
+func (s *State) Vector(name string, values *[]float32) {
+	if s.out != nil {
+		if len(*values) > 0 {
+			v := s.vector(name, protos.NewTensor(*values))
+			s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Vector{Vector: v}})
+		}
+		return
+	}
+	saved := s.take(name)
+	if saved == nil {
+		*values = nil
+		return
+	}
+	v, ok := saved.GetIs().(*protos.DeclaredValue_Vector)
+	if !ok || int(v.Vector.GetIndex()) >= len(s.run.saved.Vectors) {
+		s.kind(name, "vector")
+		return
+	}
+	data := s.run.saved.Vectors[v.Vector.GetIndex()].Data
+	if len(*values) != len(data) {
+		*values = make([]float32, len(data))
+	}
+	copy(*values, data)
+}
+
+// Vectors declares a fixed number of vectors, each as Vector does.
+func (s *State) Vectors(name string, all ...*[]float32) {
+	s.Group(name, func(s *State) {
+		for i, v := range all {
+			s.Vector(strconv.Itoa(i), v)
+		}
+	})
+}
+
+// vector returns the place of a whole tensor among the saved vectors.
+func (s *State) vector(name string, t *protos.Tensor) *protos.DeclaredVector {
+	i, known := s.run.indices[t]
+	if !known {
+		i = uint32(len(s.run.saved.Vectors))
+		s.run.indices[t] = i
+		s.run.saved.Vectors = append(s.run.saved.Vectors, Vector{s.path(name), t.Data})
+	}
+	return &protos.DeclaredVector{Index: i}
+}
+
+// restoreTensor returns a reference to a saved tensor.
+func (s *State) restoreTensor(name string, saved *protos.DeclaredValue) *protos.Tensor {
+	x, ok := saved.GetIs().(*protos.DeclaredValue_Vector)
+	if !ok || int(x.Vector.GetIndex()) >= len(s.run.tensors) {
+		s.kind(name, "vector")
+		return nil
+	}
+	v := x.Vector
+	whole := s.run.tensors[v.GetIndex()]
+	if whole == nil {
+		whole = s.run.into.Pool.Copy(s.run.saved.Vectors[v.GetIndex()].Data)
+		s.run.tensors[v.GetIndex()] = whole
+	}
+	if !v.GetView() {
+		return whole.Retain()
+	}
+	if v.GetLow() > v.GetHigh() || v.GetHigh() > uint64(len(whole.Data)) {
+		s.kind(name, "range of its vector")
+		return nil
+	}
+	return whole.View(int(v.GetLow()), int(v.GetHigh()))
+}

@@ -1,0 +1,117 @@
+package train
+
+import (
+	"fmt"
+
+	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/datasets"
+	"github.com/gradwire/gradwire/nn/compress"
+	"github.com/gradwire/gradwire/nn/optim"
+)
+
+var (
+	_ = state.RegisterPointer[Gradient]("train.Gradient")
+	_ = state.RegisterPointer[Round]("train.Round")
+)
+
+// State declares the result of a step.
+func (g *Gradient) State(s *state.State) {
+	s.Tensor("values", &g.Values)
+	state.Float(s, "loss", &g.Loss)
+	state.Int(s, "samples", &g.Samples)
+	state.Int(s, "step", &g.Step)
+}
+
+// State declares the steps of a round.
+func (r *Round) State(s *state.State) {
+	state.Int(s, "samples", &r.Samples)
+	state.List(s, "steps", &r.Steps, func(s *state.State, t *TeamStep) {
+		t.Gradient.State(s)
+		state.Int(s, "staleness", &t.Staleness)
+	})
+}
+
+// State declares how far the worker is in its shard, and the step whose result is due. No step may be
+// under way.
+func (l *Local) State(s *state.State) {
+	state.Int(s, "step", &l.step)
+	state.Int(s, "walked", &l.walked)
+	state.Int(s, "seed", &l.seed)
+	s.Bool("mislabels", &l.mislabels)
+	s.Tensor("params", &l.params)
+	s.Part("gradient", &l.gradient)
+	state.Int(s, "client", &l.client)
+	if s.Restoring() && l.client > 0 {
+		var err error
+		l.sampler, err = l.task.clientSampler(l.client - 1)
+		s.Fail(err)
+	}
+}
+
+// clientSampler returns the sampler of a client of the population.
+func (t *Task) clientSampler(client int) (*datasets.Sampler, error) {
+	return datasets.NewSampler(t.Train, t.Clients.Rows(client), t.Batch, t.Seed, clientName(client))
+}
+
+func clientName(client int) string { return fmt.Sprintf("client%d", client+1) }
+
+// State declares the round whose result is due. No round may be under way.
+func (t *Team) State(s *state.State) {
+	s.Bool("busy", &t.busy)
+	state.Int(s, "step", &t.step)
+	state.Int(s, "walked", &t.walked)
+	s.Part("round", &t.round)
+	model := make([]float32, t.shared.Len())
+	if !s.Restoring() {
+		t.shared.Load(model)
+	}
+	if s.Vector("shared", &model); s.Restoring() && len(model) == t.shared.Len() {
+		t.shared.Store(model)
+	}
+	sums := make([]*[]float32, len(t.sums))
+	for i := range t.sums {
+		sums[i] = &t.sums[i]
+	}
+	s.Vectors("sums", sums...)
+}
+
+// State declares what the codec remembers between vectors.
+func (c *Codec) State(s *state.State) {
+	if c != nil {
+		EncoderState(s, "encoder", c.encoder)
+		DecoderState(s, "decoder", c.decoder)
+	}
+}
+
+// EncoderState declares the sending end of a compressor; nil has no state.
+func EncoderState(s *state.State, name string, e *compress.Encoder) {
+	if e != nil {
+		s.Vectors(name, e.Memories()...)
+	}
+}
+
+// DecoderState declares the receiving end of a compressor; nil has no state.
+func DecoderState(s *state.State, name string, d *compress.Decoder) {
+	if d != nil {
+		s.Vectors(name, d.Memories()...)
+	}
+}
+
+// OptimizerState declares an optimizer; nil has no state.
+func OptimizerState(s *state.State, name string, o optim.Optimizer) {
+	if o == nil {
+		return
+	}
+	s.Group(name, func(s *state.State) {
+		now := o.State()
+		state.Int(s, "step", &now.Step)
+		state.Int(s, "updates", &now.Updates)
+		slots := make([]*[]float32, len(now.Slots))
+		for i := range now.Slots {
+			slots[i] = &now.Slots[i]
+		}
+		if s.Vectors("slots", slots...); s.Restoring() {
+			s.Fail(o.Restore(now))
+		}
+	})
+}

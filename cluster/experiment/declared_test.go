@@ -1,0 +1,232 @@
+package experiment
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/shelf"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// substitute is an actor that is replaced, now and then and before it handles a message, by another
+// that is made anew and restored from its state. Nobody may notice.
+type substitute struct {
+	t      *testing.T
+	kind   actors.Kind
+	world  actors.Env
+	env    *ownStreams
+	actor  actor.Actor
+	random *rand.Rand
+	often  float64
+	times  *int
+	clock  interface{ CancelTimer(id uint64) }
+}
+
+// ownStreams is the world as seen by one of an actor's substitutes: each has its own random streams.
+type ownStreams struct {
+	actors.Env
+	seed    uint64
+	owner   string
+	streams world.Streams
+	jobs    *int // under way
+}
+
+func (e *ownStreams) Rand(purpose string) *rand.Rand { return e.streams.Get(e.seed, e.owner, purpose) }
+func (e *ownStreams) Post(*protos.Tensor, iter.Seq[actors.Place]) {}
+func (e *ownStreams) Compute(job actors.Job) {
+	*e.jobs++
+	do := job.Do
+	job.Do = func() any { return computed{do()} }
+	e.Env.Compute(job)
+}
+
+func (e *ownStreams) ComputeTeam(team actors.Team) {
+	*e.jobs++
+	result := team.Result
+	team.Result = func() any { return computed{result()} }
+	e.Env.ComputeTeam(team)
+}
+
+// computed marks the result of a job.
+type computed struct{ result any }
+
+// node is what a checkpoint of an actor holds.
+type declaredNode struct {
+	s       *substitute
+	message any
+}
+
+func (n *declaredNode) State(s *state.State) {
+	declared, ok := n.s.actor.(state.Declared)
+	if !ok {
+		s.Fail(fmt.Errorf("%T declares no state", n.s.actor))
+		return
+	}
+	n.s.env.streams.State(s, n.s.env.seed, n.s.env.owner)
+	s.Part("actor", declared)
+	s.Any("message", &n.message)
+}
+
+// told is a context with another message.
+type told struct {
+	actor.Context
+	message any
+}
+
+func (c told) Message() any { return c.message }
+
+func (s *substitute) Receive(ctx actor.Context) {
+	message := ctx.Message()
+	if c, ok := message.(computed); ok {
+		*s.env.jobs--
+		message = c.result
+	}
+	if envelope, ok := message.(*actor.MessageEnvelope); ok {
+		message = envelope.Message
+	}
+	if _, ours := message.(actor.SystemMessage); ours || *s.env.jobs > 0 || s.random.Float64() > s.often {
+		s.actor.Receive(told{ctx, message})
+		return
+	}
+	switch message.(type) {
+	case *actor.Started, *actor.Stopping, *actor.Stopped:
+		s.actor.Receive(told{ctx, message})
+		return
+	}
+	saved, err := state.Save(&declaredNode{s, message})
+	if err != nil {
+		s.t.Fatalf("saving before a %T: %v", message, err)
+	}
+	saved = written(s.t, saved)
+	s.env = &ownStreams{Env: s.env.Env, seed: s.env.seed, owner: s.env.owner, jobs: s.env.jobs}
+	if s.actor, err = s.kind(s.env); err != nil {
+		s.t.Fatal(err)
+	}
+	n := &declaredNode{s: s}
+	if err := saved.Restore(n, state.Into{Pool: s.env.Tensors(), Clock: s.clock}); err != nil {
+		s.t.Fatalf("restoring before a %T: %v", message, err)
+	}
+	again, err := state.Save(&declaredNode{s, n.message})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if a, b := fmt.Sprint(saved.Root, saved.Vectors), fmt.Sprint(again.Root, again.Vectors); a != b {
+		s.t.Errorf("restored before a %T:\n%.3000s\nbecame\n%.3000s", message, a, b)
+	}
+	*s.times++
+	s.actor.Receive(told{ctx, n.message})
+}
+
+// Waiting implements [actors.Waiter].
+func (s *substitute) Waiting() string {
+	if w, ok := s.actor.(actors.Waiter); ok {
+		return w.Waiting()
+	}
+	return ""
+}
+
+// leaver is a substitute for a [actors.Leaver].
+type leaver struct{ *substitute }
+
+func (leaver) HandsOver() {}
+
+// written returns a state as a file would hold it: nothing that its actor changes later is in it.
+func written(t *testing.T, saved *state.Saved) *state.Saved {
+	t.Helper()
+	b, err := proto.Marshal(saved.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &state.Saved{Root: &protos.Declared{}}
+	if err := proto.Unmarshal(b, again.Root); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range saved.Vectors {
+		again.Vectors = append(again.Vectors, state.Vector{Name: v.Name, Data: slices.Clone(v.Data)})
+	}
+	return again
+}
+
+// played runs a plan in virtual time, with actors that are replaced before a share of their messages.
+func played(t *testing.T, often float64, set ...string) (hash string, times int) {
+	t.Helper()
+	p, err := Parse("plan.yaml", []byte(steady), set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := p.Points(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := points[0].stageFor(shelf.New("", 1, nil), 1, false, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	nodes := s.Deployment.Nodes
+	for i := range nodes {
+		kind := nodes[i].Kind
+		lives := 0
+		nodes[i].Kind = func(env actors.Env) (actor.Actor, error) {
+			own := &ownStreams{Env: env, seed: s.Deployment.Seed, jobs: new(int),
+				owner: world.Owner(nodes[i].ActorID(), lives)}
+			lives++
+			timer := env.After(1000*time.Hour, nil)
+			timer.Cancel()
+			a, err := kind(own)
+			sub := &substitute{t: t, kind: kind, env: own, actor: a, random: random, often: often, times: &times,
+				clock: timer.Clock}
+			if _, hands := a.(actors.Leaver); hands {
+				return leaver{sub}, err
+			}
+			return sub, err
+		}
+	}
+	result, err := (Virtual{}).Play(context.Background(), s)
+	if err != nil {
+		t.Fatalf("%v: %v", set, err)
+	}
+	return digest(*result.Digest, s.result.Models), times
+}
+
+// Every actor of every architecture can be replaced at any time by one that was made anew and restored
+// from its state: the messages of the run stay the same, to the bit.
+func TestARestoredActorGoesOnAsItself(t *testing.T) {
+	for kind, all := range variants {
+		for _, variant := range all {
+			t.Run(variant, func(t *testing.T) {
+				if only := os.Getenv("GRADWIRE_DECLARED"); only != "" && !strings.Contains(kind, only) {
+					t.Skip("not asked for")
+				}
+				t.Parallel()
+				for _, more := range [][]string{
+					nil,
+					{"train.optimizer={kind: adam, rate: 0.01}", "network.default.loss={probability: 5%, kind: drop}"},
+					{"schedule=[{at: 300ms, node: w2, do: crash}, {at: 500ms, node: w2, do: join}]"},
+				} {
+					set := append([]string{"architecture=" + variant, "stop={time: 1s}"}, more...)
+					want, _ := played(t, 0, set...)
+					for _, often := range []float64{0.02, 1} {
+						got, times := played(t, often, set...)
+						if got != want || times == 0 {
+							t.Errorf("%v: digest %s after %d substitutions, want %s", set, got, times, want)
+						}
+					}
+				}
+			})
+		}
+	}
+}
