@@ -153,7 +153,9 @@ func (s *State) path(name string) string {
 }
 
 // kind reports a saved value that has another type than the declared one.
-func (s *State) kind(name, want string) { s.Fail(fmt.Errorf("%w: %s is no %s", ErrForeign, name, want)) }
+func (s *State) kind(name, want string) {
+	s.Fail(fmt.Errorf("%w: %s is no %s", ErrForeign, name, want))
+}
 
 type integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
@@ -227,7 +229,7 @@ func Text[T ~string](s *State, name string, v *T) {
 	}
 }
 
-// Bytes declares bytes. Restoring makes new ones; nil and no bytes are the same.
+// Bytes declares bytes. Restoring makes new ones, and nil of none.
 func (s *State) Bytes(name string, v *[]byte) {
 	if s.out != nil {
 		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Bytes{Bytes: *v}})
@@ -239,12 +241,11 @@ func (s *State) Bytes(name string, v *[]byte) {
 			s.kind(name, "sequence of bytes")
 			return
 		}
-		*v = slices.Clone(x.Bytes)
+		*v = append([]byte(nil), x.Bytes...)
 	}
 }
 
-// Ints declares a list of whole numbers. Restoring makes a new list; nil and an empty one are the
-// same.
+// Ints declares a list of whole numbers. Restoring makes a new list, and nil of an empty one.
 func Ints[T integer](s *State, name string, v *[]T) {
 	if s.out != nil {
 		n := &protos.DeclaredNumbers{Integers: make([]int64, len(*v))}
@@ -263,13 +264,21 @@ func Ints[T integer](s *State, name string, v *[]T) {
 		s.kind(name, "list of whole numbers")
 		return
 	}
-	*v = make([]T, len(list.GetIntegers()))
+	*v = empty[T](len(list.GetIntegers()))
 	for i, x := range list.GetIntegers() {
 		if (*v)[i] = T(x); int64((*v)[i]) != x {
 			s.kind(name, fmt.Sprintf("list of %T", (*v)[i]))
 			return
 		}
 	}
+}
+
+// empty returns a list of zeros; nil for none.
+func empty[T any](n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return make([]T, n)
 }
 
 // Floats declares a list of numbers, as Ints does one of whole numbers.
@@ -291,7 +300,7 @@ func Floats[T ~float32 | ~float64](s *State, name string, v *[]T) {
 		s.kind(name, "list of numbers")
 		return
 	}
-	*v = make([]T, len(list.GetNumbers()))
+	*v = empty[T](len(list.GetNumbers()))
 	for i, x := range list.GetNumbers() {
 		(*v)[i] = T(x)
 	}
@@ -311,7 +320,7 @@ func Bools[T ~bool](s *State, name string, v *[]T) {
 	if Ints(s, name, &bits); s.out != nil {
 		return
 	}
-	*v = make([]T, len(bits))
+	*v = empty[T](len(bits))
 	for i, bit := range bits {
 		(*v)[i] = bit != 0
 	}

@@ -105,3 +105,12 @@ func (s *State) restoreTensor(name string, saved *protos.DeclaredValue) *protos.
 	}
 	return whole.View(int(v.GetLow()), int(v.GetHigh()))
 }
+
+// Pointers returns pointers to the elements of a list, as Vectors takes them.
+func Pointers[T any](list []T) []*T {
+	all := make([]*T, len(list))
+	for i := range list {
+		all[i] = &list[i]
+	}
+	return all
+}

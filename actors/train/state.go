@@ -68,11 +68,7 @@ func (t *Team) State(s *state.State) {
 	if s.Vector("shared", &model); s.Restoring() && len(model) == t.shared.Len() {
 		t.shared.Store(model)
 	}
-	sums := make([]*[]float32, len(t.sums))
-	for i := range t.sums {
-		sums[i] = &t.sums[i]
-	}
-	s.Vectors("sums", sums...)
+	s.Vectors("sums", state.Pointers(t.sums)...)
 }
 
 // State declares what the codec remembers between vectors.
@@ -106,11 +102,7 @@ func OptimizerState(s *state.State, name string, o optim.Optimizer) {
 		now := o.State()
 		state.Int(s, "step", &now.Step)
 		state.Int(s, "updates", &now.Updates)
-		slots := make([]*[]float32, len(now.Slots))
-		for i := range now.Slots {
-			slots[i] = &now.Slots[i]
-		}
-		if s.Vectors("slots", slots...); s.Restoring() {
+		if s.Vectors("slots", state.Pointers(now.Slots)...); s.Restoring() {
 			s.Fail(o.Restore(now))
 		}
 	})

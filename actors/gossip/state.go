@@ -1,0 +1,32 @@
+package gossip
+
+import (
+	"github.com/gradwire/gradwire/actors/state"
+)
+
+var _ = state.Register[tick]("gossip.tick")
+
+// State declares nothing: the timer says all.
+func (*tick) State(*state.State) {}
+
+// State declares the peer's model and steps, and the exchange under way. The neighbours of the choice
+// follow from the view.
+func (p *peer) State(s *state.State) {
+	s.Part("local", p.local)
+	s.Part("replica", p.replica)
+	s.Part("drift", &p.drift)
+	s.Part("lead", p.lead)
+	s.Part("codec", p.codec)
+	s.Part("joining", &p.joining)
+	state.Int(s, "merged", &p.merged)
+	s.Bool("stepping", &p.stepping)
+	state.Int(s, "exchange", &p.exchange)
+	state.Int(s, "base", &p.base)
+	state.List(s, "promised", &p.promised, func(s *state.State, r *request) {
+		state.Int(s, "node", &r.node)
+		state.Int(s, "exchange", &r.exchange)
+	})
+	state.Ints(s, "awaited", (*[]int)(&p.awaited))
+	s.Part("idle", &p.idle)
+	s.Bool("news", &p.news)
+}
