@@ -177,7 +177,14 @@ type coordinator struct {
 	before   *round                // the last that was settled with a model
 	judged   map[uint64]*judgement // by the hash of the parameters
 	latest   []uint64              // by node, the hash of the parameters at its latest evaluation
+	job      *completion           // under way; nil for none
 }
+
+// verdictIn is the message that a verdict of a round is in, or what takes its models together.
+type verdictIn struct{ round uint64 }
+
+// completed is the message that the completion under way has ended.
+type completed struct{}
 
 // tick is the timer of evaluations by time; bound is the timer of the run's time.
 type (
@@ -206,14 +213,13 @@ func (c *coordinator) Receive(ctx actor.Context) {
 		c.start(ctx)
 	case *protos.Message:
 		c.receive(ctx, m)
-	case *look:
-		m.round.open--
+	case verdictIn:
+		if r := c.round(m.round); r != nil {
+			r.open--
+		}
 		c.settleAll()
-	case *round:
-		m.open--
-		c.settleAll()
-	case *completion:
-		c.completed(m)
+	case completed:
+		c.completed()
 	case tick:
 		c.tick(ctx)
 	case bound:

@@ -112,6 +112,7 @@ func (c *coordinator) complete(r *round) bool {
 		c.halt()
 	}
 	r.open++
+	c.job = job
 	c.env.Compute(actors.Job{Lag: 1, Do: func() any {
 		for i := range job.parts {
 			p := &job.parts[i]
@@ -121,7 +122,7 @@ func (c *coordinator) complete(r *round) bool {
 				p.found = c.run.Evaluate(p.params)
 			}
 		}
-		return job
+		return completed{}
 	}})
 	return true
 }
@@ -193,8 +194,10 @@ func (j *completion) models(r *round) {
 // average completes the verdict on the average model of a round.
 func (j *completion) average(r *round) { j.add(r, r.average, 0, &r.verdict) }
 
-// completed takes in what a job has found, and goes on.
-func (c *coordinator) completed(j *completion) {
+// completed takes in what the completion under way has found, and goes on.
+func (c *coordinator) completed() {
+	j := c.job
+	c.job = nil
 	for _, p := range j.parts {
 		if was := p.verdict.Below; p.found.Samples == 0 && p.found.Accuracy >= was {
 			c.incident(Incident{Node: c.env.Node(), What: fmt.Sprintf("evaluation %d: an accuracy taken to be surely "+

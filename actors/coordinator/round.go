@@ -78,13 +78,22 @@ func (c *coordinator) evaluate(ctx actor.Context) {
 	c.env.Record(actors.Event{Kind: actors.SnapshotTaken, Evaluation: r.number, Epoch: r.epoch, Step: c.total})
 }
 
-// find returns the look that a snapshot is for, or nil.
-func (c *coordinator) find(number uint64, node int) *look {
+// round returns the round of a number that is not settled, or nil.
+func (c *coordinator) round(number uint64) *round {
 	i, ok := slices.BinarySearchFunc(c.rounds, number, func(r *round, n uint64) int { return int(r.number) - int(n) })
 	if !ok {
 		return nil
 	}
-	looks := c.rounds[i].looks
+	return c.rounds[i]
+}
+
+// find returns the look that a snapshot is for, or nil.
+func (c *coordinator) find(number uint64, node int) *look {
+	r := c.round(number)
+	if r == nil {
+		return nil
+	}
+	looks := r.looks
 	k, ok := slices.BinarySearchFunc(looks, node, func(l *look, node int) int { return l.node - node })
 	if !ok {
 		return nil
@@ -100,7 +109,7 @@ func (c *coordinator) take(l *look, tensors []*protos.Tensor) {
 		l.voters = append(l.voters, voter.Retain())
 	}
 	key := hash(tensors)
-	do := func() any { return l }
+	do := func() any { return verdictIn{l.round.number} }
 	l.judgement = c.judged[key]
 	r, result := l.round, c.run.Result
 	if l.judgement == nil && r.number > 1 && r.at > result.Changed {
@@ -115,7 +124,7 @@ func (c *coordinator) take(l *look, tensors []*protos.Tensor) {
 		c.run.Result.Computed++
 		do = func() any {
 			l.judgement.verdict = c.judgeLook(l)
-			return l
+			return verdictIn{l.round.number}
 		}
 	}
 	c.env.Compute(actors.Job{Lag: c.due(l.round), Do: do})
@@ -147,7 +156,7 @@ func (c *coordinator) compare(r *round) {
 	r.open++
 	c.env.Compute(actors.Job{Lag: c.due(r), Do: func() any {
 		r.together(models, c.judge)
-		return r
+		return verdictIn{r.number}
 	}})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
 )
 
 // NodeEvent is what can happen to a node.
@@ -54,6 +55,16 @@ type MemberChange struct {
 	// Leaving says that it does not, and hands over what it holds; see [actors.Leaver]. Departed
 	// says that it has.
 	Leaving, Departed bool
+}
+
+var _ = state.Register[MemberChange]("world.MemberChange")
+
+// State declares the change.
+func (m *MemberChange) State(s *state.State) {
+	state.Int(s, "node", &m.Node)
+	s.Bool("present", &m.Present)
+	s.Bool("leaving", &m.Leaving)
+	s.Bool("departed", &m.Departed)
 }
 
 // ErrLeaderless ends a run whose coordinator the schedule takes away.
