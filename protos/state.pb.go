@@ -484,6 +484,112 @@ func (x *DeclaredVector) GetHigh() uint64 {
 	return 0
 }
 
+// SavedState is a state with its vectors, as processes send it to each other.
+type SavedState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Root          *Declared              `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"`
+	Vectors       []*SavedVector         `protobuf:"bytes,2,rep,name=vectors,proto3" json:"vectors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SavedState) Reset() {
+	*x = SavedState{}
+	mi := &file_protos_state_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SavedState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SavedState) ProtoMessage() {}
+
+func (x *SavedState) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_state_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SavedState.ProtoReflect.Descriptor instead.
+func (*SavedState) Descriptor() ([]byte, []int) {
+	return file_protos_state_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SavedState) GetRoot() *Declared {
+	if x != nil {
+		return x.Root
+	}
+	return nil
+}
+
+func (x *SavedState) GetVectors() []*SavedVector {
+	if x != nil {
+		return x.Vectors
+	}
+	return nil
+}
+
+type SavedVector struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The values, little endian.
+	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SavedVector) Reset() {
+	*x = SavedVector{}
+	mi := &file_protos_state_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SavedVector) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SavedVector) ProtoMessage() {}
+
+func (x *SavedVector) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_state_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SavedVector.ProtoReflect.Descriptor instead.
+func (*SavedVector) Descriptor() ([]byte, []int) {
+	return file_protos_state_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *SavedVector) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SavedVector) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
 var File_protos_state_proto protoreflect.FileDescriptor
 
 const file_protos_state_proto_rawDesc = "" +
@@ -514,7 +620,14 @@ const file_protos_state_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\bR\x04view\x12\x10\n" +
 	"\x03low\x18\x03 \x01(\x04R\x03low\x12\x12\n" +
-	"\x04high\x18\x04 \x01(\x04R\x04highB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
+	"\x04high\x18\x04 \x01(\x04R\x04high\"e\n" +
+	"\n" +
+	"SavedState\x12&\n" +
+	"\x04root\x18\x01 \x01(\v2\x12.gradwire.DeclaredR\x04root\x12/\n" +
+	"\avectors\x18\x02 \x03(\v2\x15.gradwire.SavedVectorR\avectors\"5\n" +
+	"\vSavedVector\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04dataB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
 
 var (
 	file_protos_state_proto_rawDescOnce sync.Once
@@ -528,7 +641,7 @@ func file_protos_state_proto_rawDescGZIP() []byte {
 	return file_protos_state_proto_rawDescData
 }
 
-var file_protos_state_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_protos_state_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_protos_state_proto_goTypes = []any{
 	(*Declared)(nil),        // 0: gradwire.Declared
 	(*DeclaredField)(nil),   // 1: gradwire.DeclaredField
@@ -536,6 +649,8 @@ var file_protos_state_proto_goTypes = []any{
 	(*DeclaredList)(nil),    // 3: gradwire.DeclaredList
 	(*DeclaredNumbers)(nil), // 4: gradwire.DeclaredNumbers
 	(*DeclaredVector)(nil),  // 5: gradwire.DeclaredVector
+	(*SavedState)(nil),      // 6: gradwire.SavedState
+	(*SavedVector)(nil),     // 7: gradwire.SavedVector
 }
 var file_protos_state_proto_depIdxs = []int32{
 	1, // 0: gradwire.Declared.fields:type_name -> gradwire.DeclaredField
@@ -545,11 +660,13 @@ var file_protos_state_proto_depIdxs = []int32{
 	5, // 4: gradwire.DeclaredValue.vector:type_name -> gradwire.DeclaredVector
 	4, // 5: gradwire.DeclaredValue.numbers:type_name -> gradwire.DeclaredNumbers
 	2, // 6: gradwire.DeclaredList.items:type_name -> gradwire.DeclaredValue
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	0, // 7: gradwire.SavedState.root:type_name -> gradwire.Declared
+	7, // 8: gradwire.SavedState.vectors:type_name -> gradwire.SavedVector
+	9, // [9:9] is the sub-list for method output_type
+	9, // [9:9] is the sub-list for method input_type
+	9, // [9:9] is the sub-list for extension type_name
+	9, // [9:9] is the sub-list for extension extendee
+	0, // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_protos_state_proto_init() }
@@ -574,7 +691,7 @@ func file_protos_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_state_proto_rawDesc), len(file_protos_state_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -261,3 +261,7 @@ func setKey(k reflect.Value, name string) bool {
 	}
 	return true
 }
+
+// Exported declares the exported fields of the struct that v points to, as [Of] does. Other packages call
+// it for plain records whose field names are stable. It panics if v is no pointer to a struct.
+func Exported(s *State, v any) { structure{reflect.ValueOf(v).Elem()}.State(s) }

@@ -3,6 +3,8 @@ package world
 import (
 	"cmp"
 	"time"
+
+	"github.com/gradwire/gradwire/actors/state"
 )
 
 // Pace says when a node made its steps.
@@ -51,4 +53,12 @@ func (p *Pace) StoodStill(at, longest, least time.Duration, lost bool) bool {
 	pause := at - p.Last
 	longest = cmp.Or(p.Longest, longest)
 	return (lost || p.Waited || longest > 0 && MostOf(pause, at)) && pause > StillFactor*longest && pause >= least
+}
+
+// State declares the pace so far.
+func (p *Pace) State(s *state.State) {
+	state.Int(s, "last", &p.Last)
+	state.Int(s, "longest", &p.Longest)
+	s.Bool("waited", &p.Waited)
+	state.Int(s, "count", &p.count)
 }

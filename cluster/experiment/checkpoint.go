@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
@@ -197,7 +198,7 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 	s.saves.Events, s.saves.Held = s.events, s.held
 	c.Checkpoints = cmp.Or(c.Checkpoints, &live.Checkpoints{})
 	c.Checkpoints.Every = time.Duration(s.Point.Spec.Plan.Checkpoint.Every)
-	c.Checkpoints.With = append([]any{&s.kept}, s.recorders...)
+	c.Checkpoints.With = append([]state.Declared{&s.kept}, s.recorders...)
 	w, err := s.saves.Live(c, s.live)
 	if err == nil && s.from != nil {
 		s.goOn(s.from)
@@ -272,6 +273,14 @@ type kept struct {
 	incidents     []record.Incident
 }
 
+// State declares what the stage has kept.
+func (k *kept) State(s *state.State) {
+	link := func(s *state.State, l *record.Link) { state.Exported(s, l) }
+	state.List(s, "before", &k.before, link)
+	state.List(s, "links", &k.links, link)
+	state.List(s, "incidents", &k.incidents, func(s *state.State, i *record.Incident) { state.Exported(s, i) })
+}
+
 // held calls a function while nothing of the run is recorded: its world tells of nothing meanwhile.
 func (s *Stage) held(cut uint64, do func()) (err error) {
 	hold := func() {
@@ -300,7 +309,10 @@ func (s *Stage) simulation() sim.Config {
 // saved has a virtual world save its state from time to time.
 func (s *Stage) saved(c *sim.Config, every time.Duration, save func(at time.Duration, world []byte) error) {
 	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.given, s.Point},
-		With: slices.Concat(s.state, s.recorders)}
+		With: slices.Clone(s.state)}
+	for _, r := range s.recorders {
+		c.Checkpoints.With = append(c.Checkpoints.With, r)
+	}
 }
 
 // Savable returns an error if the plan has checkpoints, and actors that cannot be saved.

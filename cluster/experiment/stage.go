@@ -12,6 +12,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/catalog"
@@ -337,7 +338,7 @@ type Stage struct {
 	joint     bool        // the holders have one model among them
 	result    coordinator.Result
 	state     []any               // pointers to what changes with the run besides its world
-	recorders []any               // pointers to what records the run, and changes with it
+	recorders []state.Declared    // pointers to what records the run, and changes with it
 	saves     *checkpoint.Run     // nil where no state is saved
 	events    *checkpoint.Counted // nil where they are not kept
 	audit     *sim.Audit          // nil where nobody watches
@@ -438,7 +439,7 @@ func (s *Stage) observe(c record.Config) {
 	}
 	s.Collector = record.NewCollector(c)
 	s.once = faults.NewOnce(s.Collector, len(c.Nodes))
-	s.Deployment.Observer, s.recorders = s.once, []any{s.Collector, s.once}
+	s.Deployment.Observer, s.recorders = s.once, []state.Declared{s.Collector, s.once}
 }
 
 // fit checks that the architecture can run with the nodes and topologies of the plan's own seed. It

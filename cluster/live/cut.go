@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/world"
-	"github.com/gradwire/gradwire/cluster/checkpoint/image"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/wire"
 )
@@ -31,7 +31,7 @@ type Checkpoints struct {
 	Given []any
 	Sent  bool
 	// With are pointers to what is recorded of the run, in the coordinator's world.
-	With []any
+	With []state.Declared
 	// Held calls a function while nobody changes what With points to, when the cut of a number
 	// begins.
 	Held func(number uint64, do func())
@@ -96,9 +96,7 @@ type cuts struct {
 	recorded uint64           // the latest for which the record was saved, in the coordinator's world
 	tail     []world.Recorded // of nodes that were not saved for it; both are guarded by World.observe
 
-	imaging sync.Mutex // one image at a time
-	given   *image.Given
-	fresh   []int // nodes that begin anew in a run that goes on
+	fresh []int // nodes that begin anew in a run that goes on
 }
 
 // beginCuts makes ready for cuts, if there are to be any. A run that goes on counts on.
@@ -112,12 +110,7 @@ func (w *World) beginCuts() (err error) {
 	if c.From != nil {
 		w.cuts.number = c.From.Number
 	}
-	given := image.NewGiven
-	if c.Sent {
-		given = image.NewGivenForm
-	}
-	w.cuts.given, err = given(append([]any{w.config.Deployment}, c.Given...)...)
-	return err
+	return nil
 }
 
 // Cuts is the number of the latest cut that has begun here.
@@ -269,7 +262,7 @@ func (w *World) record(s *State) {
 	defer w.observe.Unlock()
 	w.cuts.recorded = s.Number
 	var err error
-	c.Held(s.Number, func() { s.Record, err = w.marshal(c.With) })
+	c.Held(s.Number, func() { s.Record, err = encode(state.All(c.With)) })
 	if err != nil {
 		w.fail(fmt.Errorf("the record of this run cannot be saved: %w", err))
 	}

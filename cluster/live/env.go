@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
@@ -18,11 +19,12 @@ import (
 
 // env is the world as one actor sees it.
 type env struct {
-	node    *node `image:"kept"`
-	life    *life `image:"kept"`
-	view    *actors.View
-	owner   string // of the random streams
-	streams world.Streams
+	node      *node `image:"kept"`
+	life      *life `image:"kept"`
+	view      *actors.View
+	announced *protos.View // that view, as the coordinator has announced it; nil for the first
+	owner     string       // of the random streams
+	streams   world.Streams
 }
 
 var _ actors.Env = (*env)(nil)
@@ -232,6 +234,7 @@ func (p *performer) Receive(ctx actor.Context) {
 	}
 	defer p.env.recover()
 	if announced, ok := protos.Announced(ctx.Message()); ok {
+		p.env.announced = proto.Clone(announced).(*protos.View) // the message's own is used again
 		p.env.view = w.views.Of(announced)
 	}
 	if !p.env.node.coordinates() && !isControl(ctx.Message()) {

@@ -80,7 +80,8 @@ func (l *life) concluded() bool {
 // place makes the actor.
 func (l *life) place() error {
 	w := l.node.world
-	l.env = &env{node: l.node, life: l, view: w.view(), owner: world.Owner(l.pid.Id, l.number)}
+	l.env = &env{node: l.node, life: l, view: w.view(), announced: w.announced.Load(),
+		owner: world.Owner(l.pid.Id, l.number)}
 	a, err := l.node.Kind(l.env)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)

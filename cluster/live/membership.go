@@ -215,7 +215,7 @@ func (r realm) Tell(change world.MemberChange) {
 // announce replaces the view of the coordinator and that with which nodes join.
 func (w *World) announce(e *env, v *protos.View) {
 	w.announced.Store(proto.Clone(v).(*protos.View)) // the message's own is used again
-	e.view = w.view()
+	e.view, e.announced = w.view(), w.announced.Load()
 }
 
 // view returns the latest view that was announced.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -99,6 +100,7 @@ type saved struct {
 	number    int
 	started   bool
 	announced *protos.View
+	entered   uint64 // messages of timers, so far
 	due       map[uint64]timer
 	control   []letter
 	user      []letter
@@ -119,7 +121,7 @@ func (m *mailbox) take(s *saved, number uint64) bool {
 		return false
 	}
 	sent := func(l letter) bool { return l.cut < number }
-	s.due = maps.Clone(m.timers.due)
+	s.due, s.entered = maps.Clone(m.timers.due), m.timers.entered
 	s.control, s.user = slices.Collect(m.queues.Control.All(sent)), slices.Collect(m.queues.User.All(sent))
 	m.cut.times, m.cut.collects, m.cut.late = number, true, nil
 	m.cut.held++
@@ -142,12 +144,6 @@ func (m *mailbox) collected() (frames [][]byte) {
 	return frames
 }
 
-// roots are what an image of a node is of.
-func (l *life) roots(s *saved) []any {
-	w := l.node.world
-	return []any{s, &l.mailbox.timers, &w.tensors, w.progress}
-}
-
 // skip has a node that is not saved for the cut of a number count as if it had been: that has come
 // to nothing.
 func (m *mailbox) skip(number uint64) {
@@ -161,7 +157,7 @@ func (m *mailbox) skip(number uint64) {
 
 // save saves the node for the cut of a number. It returns nothing if the node is gone before, or if
 // the cut is given up.
-func (l *life) save(number uint64, given <-chan struct{}) (state *NodeState, err error) {
+func (l *life) save(number uint64, given <-chan struct{}) (now *NodeState, err error) {
 	m, w := l.mailbox, l.node.world
 	select {
 	case <-m.ask(number):
@@ -182,27 +178,43 @@ func (l *life) save(number uint64, given <-chan struct{}) (state *NodeState, err
 	if !m.take(s, number) {
 		return nil, nil
 	}
-	state = &NodeState{}
-	w.Locked(func() { state.Sent = w.config.Network.UsedBy(l.node.index, nil) })
+	now = &NodeState{}
+	w.Locked(func() { now.Sent = w.config.Network.UsedBy(l.node.index, nil) })
 	w.sendsAfter(l.node, number)
-	state.Actor, err = w.marshal(l.roots(s))
+	now.Actor, err = encode(s)
 	m.release()
 	if err != nil {
 		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), err)
 	}
-	return state, nil
+	return now, nil
 }
 
-// marshal makes an image of what some pointers point to.
-func (w *World) marshal(roots []any) (data []byte, err error) {
-	w.cuts.imaging.Lock()
-	defer w.cuts.imaging.Unlock()
+// encode returns the bytes of a state.
+func encode(of state.Declared) (data []byte, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = world.PanicError(reason)
 		}
 	}()
-	return w.cuts.given.Marshal(roots...)
+	saved, err := state.Save(of)
+	if err != nil {
+		return nil, err
+	}
+	return saved.Encode()
+}
+
+// decode brings a value into the state that bytes hold.
+func decode(b []byte, to state.Declared, into state.Into) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = world.PanicError(reason)
+		}
+	}()
+	saved, err := state.Decode(b)
+	if err != nil {
+		return err
+	}
+	return saved.Restore(to, into)
 }
 
 // errHidden says that protoactor knows of an actor what no image can hold.
@@ -218,7 +230,7 @@ func (l *life) alone() bool {
 func (l *life) restore(from *NodeState, number uint64) error {
 	m, w := l.mailbox, l.node.world
 	s := l.saved()
-	if err := w.cuts.given.Unmarshal(from.Actor, l.roots(s)...); err != nil {
+	if err := decode(from.Actor, s, state.Into{Pool: &w.tensors, Clock: &m.timers}); err != nil {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
 	l.actor, l.number = s.actor, s.number
@@ -234,6 +246,7 @@ func (l *life) restore(from *NodeState, number uint64) error {
 	for _, x := range s.user {
 		m.queues.User.Push(x)
 	}
+	m.timers.entered = s.entered
 	m.timers.restore(s.due)
 	m.mu.Unlock()
 	for _, b := range from.Frames {
@@ -256,7 +269,7 @@ func (w *World) resume() error {
 	from := w.config.Checkpoints.From
 	if !w.lead().away {
 		slices.SortStableFunc(from.Tail, func(a, b world.Recorded) int { return cmp.Compare(a.At, b.At) })
-		if err := w.cuts.given.Unmarshal(from.Record, w.config.Checkpoints.With...); err != nil {
+		if err := decode(from.Record, state.All(w.config.Checkpoints.With), state.Into{Pool: &w.tensors}); err != nil {
 			return fmt.Errorf("the record: %w", err)
 		}
 	}

@@ -1,0 +1,100 @@
+package live
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// State declares what a checkpoint has of a node: its actor, its emulated machine, and what waits for it.
+func (s *saved) State(st *state.State) {
+	declared, err := state.Of(s.actor)
+	if err != nil {
+		st.Fail(err)
+		return
+	}
+	st.Part("env", s.env) // first: actors rebuild from the view what follows from it
+	st.Part("actor", declared)
+	st.Part("walk", s.walk)
+	st.Part("cores", s.cores)
+	state.Int(st, "life", &s.number)
+	st.Bool("started", &s.started)
+	declareView(st, "announced", &s.announced)
+	state.Int(st, "timers", &s.entered)
+	s.declareDue(st)
+	state.List(st, "control", &s.control, func(s *state.State, l *letter) { l.declare(s) })
+	state.List(st, "messages", &s.user, func(s *state.State, l *letter) { l.declare(s) })
+}
+
+// State declares the actor's random streams, and the view that it knows.
+func (e *env) State(s *state.State) {
+	w := e.node.world
+	e.streams.State(s, w.config.Deployment.Seed, e.owner)
+	if declareView(s, "view", &e.announced); s.Restoring() && e.announced != nil {
+		e.view = w.views.Of(e.announced)
+	}
+}
+
+// declareView declares a view as its coordinator has announced it; nil is none.
+func declareView(s *state.State, name string, v **protos.View) {
+	b := []byte(nil)
+	if !s.Restoring() && *v != nil {
+		var err error
+		b, err = proto.MarshalOptions{Deterministic: true}.Marshal(*v)
+		s.Fail(err)
+	}
+	if s.Bytes(name, &b); s.Restoring() && len(b) > 0 {
+		*v = &protos.View{}
+		s.Fail(proto.Unmarshal(b, *v))
+	}
+}
+
+// declareDue declares the messages of timers and the results that are due, in the order of their numbers.
+func (s *saved) declareDue(st *state.State) {
+	type numbered struct {
+		number uint64
+		timer
+	}
+	var all []numbered
+	for _, number := range slices.Sorted(maps.Keys(s.due)) {
+		all = append(all, numbered{number, s.due[number]})
+	}
+	state.List(st, "due", &all, func(s *state.State, x *numbered) {
+		state.Int(s, "number", &x.number)
+		state.Int(s, "at", &x.at)
+		s.Any("message", &x.message)
+		s.Bool("computed", &x.computed)
+		state.Int(s, "asked", &x.asked)
+	})
+	if st.Restoring() {
+		s.due = make(map[uint64]timer, len(all))
+		for _, x := range all {
+			s.due[x.number] = x.timer
+		}
+	}
+}
+
+// declare declares a message with its sender, if it has one.
+func (l *letter) declare(s *state.State) {
+	message, envelope := l.message, &actor.MessageEnvelope{}
+	if e, ok := message.(*actor.MessageEnvelope); ok {
+		envelope, message = e, e.Message
+	}
+	s.Any("message", &message)
+	sender := envelope.Sender
+	actors.PIDState(s, "sender", &sender)
+	state.Int(s, "due", &l.due)
+	state.Int(s, "cut", &l.cut)
+	if !s.Restoring() {
+		return
+	}
+	if l.message = message; sender != nil {
+		l.message = &actor.MessageEnvelope{Message: message, Sender: sender}
+	}
+}
