@@ -42,7 +42,7 @@ type State struct {
 type run struct {
 	saved *Saved
 	err   error
-	// indices holds the place of each whole tensor among the saved vectors.
+	// indices holds the place of each saved tensor among the vectors.
 	indices map[*protos.Tensor]uint32
 	// tensors holds the restored tensors by their place; nil for those that nothing has named yet.
 	tensors []*protos.Tensor

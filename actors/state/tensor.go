@@ -31,9 +31,16 @@ func (s *State) Tensor(name string, t **protos.Tensor) {
 	}
 }
 
-// Tensors declares a list of tensors, of which none is nil.
-func (s *State) Tensors(name string, all *[]*protos.Tensor) {
-	List(s, name, all, func(s *State, t **protos.Tensor) { s.Tensor("values", t) })
+// Received declares a tensor that another actor made, as Tensor does. A view is saved by its own
+// values: its maker may go on writing those around them.
+func (s *State) Received(name string, t **protos.Tensor) {
+	if s.out == nil {
+		s.Tensor(name, t)
+		return
+	}
+	if *t != nil {
+		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Vector{Vector: s.vector(name, *t)}})
+	}
 }
 
 // Vector declares values that have one holder; no values and nil are the same. Restoring copies as many
@@ -72,7 +79,12 @@ func (s *State) Vectors(name string, all ...*[]float32) {
 	})
 }
 
-// vector returns the place of a whole tensor among the saved vectors.
+// Tensors declares a list of tensors that other actors made, of which none is nil.
+func (s *State) Tensors(name string, all *[]*protos.Tensor) {
+	List(s, name, all, func(s *State, t **protos.Tensor) { s.Received("values", t) })
+}
+
+// vector returns the place of a tensor among the saved vectors.
 func (s *State) vector(name string, t *protos.Tensor) *protos.DeclaredVector {
 	i, known := s.run.indices[t]
 	if !known {
