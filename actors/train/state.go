@@ -17,6 +17,11 @@ var (
 // State declares the result of a step.
 func (g *Gradient) State(s *state.State) {
 	s.Tensor("values", &g.Values)
+	g.Facts(s)
+}
+
+// Facts declares what a step has come to beside the values of its gradient, which somebody else has.
+func (g *Gradient) Facts(s *state.State) {
 	state.Float(s, "loss", &g.Loss)
 	state.Int(s, "samples", &g.Samples)
 	state.Int(s, "step", &g.Step)
@@ -32,14 +37,14 @@ func (r *Round) State(s *state.State) {
 }
 
 // State declares how far the worker is in its shard, and the step whose result is due. No step may be
-// under way.
+// under way: the values of its gradient are in the result.
 func (l *Local) State(s *state.State) {
 	state.Int(s, "step", &l.step)
 	state.Int(s, "walked", &l.walked)
 	state.Int(s, "seed", &l.seed)
 	s.Bool("mislabels", &l.mislabels)
 	s.Tensor("params", &l.params)
-	s.Part("gradient", &l.gradient)
+	s.Group("gradient", l.gradient.Facts)
 	state.Int(s, "client", &l.client)
 	if s.Restoring() && l.client > 0 {
 		var err error
