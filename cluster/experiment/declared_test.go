@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
@@ -41,11 +43,22 @@ type ownStreams struct {
 	seed    uint64
 	owner   string
 	streams world.Streams
-	jobs    *int // under way
+	jobs    *int      // under way
+	told    io.Writer // of events
 }
 
 func (e *ownStreams) Rand(purpose string) *rand.Rand              { return e.streams.Get(e.seed, e.owner, purpose) }
 func (e *ownStreams) Post(*protos.Tensor, iter.Seq[actors.Place]) {}
+
+func (e *ownStreams) Record(event actors.Event) {
+	e.Env.Record(event)
+	var figures actors.Figures
+	if event.Figures != nil {
+		figures, event.Figures = *event.Figures, nil
+	}
+	fmt.Fprintln(e.told, e.Now(), e.owner, event, figures)
+}
+
 func (e *ownStreams) Compute(job actors.Job) {
 	*e.jobs++
 	do := job.Do
@@ -111,7 +124,8 @@ func (s *substitute) Receive(ctx actor.Context) {
 		s.t.Fatalf("saving before a %T: %v", message, err)
 	}
 	saved = written(s.t, saved)
-	s.env = &ownStreams{Env: s.env.Env, seed: s.env.seed, owner: s.env.owner, jobs: s.env.jobs}
+	s.env = &ownStreams{Env: s.env.Env, seed: s.env.seed, owner: s.env.owner, jobs: s.env.jobs,
+		told: s.env.told}
 	if s.actor, err = s.kind(s.env); err != nil {
 		s.t.Fatal(err)
 	}
@@ -168,11 +182,12 @@ func played(t *testing.T, often float64, set ...string) (hash string, times int)
 	if err != nil {
 		t.Fatal(err)
 	}
-	random := rand.New(rand.NewPCG(1, 2))
+	random, told := rand.New(rand.NewPCG(1, 2)), xxhash.New()
 	wrap := func(id string, kind actors.Kind, often float64) actors.Kind {
 		lives := 0
 		return func(env actors.Env) (actor.Actor, error) {
-			own := &ownStreams{Env: env, seed: s.Deployment.Seed, jobs: new(int), owner: world.Owner(id, lives)}
+			own := &ownStreams{Env: env, seed: s.Deployment.Seed, jobs: new(int), owner: world.Owner(id, lives),
+				told: told}
 			lives++
 			timer := env.After(1000*time.Hour, nil)
 			timer.Cancel()
@@ -198,24 +213,31 @@ func played(t *testing.T, often float64, set ...string) (hash string, times int)
 	if err != nil {
 		t.Fatalf("%v: %v", set, err)
 	}
-	return digest(*result.Digest, s.result.Models), times
+	return fmt.Sprintf("%s, events %x", digest(*result.Digest, s.result.Models), told.Sum64()), times
 }
 
+// declaredCases are further settings, by architecture, that bring its actors into more of their
+// states. Those that name an architecture are tried once.
+var declaredCases = map[string][][]string{}
+
 // Every actor of every architecture can be replaced at any time by one that was made anew and restored
-// from its state: the messages of the run stay the same, to the bit.
+// from its state: the messages and events of the run stay the same, to the bit.
 func TestARestoredActorGoesOnAsItself(t *testing.T) {
 	for kind, all := range variants {
-		for _, variant := range all {
+		for v, variant := range all {
 			t.Run(variant, func(t *testing.T) {
 				if only := os.Getenv("GRADWIRE_DECLARED"); only != "" && !strings.Contains(kind, only) {
 					t.Skip("not asked for")
 				}
 				t.Parallel()
-				for _, more := range [][]string{
+				for _, more := range append([][]string{
 					nil,
 					{"train.optimizer={kind: adam, rate: 0.01}", "network.default.loss={probability: 5%, kind: drop}"},
 					{"schedule=[{at: 300ms, node: w2, do: crash}, {at: 500ms, node: w2, do: join}]"},
-				} {
+				}, declaredCases[kind]...) {
+					if v > 0 && len(more) > 0 && strings.HasPrefix(more[0], "architecture=") {
+						continue
+					}
 					set := append([]string{"architecture=" + variant, "stop={time: 1s}"}, more...)
 					want, _ := played(t, 0, set...)
 					for _, often := range []float64{0.02, 1} {
