@@ -17,9 +17,8 @@ type batches struct {
 // shardsOf is how many shards have a number of samples.
 type shardsOf struct{ samples, count int }
 
-func newBatches(task *train.Task, view *actors.View) (batches, error) {
+func newBatches(task *train.Task, view *actors.View, workers []int) (batches, error) {
 	b := batches{batch: task.Batch}
-	workers := view.Role(RoleWorker)
 	sizes := make([]int, len(workers))
 	for rank, node := range workers {
 		shard, err := task.Worker(view, node)

@@ -3,6 +3,7 @@ package collective
 import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/peer"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -14,6 +15,7 @@ import (
 // A batch weighs its number of samples ÷ batch, which is 1 for a full batch, so that no rounding
 // comes from weights where all batches are full.
 type learner interface {
+	state.Declared
 	// step takes in the gradient of a local step, and owns it.
 	step(gradient *protos.Tensor, samples int)
 	// contribution is the vector that is summed over all ranks, to be read, once so many steps of a

@@ -141,16 +141,23 @@ func (w *worker) enter() bool {
 		actors.Fail(w.env, "it takes part, but not according to view %d", w.view)
 		return false
 	}
-	var err error
-	if w.batches, err = newBatches(w.task, view); err != nil {
+	for _, c := range w.compressors {
+		c.enter()
+	}
+	if err := w.arrange(); err != nil {
 		w.env.Fail(err)
 		return false
 	}
+	return true
+}
+
+// arrange makes the reductions among the ranks.
+func (w *worker) arrange() (err error) {
+	if w.batches, err = newBatches(w.task, w.env.View(), w.nodes); err != nil {
+		return err
+	}
 	p, sites := part{n: len(w.nodes), rank: w.rank, values: w.values}, w.sites()
 	if c := w.compressor(); c != nil {
-		for _, c := range w.compressors {
-			c.enter()
-		}
 		p.values = c.encoder.Size()
 		w.models = scheduled(p, &gather{p})
 	} else {
@@ -161,7 +168,7 @@ func (w *worker) enter() bool {
 		w.votes = newReduction(&w.architecture, p, sites)
 	}
 	w.posts = nil
-	return true
+	return nil
 }
 
 // sites are those of the ranks; nil where they are not needed.
