@@ -74,7 +74,12 @@ func (a *aggregator) follow() {
 		return
 	}
 	a.view, a.parent, a.children = view.Number, t.parent[a.env.Node()], t.children(a.env.Node())
-	a.child = make([]int, len(view.Members))
+	a.arrange()
+}
+
+// arrange gives the children vacant slots.
+func (a *aggregator) arrange() {
+	a.child = make([]int, len(a.env.View().Members))
 	for node := range a.child {
 		a.child[node] = nobody
 	}

@@ -110,11 +110,16 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 		nn.Scale(w.gradient.Data, weight)
 		w.env.Charge(float64(len(w.gradient.Data)))
 	}
+	w.measure()
+	w.env.Charge(float64(len(w.gradient.Data)))
+	w.open(ctx)
+}
+
+// measure finds the peaks of the gradient.
+func (w *worker) measure() {
 	for i := range w.own {
 		w.own[i] = peak(w.chunk(w.gradient.Data, i))
 	}
-	w.env.Charge(float64(len(w.gradient.Data)))
-	w.open(ctx)
 }
 
 // chunk is a part of a vector of the model's size.
