@@ -125,29 +125,68 @@ func (s *State) Message(name string, m **protos.Message) {
 }
 
 func (s *State) saveMessage(m *protos.Message) {
-	of := m.Head.ProtoReflect().Descriptor().FullName()
-	head, err := proto.MarshalOptions{Deterministic: true}.Marshal(m.Head)
-	s.Fail(err)
-	Text(s, "head", &of)
-	s.Bytes("values", &head)
+	s.saveProto(m.Head)
 	s.Tensors("tensors", &m.Tensors)
 }
 
 // restoreMessage returns a message with one reference. A receiver of a message that several were sent
 // has one of its own.
 func (s *State) restoreMessage() *protos.Message {
-	var of protoreflect.FullName
-	var head []byte
+	head := s.restoreProto()
 	var tensors []*protos.Tensor
-	Text(s, "head", &of)
-	s.Bytes("values", &head)
 	s.Tensors("tensors", &tensors)
+	if head == nil {
+		return nil
+	}
+	return protos.NewMessage(head, tensors...)
+}
+
+// Messages declares a list of messages, of which none is nil.
+func (s *State) Messages(name string, all *[]*protos.Message) {
+	List(s, name, all, func(s *State, m **protos.Message) { s.Message("message", m) })
+}
+
+// Proto declares a protobuf message without tensors, such as the head of a message that the actor
+// remembers; a nil pointer is none.
+func Proto[M proto.Message](s *State, name string, m *M) {
+	var none M
+	if s.out != nil {
+		if (*m).ProtoReflect().IsValid() {
+			s.Group(name, func(s *State) { s.saveProto(*m) })
+		}
+		return
+	}
+	*m = none
+	s.Group(name, func(s *State) {
+		head := s.restoreProto()
+		known, ok := head.(M)
+		if head != nil && !ok {
+			s.Fail(fmt.Errorf("%w: a %T is no %T", ErrForeign, head, none))
+		}
+		*m = known
+	})
+}
+
+func (s *State) saveProto(m proto.Message) {
+	of := m.ProtoReflect().Descriptor().FullName()
+	values, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	s.Fail(err)
+	Text(s, "head", &of)
+	s.Bytes("values", &values)
+}
+
+// restoreProto returns nil after a failure.
+func (s *State) restoreProto() proto.Message {
+	var of protoreflect.FullName
+	var values []byte
+	Text(s, "head", &of)
+	s.Bytes("values", &values)
 	known, err := protoregistry.GlobalTypes.FindMessageByName(of)
 	if err != nil {
 		s.Fail(fmt.Errorf("%w: there is no message %s here", ErrForeign, of))
 		return nil
 	}
-	h := known.New().Interface()
-	s.Fail(proto.Unmarshal(head, h))
-	return protos.NewMessage(h, tensors...)
+	m := known.New().Interface()
+	s.Fail(proto.Unmarshal(values, m))
+	return m
 }

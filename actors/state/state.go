@@ -407,6 +407,20 @@ func List[T any](s *State, name string, v *[]T, declare func(s *State, v *T)) {
 	}
 }
 
+// Each declares the items of a list of a length that the plan gives, such as one by nodes, in place;
+// declare is also told their places.
+func Each[T any](s *State, name string, v []T, declare func(s *State, i int, v *T)) {
+	if s.in[name] != nil && len(s.in[name].GetList().GetItems()) != len(v) {
+		s.kind(name, fmt.Sprintf("list of %d", len(v)))
+		return
+	}
+	i := -1
+	List(s, name, &v, func(s *State, v *T) {
+		i++
+		declare(s, i, v)
+	})
+}
+
 func (s *State) item(name string, i int) string { return fmt.Sprintf("%s[%d]", s.path(name), i) }
 
 // Table declares a map, in the order of its keys. Restoring makes a new one.
