@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/gradwire/gradwire/actors/state"
 )
 
 // State is what clocks depend on beside their model, as plain data.
@@ -22,13 +24,30 @@ type WorkerState struct {
 	Granted          uint64
 }
 
-// State returns a copy of the clocks' state.
-func (c *Clocks) State() State {
-	s := State{Slowest: c.slowest, Workers: make([]WorkerState, len(c.workers))}
+// State declares the clocks.
+func (c *Clocks) State(s *state.State) {
+	now := State{Slowest: c.slowest, Workers: make([]WorkerState, len(c.workers))}
 	for i := range c.workers {
-		s.Workers[i] = c.Worker(i)
+		now.Workers[i] = c.Worker(i)
 	}
-	return s
+	state.Int(s, "slowest", &now.Slowest)
+	state.List(s, "workers", &now.Workers, func(s *state.State, w *WorkerState) { w.State(s) })
+	if s.Restoring() {
+		s.Fail(c.Restore(now))
+	}
+	s.Bool("moved", &c.moved)
+	state.Int(s, "pushed", &c.pushed)
+}
+
+// State declares the clock of one worker.
+func (w *WorkerState) State(s *state.State) {
+	s.Bool("there", &w.There)
+	state.Int(s, "rounds", &w.Rounds)
+	state.Int(s, "finished", &w.Finished)
+	state.Int(s, "last", &w.Last)
+	state.Int(s, "previous", &w.Previous)
+	state.Int(s, "pushes", &w.Pushes)
+	state.Int(s, "granted", &w.Granted)
 }
 
 // Worker returns the state of one worker.
@@ -38,8 +57,8 @@ func (c *Clocks) Worker(worker int) WorkerState {
 		Pushes: w.pushes, Granted: w.granted}
 }
 
-// Restore puts back what State returned, on clocks of the same model and number of nodes. It
-// returns an error about a state that no clocks can have.
+// Restore puts the clocks into a state of clocks of the same model and number of nodes. It returns an
+// error about a state that no clocks can have.
 func (c *Clocks) Restore(s State) error {
 	if len(s.Workers) != len(c.workers) {
 		return fmt.Errorf("clocks of %d nodes for %d", len(s.Workers), len(c.workers))

@@ -138,12 +138,9 @@ func (h *shard) unpackWorker(node int, w *protos.Shard_Worker, next func() *prot
 	if w.Life == 0 {
 		return nil
 	}
-	*to = worked{life: w.Life, rests: w.Rests, epoch: w.Epoch, came: w.Came, goes: w.Goes, up: h.gradients}
+	*to = worked{life: w.Life, rests: w.Rests, epoch: w.Epoch, came: w.Came, goes: w.Goes, up: h.decoder()}
 	if w.Present {
 		to.pid = h.env.View().Members[node].PID
-	}
-	if to.up == nil {
-		to.up = h.compressor.receiver()
 	}
 	if next == nil {
 		if w.Gradient && w.Present && w.Came > 0 && h.round != nil { // a former life does not push again

@@ -28,11 +28,19 @@ var (
 	_ shards.Keeper[*shard] = (*server)(nil)
 )
 
+// newReplica makes a copy of a shard of which nothing is known but its place.
+func (s *server) newReplica(k int) *replica {
+	low, high := s.layout.bounds(k)
+	return &replica{env: s.env, workers: make([]*protos.Shard_Worker, len(s.env.View().Members)),
+		optimizer: s.task.Method.New(high - low)}
+}
+
 // first is the copy of a shard with which a run begins.
 func (s *server) first(k int, initial []float32) *replica {
 	low, high := s.layout.bounds(k)
-	return &replica{env: s.env, params: s.env.Tensors().Copy(initial[low:high]),
-		workers: make([]*protos.Shard_Worker, len(s.env.View().Members)), optimizer: s.task.Method.New(high - low)}
+	c := s.newReplica(k)
+	c.params = s.env.Tensors().Copy(initial[low:high])
+	return c
 }
 
 // Apply implements [shards.Copy].
@@ -95,12 +103,12 @@ func (s *server) Unpack(head *protos.Replicate, tensors []*protos.Tensor) (shard
 			return nil, shards.ErrUnfit
 		}
 	}
-	c := &replica{env: s.env, optimizer: s.task.Method.New(high - low)}
+	c := s.newReplica(int(of.Shard))
 	state := optim.State{Step: int(of.Steps), Updates: int(of.Updates)}
 	for _, t := range tensors[1:] {
 		state.Slots = append(state.Slots, t.Data)
 	}
-	if c.workers = make([]*protos.Shard_Worker, len(s.env.View().Members)); len(of.Workers) > 0 {
+	if len(of.Workers) > 0 {
 		c.head, c.workers = of, slices.Clone(of.Workers)
 	}
 	c.params = tensors[0].Retain()

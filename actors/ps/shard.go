@@ -145,9 +145,16 @@ func (h *shard) greet(ctx actor.Context, node int) {
 	}
 	w.life = h.env.View().Number
 	h.answer(ctx, node)
-	if w.up = h.gradients; w.up == nil {
-		w.up = h.compressor.receiver()
+	w.up = h.decoder()
+}
+
+// decoder is this end of what is compressed of a worker's gradients: that of all workers, or one of
+// its own.
+func (h *shard) decoder() *compress.Decoder {
+	if h.gradients != nil {
+		return h.gradients
 	}
+	return h.compressor.receiver()
 }
 
 // push takes a gradient in.

@@ -1,0 +1,78 @@
+package shards
+
+import (
+	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// State declares the shards that are here, and what waits for others. The server declares shard k by
+// shard, which makes it first if the state is being restored. The owners follow from the view.
+func (d *Directory[S]) State(s *state.State, shard func(s *state.State, k int, of *S)) {
+	s.Part("fleet", &d.Fleet)
+	state.Each(s, "shards", d.shards, func(s *state.State, k int, of *S) {
+		here := d.Has(k)
+		if s.Bool("here", &here); here {
+			shard(s, k, of)
+		}
+	})
+	state.Each(s, "waiting", d.waiting, func(s *state.State, _ int, of *[]*protos.Message) {
+		s.Messages("messages", of)
+	})
+}
+
+// State declares who was there in the view before, and the farewells.
+func (f *Fleet) State(s *state.State) {
+	state.Int(s, "view", &f.number)
+	state.Ints(s, "since", &f.Since)
+	state.Bools(s, "present", &f.present)
+	state.Bools(s, "leaving", &f.leaving)
+	s.Bool("left", &f.left)
+	state.Each(s, "owed", f.owed, func(s *state.State, _ int, d *debt) { d.State(s) })
+	state.List(s, "former", &f.former, func(s *state.State, d *debt) { d.State(s) })
+	state.Each(s, "said", f.said, func(s *state.State, _ int, views *[]uint64) { state.Ints(s, "views", views) })
+	state.Ints(s, "owes", &f.owes)
+}
+
+// State declares a farewell that is owed.
+func (d *debt) State(s *state.State) {
+	state.Int(s, "node", &d.node)
+	state.Int(s, "view", &d.view)
+	state.Int(s, "until", &d.until)
+}
+
+// State declares the changes that the replicas may lack, and the answers that wait for them.
+func (l *Log) State(s *state.State) {
+	state.Int(s, "sequence", &l.sequence)
+	state.Int(s, "acked", &l.acked)
+	s.Bool("changed", &l.changed)
+	s.Tensors("updates", &l.updates)
+	state.List(s, "held", &l.held, func(s *state.State, h *held) {
+		state.Int(s, "sequence", &h.sequence)
+		actors.PIDState(s, "to", &h.to)
+		s.Message("message", &h.message)
+	})
+}
+
+// State declares the copies that are here, and how far the servers have come in telling each other of
+// theirs. The keeper declares the copy of shard k by copied, which makes it first if the state is being
+// restored. The chains follow from the view.
+func (r *Replicas[S]) State(s *state.State, copied func(s *state.State, k int, of *Copy)) {
+	state.Int(s, "view", &r.view)
+	if s.Restoring() && r.view > 0 {
+		r.chains = r.servers.Chains(r.env.View(), r.shards.Len())
+	}
+	state.Each(s, "copies", r.copies, func(s *state.State, k int, c **replica) {
+		state.Optional(s, "copy", c, func(s *state.State, c *replica) {
+			state.Int(s, "view", &c.view)
+			state.Int(s, "sequence", &c.sequence)
+			copied(s, k, &c.of)
+		})
+	})
+	state.List(s, "reports", &r.reports, func(s *state.State, h **protos.Holdings) { state.Proto(s, "report", h) })
+	state.Int(s, "missing", &r.missing)
+	state.Bools(s, "linked", &r.linked)
+	state.Bools(s, "settled", &r.settled)
+	s.Messages("early", &r.early)
+	s.Bool("over", &r.over)
+}
