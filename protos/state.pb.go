@@ -134,6 +134,7 @@ type DeclaredValue struct {
 	//	*DeclaredValue_List
 	//	*DeclaredValue_Vector
 	//	*DeclaredValue_Numbers
+	//	*DeclaredValue_Saved
 	Is            isDeclaredValue_Is `protobuf_oneof:"is"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -257,6 +258,15 @@ func (x *DeclaredValue) GetNumbers() *DeclaredNumbers {
 	return nil
 }
 
+func (x *DeclaredValue) GetSaved() *DeclaredSaved {
+	if x != nil {
+		if x, ok := x.Is.(*DeclaredValue_Saved); ok {
+			return x.Saved
+		}
+	}
+	return nil
+}
+
 type isDeclaredValue_Is interface {
 	isDeclaredValue_Is()
 }
@@ -301,6 +311,10 @@ type DeclaredValue_Numbers struct {
 	Numbers *DeclaredNumbers `protobuf:"bytes,9,opt,name=numbers,proto3,oneof"`
 }
 
+type DeclaredValue_Saved struct {
+	Saved *DeclaredSaved `protobuf:"bytes,10,opt,name=saved,proto3,oneof"`
+}
+
 func (*DeclaredValue_Integer) isDeclaredValue_Is() {}
 
 func (*DeclaredValue_Number) isDeclaredValue_Is() {}
@@ -318,6 +332,8 @@ func (*DeclaredValue_List) isDeclaredValue_Is() {}
 func (*DeclaredValue_Vector) isDeclaredValue_Is() {}
 
 func (*DeclaredValue_Numbers) isDeclaredValue_Is() {}
+
+func (*DeclaredValue_Saved) isDeclaredValue_Is() {}
 
 type DeclaredList struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -484,29 +500,31 @@ func (x *DeclaredVector) GetHigh() uint64 {
 	return 0
 }
 
-// SavedState is a state with its vectors, as processes send it to each other.
-type SavedState struct {
+// DeclaredSaved is a state that was saved by itself: so many vectors of the whole state, from a first one on, are its
+// own, and its values number these from 0.
+type DeclaredSaved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Root          *Declared              `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"`
-	Vectors       []*SavedVector         `protobuf:"bytes,2,rep,name=vectors,proto3" json:"vectors,omitempty"`
+	First         uint32                 `protobuf:"varint,2,opt,name=first,proto3" json:"first,omitempty"`
+	Vectors       uint32                 `protobuf:"varint,3,opt,name=vectors,proto3" json:"vectors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SavedState) Reset() {
-	*x = SavedState{}
+func (x *DeclaredSaved) Reset() {
+	*x = DeclaredSaved{}
 	mi := &file_protos_state_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SavedState) String() string {
+func (x *DeclaredSaved) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SavedState) ProtoMessage() {}
+func (*DeclaredSaved) ProtoMessage() {}
 
-func (x *SavedState) ProtoReflect() protoreflect.Message {
+func (x *DeclaredSaved) ProtoReflect() protoreflect.Message {
 	mi := &file_protos_state_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -518,48 +536,66 @@ func (x *SavedState) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SavedState.ProtoReflect.Descriptor instead.
-func (*SavedState) Descriptor() ([]byte, []int) {
+// Deprecated: Use DeclaredSaved.ProtoReflect.Descriptor instead.
+func (*DeclaredSaved) Descriptor() ([]byte, []int) {
 	return file_protos_state_proto_rawDescGZIP(), []int{6}
 }
 
-func (x *SavedState) GetRoot() *Declared {
+func (x *DeclaredSaved) GetRoot() *Declared {
 	if x != nil {
 		return x.Root
 	}
 	return nil
 }
 
-func (x *SavedState) GetVectors() []*SavedVector {
+func (x *DeclaredSaved) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *DeclaredSaved) GetVectors() uint32 {
 	if x != nil {
 		return x.Vectors
 	}
-	return nil
+	return 0
 }
 
-type SavedVector struct {
+// Checkpoint is the file state.pb of a checkpoint: all of a run's state but its vectors.
+type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The values, little endian.
-	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	// Which meaning the fields have. A program refuses versions that it does not know.
+	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// What the state is of: a plan of one run, in YAML, its seed, and a fingerprint of its samples.
+	Plan string `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
+	Seed uint64 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
+	Data string `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	// When it was saved, on the run's clock, in ns, and how many bytes of events were written until then.
+	At     int64 `protobuf:"varint,5,opt,name=at,proto3" json:"at,omitempty"`
+	Events int64 `protobuf:"varint,6,opt,name=events,proto3" json:"events,omitempty"`
+	// The names of its vectors by their numbers, as tensors.safetensors has them.
+	Vectors []string `protobuf:"bytes,7,rep,name=vectors,proto3" json:"vectors,omitempty"`
+	// Empty in virtual time, where world.image has the state.
+	State         *Declared `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SavedVector) Reset() {
-	*x = SavedVector{}
+func (x *Checkpoint) Reset() {
+	*x = Checkpoint{}
 	mi := &file_protos_state_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SavedVector) String() string {
+func (x *Checkpoint) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SavedVector) ProtoMessage() {}
+func (*Checkpoint) ProtoMessage() {}
 
-func (x *SavedVector) ProtoReflect() protoreflect.Message {
+func (x *Checkpoint) ProtoReflect() protoreflect.Message {
 	mi := &file_protos_state_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -571,21 +607,63 @@ func (x *SavedVector) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SavedVector.ProtoReflect.Descriptor instead.
-func (*SavedVector) Descriptor() ([]byte, []int) {
+// Deprecated: Use Checkpoint.ProtoReflect.Descriptor instead.
+func (*Checkpoint) Descriptor() ([]byte, []int) {
 	return file_protos_state_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *SavedVector) GetName() string {
+func (x *Checkpoint) GetVersion() uint32 {
 	if x != nil {
-		return x.Name
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetPlan() string {
+	if x != nil {
+		return x.Plan
 	}
 	return ""
 }
 
-func (x *SavedVector) GetData() []byte {
+func (x *Checkpoint) GetSeed() uint64 {
+	if x != nil {
+		return x.Seed
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetData() string {
 	if x != nil {
 		return x.Data
+	}
+	return ""
+}
+
+func (x *Checkpoint) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetEvents() int64 {
+	if x != nil {
+		return x.Events
+	}
+	return 0
+}
+
+func (x *Checkpoint) GetVectors() []string {
+	if x != nil {
+		return x.Vectors
+	}
+	return nil
+}
+
+func (x *Checkpoint) GetState() *Declared {
+	if x != nil {
+		return x.State
 	}
 	return nil
 }
@@ -599,7 +677,7 @@ const file_protos_state_proto_rawDesc = "" +
 	"\x06fields\x18\x01 \x03(\v2\x17.gradwire.DeclaredFieldR\x06fields\"R\n" +
 	"\rDeclaredField\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
-	"\x05value\x18\x02 \x01(\v2\x17.gradwire.DeclaredValueR\x05value\"\xd2\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.gradwire.DeclaredValueR\x05value\"\x83\x03\n" +
 	"\rDeclaredValue\x12\x1a\n" +
 	"\ainteger\x18\x01 \x01(\x12H\x00R\ainteger\x12\x18\n" +
 	"\x06number\x18\x02 \x01(\x01H\x00R\x06number\x12\x14\n" +
@@ -609,7 +687,9 @@ const file_protos_state_proto_rawDesc = "" +
 	"\x04part\x18\x06 \x01(\v2\x12.gradwire.DeclaredH\x00R\x04part\x12,\n" +
 	"\x04list\x18\a \x01(\v2\x16.gradwire.DeclaredListH\x00R\x04list\x122\n" +
 	"\x06vector\x18\b \x01(\v2\x18.gradwire.DeclaredVectorH\x00R\x06vector\x125\n" +
-	"\anumbers\x18\t \x01(\v2\x19.gradwire.DeclaredNumbersH\x00R\anumbersB\x04\n" +
+	"\anumbers\x18\t \x01(\v2\x19.gradwire.DeclaredNumbersH\x00R\anumbers\x12/\n" +
+	"\x05saved\x18\n" +
+	" \x01(\v2\x17.gradwire.DeclaredSavedH\x00R\x05savedB\x04\n" +
 	"\x02is\"=\n" +
 	"\fDeclaredList\x12-\n" +
 	"\x05items\x18\x01 \x03(\v2\x17.gradwire.DeclaredValueR\x05items\"G\n" +
@@ -620,14 +700,21 @@ const file_protos_state_proto_rawDesc = "" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12\x12\n" +
 	"\x04view\x18\x02 \x01(\bR\x04view\x12\x10\n" +
 	"\x03low\x18\x03 \x01(\x04R\x03low\x12\x12\n" +
-	"\x04high\x18\x04 \x01(\x04R\x04high\"e\n" +
+	"\x04high\x18\x04 \x01(\x04R\x04high\"g\n" +
+	"\rDeclaredSaved\x12&\n" +
+	"\x04root\x18\x01 \x01(\v2\x12.gradwire.DeclaredR\x04root\x12\x14\n" +
+	"\x05first\x18\x02 \x01(\rR\x05first\x12\x18\n" +
+	"\avectors\x18\x03 \x01(\rR\avectors\"\xce\x01\n" +
 	"\n" +
-	"SavedState\x12&\n" +
-	"\x04root\x18\x01 \x01(\v2\x12.gradwire.DeclaredR\x04root\x12/\n" +
-	"\avectors\x18\x02 \x03(\v2\x15.gradwire.SavedVectorR\avectors\"5\n" +
-	"\vSavedVector\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04dataB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
+	"Checkpoint\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
+	"\x04plan\x18\x02 \x01(\tR\x04plan\x12\x12\n" +
+	"\x04seed\x18\x03 \x01(\x04R\x04seed\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\tR\x04data\x12\x0e\n" +
+	"\x02at\x18\x05 \x01(\x03R\x02at\x12\x16\n" +
+	"\x06events\x18\x06 \x01(\x03R\x06events\x12\x18\n" +
+	"\avectors\x18\a \x03(\tR\avectors\x12(\n" +
+	"\x05state\x18\b \x01(\v2\x12.gradwire.DeclaredR\x05stateB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
 
 var (
 	file_protos_state_proto_rawDescOnce sync.Once
@@ -649,24 +736,25 @@ var file_protos_state_proto_goTypes = []any{
 	(*DeclaredList)(nil),    // 3: gradwire.DeclaredList
 	(*DeclaredNumbers)(nil), // 4: gradwire.DeclaredNumbers
 	(*DeclaredVector)(nil),  // 5: gradwire.DeclaredVector
-	(*SavedState)(nil),      // 6: gradwire.SavedState
-	(*SavedVector)(nil),     // 7: gradwire.SavedVector
+	(*DeclaredSaved)(nil),   // 6: gradwire.DeclaredSaved
+	(*Checkpoint)(nil),      // 7: gradwire.Checkpoint
 }
 var file_protos_state_proto_depIdxs = []int32{
-	1, // 0: gradwire.Declared.fields:type_name -> gradwire.DeclaredField
-	2, // 1: gradwire.DeclaredField.value:type_name -> gradwire.DeclaredValue
-	0, // 2: gradwire.DeclaredValue.part:type_name -> gradwire.Declared
-	3, // 3: gradwire.DeclaredValue.list:type_name -> gradwire.DeclaredList
-	5, // 4: gradwire.DeclaredValue.vector:type_name -> gradwire.DeclaredVector
-	4, // 5: gradwire.DeclaredValue.numbers:type_name -> gradwire.DeclaredNumbers
-	2, // 6: gradwire.DeclaredList.items:type_name -> gradwire.DeclaredValue
-	0, // 7: gradwire.SavedState.root:type_name -> gradwire.Declared
-	7, // 8: gradwire.SavedState.vectors:type_name -> gradwire.SavedVector
-	9, // [9:9] is the sub-list for method output_type
-	9, // [9:9] is the sub-list for method input_type
-	9, // [9:9] is the sub-list for extension type_name
-	9, // [9:9] is the sub-list for extension extendee
-	0, // [0:9] is the sub-list for field type_name
+	1,  // 0: gradwire.Declared.fields:type_name -> gradwire.DeclaredField
+	2,  // 1: gradwire.DeclaredField.value:type_name -> gradwire.DeclaredValue
+	0,  // 2: gradwire.DeclaredValue.part:type_name -> gradwire.Declared
+	3,  // 3: gradwire.DeclaredValue.list:type_name -> gradwire.DeclaredList
+	5,  // 4: gradwire.DeclaredValue.vector:type_name -> gradwire.DeclaredVector
+	4,  // 5: gradwire.DeclaredValue.numbers:type_name -> gradwire.DeclaredNumbers
+	6,  // 6: gradwire.DeclaredValue.saved:type_name -> gradwire.DeclaredSaved
+	2,  // 7: gradwire.DeclaredList.items:type_name -> gradwire.DeclaredValue
+	0,  // 8: gradwire.DeclaredSaved.root:type_name -> gradwire.Declared
+	0,  // 9: gradwire.Checkpoint.state:type_name -> gradwire.Declared
+	10, // [10:10] is the sub-list for method output_type
+	10, // [10:10] is the sub-list for method input_type
+	10, // [10:10] is the sub-list for extension type_name
+	10, // [10:10] is the sub-list for extension extendee
+	0,  // [0:10] is the sub-list for field type_name
 }
 
 func init() { file_protos_state_proto_init() }
@@ -684,6 +772,7 @@ func file_protos_state_proto_init() {
 		(*DeclaredValue_List)(nil),
 		(*DeclaredValue_Vector)(nil),
 		(*DeclaredValue_Numbers)(nil),
+		(*DeclaredValue_Saved)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

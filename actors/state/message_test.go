@@ -46,8 +46,8 @@ func TestMessagesAndListsByNodesAreRestored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(saved.Vectors) != 1 {
-		t.Errorf("%d vectors were saved, want the shared one", len(saved.Vectors))
+	if len(saved.Vectors) != 2 || len(saved.Vectors[1].Data) != 2 {
+		t.Errorf("saved %v, want the vector, and the view's own values", saved.Vectors)
 	}
 	b := mailbox{none: &protos.PullShards{}, nodes: make([]int, 2)}
 	if err := saved.Restore(&b, Into{Pool: new(protos.TensorPool)}); err != nil {

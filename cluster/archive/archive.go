@@ -17,6 +17,9 @@ import (
 func Pack(to io.Writer, dir string, wanted func(name string, info fs.FileInfo) bool) error {
 	out := tar.NewWriter(to)
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if path != dir && errors.Is(err, fs.ErrNotExist) {
+			return nil // it was there a moment ago
+		}
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}

@@ -1,14 +1,16 @@
-// Package checkpoint keeps the states of a run in files, each whole or not at all, with a checksum
-// and a signature.
-// The states themselves are images, see package image: a virtual world makes them, and goes on from
-// them.
+// Package checkpoint keeps the states of a run, each in a folder, whole or not at all:
+//
+//	manifest.json        the format, the other files with their SHA-256, and its own SHA-256
+//	state.pb             what the state is of, and all of it but vectors: a protos.Checkpoint
+//	tensors.safetensors  the vectors, such as parameters, optimizer states and residues
+//	world.image          in virtual time, in place of tensors and declared state: see package image
+//
+// In real time actors declare their state, see package actors/state: any build reads it, on any machine.
+// An image is for the program that made it, and is signed.
 package checkpoint
 
 import (
-	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/binary"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,53 +20,59 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
+	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/cluster/live"
 )
 
 // State is a run at an instant.
 type State struct {
+	// Origin tells of which run.
+	live.Origin
 	// At is the instant on the run's clock.
 	At time.Duration
-	// Real says that it is of a run in real time.
-	Real bool
 	// Events is how many bytes of events were written until then.
 	Events int64
-	// World is what the world has saved.
-	World []byte
+	// Declared is the state of a run in real time, and World the image of a virtual world. One of
+	// them is nil.
+	Declared *state.Saved
+	World    []byte
 }
+
+// Real reports whether the state is of a run in real time.
+func (s *State) Real() bool { return s.Declared != nil }
 
 const (
 	// Name is the folder of a run's checkpoints in the run's.
 	Name    = "checkpoints"
 	ending  = ".state"
 	partial = ".partial"
-	magic   = "gradwire checkpoint 3\n"
-	header  = len(magic) + 2*8 + 1  // and two numbers: the instant, and the bytes of events; and Real
-	trailer = sha256.Size + sumSize // the signature of all before it, and a checksum of all before that
-	sumSize = 8
 )
 
 var (
-	// ErrDamaged means that a file is no checkpoint, or has changed since it was written.
+	// ErrDamaged means that a folder is no checkpoint, or has changed since it was written.
 	ErrDamaged = errors.New("the checkpoint is damaged")
 	// ErrUnwritten means that a checkpoint could not be written.
 	ErrUnwritten = errors.New("writing a checkpoint")
-	// ErrForeign means that a checkpoint was signed with the key of another user, machine, cluster or
+	// ErrForeign means that an image was signed with the key of another user, machine, cluster or
 	// run.
 	ErrForeign = errors.New("the checkpoint comes from elsewhere or was changed: it is not signed with the key of " +
 		"this user or cluster")
+	// ErrOld means that an earlier version of this program wrote a checkpoint, in a format that is
+	// read no more, and ErrNew that a later one did.
+	ErrOld = errors.New("the checkpoint was written by an earlier version of gradwire")
+	ErrNew = errors.New("the checkpoint was written by a later version of gradwire: go on with that version")
 )
 
 // Folder is where the checkpoints of a run are. Its methods are for one goroutine.
 type Folder struct {
 	// Written, if not nil, is called when a state is on the disk.
 	Written func()
-	// Key signs every checkpoint written, and verifies every checkpoint read.
+	// Key signs every image written, and verifies every image read.
 	Key Key
 
 	dir     string
 	keep    int
-	written chan error // of the file that is being written
+	written chan error // of the checkpoint that is being written
 	writing bool
 }
 
@@ -81,7 +89,7 @@ func (f *Folder) Save(s State) error {
 	}
 	f.writing = true
 	go func() {
-		err := f.write(s)
+		err := f.write(&s)
 		if err == nil && f.Written != nil {
 			f.Written()
 		}
@@ -103,7 +111,7 @@ func (f *Folder) Wait() error {
 func (f *Folder) Remove() error { return os.RemoveAll(f.dir) }
 
 // write writes a state under another name and renames it when it is on the disk.
-func (f *Folder) write(s State) (err error) {
+func (f *Folder) write(s *State) (err error) {
 	path := filepath.Join(f.dir, fmt.Sprintf("%019d%s", int64(s.At), ending))
 	defer func() {
 		if err != nil {
@@ -116,47 +124,17 @@ func (f *Folder) write(s State) (err error) {
 			return err
 		}
 	}
-	file, err := os.Create(path + partial)
-	if err != nil {
+	if err := errors.Join(os.RemoveAll(path+partial), discard(path)); err != nil { // of an earlier attempt
 		return err
 	}
-	for _, part := range f.encode(&s) {
-		if err == nil {
-			_, err = file.Write(part)
-		}
-	}
+	err = f.writeFiles(path+partial, s)
 	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(path+partial, path)
 	}
 	if err != nil {
 		return err
 	}
 	return f.tidy()
-}
-
-// encode returns the parts of a state's file.
-func (f *Folder) encode(s *State) [][]byte {
-	head := []byte(magic)
-	head = binary.LittleEndian.AppendUint64(head, uint64(s.At))
-	head = binary.LittleEndian.AppendUint64(head, uint64(s.Events))
-	if s.Real {
-		head = append(head, 1)
-	} else {
-		head = append(head, 0)
-	}
-	end := f.Key.sign(head, s.World)
-	return [][]byte{head, s.World, binary.LittleEndian.AppendUint64(end, sum(head, s.World, end))}
-}
-
-func sum(parts ...[]byte) uint64 {
-	h := xxhash.New()
-	for _, part := range parts {
-		_, _ = h.Write(part)
-	}
-	return h.Sum64()
 }
 
 // tidy makes the new name durable, and removes what is not to be kept.
@@ -166,11 +144,25 @@ func (f *Folder) tidy() error {
 		return err
 	}
 	for _, name := range names[min(f.keep, len(names)):] {
-		if err := os.Remove(name); err != nil {
+		if err := discard(name); err != nil {
 			return err
 		}
 	}
-	dir, err := os.Open(f.dir)
+	return syncFolder(f.dir)
+}
+
+// discard removes a checkpoint, which is never there in part.
+func discard(name string) error {
+	err := os.Rename(name, name+partial)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return cmp.Or(err, os.RemoveAll(name+partial))
+}
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(name string) error {
+	dir, err := os.Open(name)
 	if err != nil {
 		return err
 	}
@@ -178,7 +170,16 @@ func (f *Folder) tidy() error {
 	return dir.Close()
 }
 
-// Names returns the files of checkpoints, the newest first. A nil folder has none.
+// DropOld removes the checkpoints before the newest one that has all its files.
+func (f *Folder) DropOld() error {
+	names, err := f.Names()
+	for i := slices.IndexFunc(names, complete) + 1; i > 0 && i < len(names); i++ {
+		err = errors.Join(err, discard(names[i]))
+	}
+	return err
+}
+
+// Names returns the folders of checkpoints, the newest first. A nil folder has none.
 func (f *Folder) Names() (names []string, err error) {
 	if f == nil {
 		return nil, nil
@@ -209,28 +210,11 @@ func (f *Folder) Newest() string {
 	return names[0]
 }
 
-// Read reads a checkpoint. It returns ErrDamaged or ErrForeign if the file cannot be trusted.
+// Read reads a checkpoint. It returns ErrDamaged, ErrForeign, ErrOld or ErrNew if that cannot be used.
 func (f *Folder) Read(name string) (State, error) {
-	b, err := os.ReadFile(name)
+	s, err := f.read(name)
 	if err != nil {
-		return State{}, err
+		err = fmt.Errorf("%s: %w", name, err)
 	}
-	if len(b) < header+trailer || !bytes.HasPrefix(b, []byte(magic)) {
-		return State{}, fmt.Errorf("%s: %w: its beginning or its end is missing", name, ErrDamaged)
-	}
-	signed, end := b[:len(b)-sumSize], b[len(b)-sumSize:]
-	if sum(signed) != binary.LittleEndian.Uint64(end) {
-		return State{}, fmt.Errorf("%s: %w: its checksum differs", name, ErrDamaged)
-	}
-	body, signature := signed[:len(signed)-sha256.Size], signed[len(signed)-sha256.Size:]
-	if !hmac.Equal(signature, f.Key.sign(body)) {
-		return State{}, fmt.Errorf("%s: %w", name, ErrForeign)
-	}
-	numbers := body[len(magic):header]
-	return State{
-		At:     time.Duration(binary.LittleEndian.Uint64(numbers)),
-		Events: int64(binary.LittleEndian.Uint64(numbers[8:])),
-		Real:   numbers[2*8] == 1,
-		World:  body[header:],
-	}, nil
+	return s, err
 }

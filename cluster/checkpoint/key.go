@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 )
 
-// Key signs checkpoints. A state becomes memory, including pointers, so the author of a state controls
-// the program that reads it. The program therefore reads only states signed with the key of its user
-// or cluster.
+// Key signs images. An image becomes memory, including pointers, so its author controls the program
+// that reads it. The program therefore reads only images signed with the key of its user or cluster.
+// A declared state is data, and needs no signature.
 type Key []byte
 
 // keySize is how long a key is, in bytes.

@@ -2,13 +2,14 @@ package checkpoint
 
 import (
 	"bytes"
-	"encoding/gob"
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"sync"
 
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -19,7 +20,7 @@ const partSize = 256 << 10
 // Split yields the messages by which a state travels between processes.
 func Split(s *live.State) iter.Seq2[*protos.StatePart, error] {
 	return func(yield func(*protos.StatePart, error) bool) {
-		b, err := encode(s)
+		b, err := pack(s)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -57,21 +58,51 @@ func (p *Parts) Add(m *protos.StatePart) (*live.State, error) {
 		return nil, nil
 	}
 	defer func() { *p = Parts{} }()
-	return decode(p.bytes)
+	return unpack(p.bytes)
 }
 
-func encode(s *live.State) ([]byte, error) {
-	var b bytes.Buffer
-	err := gob.NewEncoder(&b).Encode(s)
+// pack returns the bytes of a state: the length of its state.pb, that, and its tensors.safetensors.
+func pack(s *live.State) ([]byte, error) {
+	saved, err := declared(s)
+	if err != nil {
+		return nil, err
+	}
+	text, err := encode(saved)
+	if err != nil {
+		return nil, err
+	}
+	b := bytes.NewBuffer(append(binary.AppendUvarint(nil, uint64(len(text))), text...))
+	err = writeTensors(b, saved.Declared.Vectors)
 	return b.Bytes(), err
 }
 
-func decode(b []byte) (*live.State, error) {
-	s := &live.State{}
-	if err := gob.NewDecoder(bytes.NewReader(b)).Decode(s); err != nil {
-		return nil, fmt.Errorf("a state cannot be read: %w", err)
+func unpack(b []byte) (*live.State, error) {
+	length, n := binary.Uvarint(b)
+	if n <= 0 || length > uint64(len(b)-n) {
+		return nil, fmt.Errorf("a state of %d bytes cannot be read", len(b))
 	}
-	return s, nil
+	b = b[n:]
+	saved, err := decode(b[:length], bytes.NewReader(b[length:]))
+	if err != nil {
+		return nil, err
+	}
+	return saved.live()
+}
+
+// declared returns the state of a run in real time as a checkpoint has it.
+func declared(s *live.State) (*State, error) {
+	saved, err := state.Save(s)
+	return &State{Origin: s.Origin, At: s.At, Events: s.Events, Declared: saved}, err
+}
+
+// live returns the state of a run in real time.
+func (s *State) live() (*live.State, error) {
+	of := &live.State{}
+	if err := s.Declared.Restore(of, state.Into{}); err != nil {
+		return nil, err
+	}
+	of.Origin, of.At, of.Events = s.Origin, s.At, s.Events
+	return of, nil
 }
 
 // Gatherer puts the states of the worlds of a run together. It may be used by many goroutines.
@@ -139,6 +170,7 @@ func (g *Gatherer) Add(process string, s *live.State) error {
 	delete(g.missing, process)
 	g.whole.At = max(g.whole.At, s.At)
 	if process == g.lead {
+		g.whole.Origin = s.Origin // other processes may not have all samples
 		g.whole.Record, g.whole.Events, g.whole.Tail = s.Record, s.Events, s.Tail
 	}
 	maps.Copy(g.whole.Nodes, s.Nodes)

@@ -17,6 +17,8 @@ var ErrUnusable = errors.New("cannot be used")
 type Run struct {
 	// Folder is where its states are.
 	Folder *Folder
+	// Origin tells which run in virtual time it is; a world in real time knows it.
+	Origin live.Origin
 	// From is where it goes on; nil for its beginning. It is nil again when it has begun to.
 	From *State
 	// Events counts what is written of its events; nil where they are not kept. Held calls a
@@ -51,7 +53,7 @@ func (r *Run) World(c sim.Config) (*sim.World, error) {
 		if r.held(0, func() {}); r.failure != nil {
 			return r.failure
 		}
-		return r.Folder.Save(State{At: at, Events: r.written, World: world})
+		return r.Folder.Save(State{Origin: r.Origin, At: at, Events: r.written, World: world})
 	}
 	if r.From == nil {
 		return sim.New(c)
@@ -84,7 +86,7 @@ func (r *Run) Live(c live.Config, create func(live.Config) (*live.World, error))
 		return create(c)
 	}
 	var err error
-	if c.Checkpoints.From, err = decode(r.From.World); err != nil {
+	if c.Checkpoints.From, err = r.From.live(); err != nil {
 		return nil, r.unusable(err)
 	}
 	w, err := create(c)
@@ -104,11 +106,11 @@ func (r *Run) Save(s *live.State) error {
 	if s.Void {
 		return nil
 	}
-	b, err := encode(s)
+	saved, err := declared(s)
 	if err != nil {
 		return err
 	}
-	return r.Folder.Save(State{At: s.At, Real: true, Events: s.Events, World: b})
+	return r.Folder.Save(*saved)
 }
 
 func (r *Run) unusable(err error) error {

@@ -4,7 +4,7 @@ package cli_test
 
 import (
 	"bytes"
-	"encoding/binary"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -14,14 +14,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cespare/xxhash/v2"
-
 	"github.com/gradwire/gradwire/cluster/cli"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/turns"
 )
 
-// checkpoints are the files of those that a run has, the newest last.
+// checkpoints are the folders of those that a run has, the newest last.
 func checkpoints(t *testing.T, run string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(run, "checkpoints", "*.state"))
@@ -165,20 +163,15 @@ func TestRunGoesOnFromTheNewestCheckpointThatIsWhole(t *testing.T) {
 	p.end(t)
 	names := checkpoints(t, "out/runs/0000")
 	newest, second := names[len(names)-1], names[len(names)-2]
-	b, err := os.ReadFile(newest)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b[len(b)/2]++
-	write(t, newest, string(b))
-	if err := os.Truncate(second, 1000); err != nil {
+	changed := changeBit(t, newest, rand.New(rand.NewPCG(1, 2)))
+	if err := os.Truncate(filepath.Join(second, "world.image"), 1000); err != nil {
 		t.Fatal(err)
 	}
 	code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", "out")
 	expectCode(t, cli.ExitDone, code, errs)
 	for _, want := range []string{
-		filepath.Base(newest) + ": the checkpoint is damaged: its checksum differs",
-		filepath.Base(second) + ": the checkpoint is damaged: its checksum differs",
+		filepath.Base(newest) + ": the checkpoint is damaged: " + changed + ": its SHA-256 differs",
+		filepath.Base(second) + ": the checkpoint is damaged: world.image: it has 1000 bytes of ",
 		"run 0 goes on from its checkpoint at ",
 	} {
 		if !strings.Contains(errs, want) {
@@ -230,19 +223,41 @@ func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 	}
 }
 
-// changeBit flips a random bit after the first line of a checkpoint file and corrects the checksum.
-func changeBit(t *testing.T, name string, random *rand.Rand) (bit int) {
+// changeBit changes a random bit of one of a checkpoint's files, and names the file.
+func changeBit(t *testing.T, name string, random *rand.Rand) (file string) {
 	t.Helper()
-	b, err := os.ReadFile(name)
+	files, err := filepath.Glob(filepath.Join(name, "[^m]*")) // not the manifest
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	file = files[random.IntN(len(files))]
+	b, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b = b[:len(b)-8]
-	head := bytes.IndexByte(b, '\n') + 1
-	bit = 8*head + random.IntN(8*(len(b)-head))
-	b[bit/8] ^= 1 << (bit % 8)
-	write(t, name, string(binary.LittleEndian.AppendUint64(b, xxhash.Sum64(b))))
-	return bit
+	b[random.IntN(len(b))] ^= 1 << random.IntN(8)
+	write(t, file, string(b))
+	return filepath.Base(file)
+}
+
+// resum makes the checksums in a checkpoint's manifest right again.
+func resum(t *testing.T, name string) {
+	t.Helper()
+	path := filepath.Join(name, "manifest.json")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := regexp.MustCompile(`"name": "(.*)",\s*"bytes": \d+,\s*"sha256": "(.*)"`)
+	text := string(b[:bytes.LastIndex(b, []byte(",\n \"sha256\""))])
+	for _, m := range sums.FindAllStringSubmatch(text, -1) {
+		content, err := os.ReadFile(filepath.Join(name, m[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = strings.Replace(text, m[2], fmt.Sprintf("%x", sha256.Sum256(content)), 1)
+	}
+	write(t, path, text+fmt.Sprintf(",\n \"sha256\": \"%x\"\n}\n", sha256.Sum256([]byte(text))))
 }
 
 // gradwire refuses a checkpoint with one changed bit and a correct checksum, wherever the bit is: the
@@ -263,11 +278,13 @@ func TestRunDoesNotGoOnFromACheckpointWithAChangedBit(t *testing.T) {
 		if err := os.CopyFS(folder, os.DirFS("out")); err != nil {
 			t.Fatal(err)
 		}
-		bit := changeBit(t, strings.Replace(names[len(names)-1], "out", folder, 1), random)
+		changed := strings.Replace(names[len(names)-1], "out", folder, 1)
+		file := changeBit(t, changed, random)
+		resum(t, changed)
 		code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", folder)
 		expectCode(t, cli.ExitDone, code, errs)
 		if !strings.Contains(errs, "the checkpoint comes from elsewhere or was changed") {
-			t.Errorf("bit %d: told\n%s", bit, errs)
+			t.Errorf("a bit of %s: told\n%s", file, errs)
 		}
 		expectSame(t, "whole", folder, "curve.csv", "runs/0000/run.json", "runs/0000/model.safetensors")
 	}

@@ -49,8 +49,11 @@ func openStores(parent *cobra.Command, con *console) {
 // unread returns the filter of the files that a command does not read.
 func unread(command string) func(name string) bool {
 	return func(name string) bool {
+		if strings.Contains(name, ".state/") { // of a checkpoint
+			return true
+		}
 		switch filepath.Ext(name) {
-		case ".state", ".partial":
+		case ".partial":
 			return true
 		case ".safetensors", ".jsonl":
 			return command == "report"

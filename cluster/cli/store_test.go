@@ -156,7 +156,7 @@ func TestRunGoesOnFromItsCheckpointInTheStore(t *testing.T) {
 			switch {
 			case lost.Load():
 				return storetest.Refuse(http.StatusForbidden, "AccessDenied")(w, r, next)
-			case r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, ".state"):
+			case r.Method == http.MethodPut && strings.Contains(r.URL.Path, ".state/"):
 				saved.Store(true)
 			case r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "manifest.json") && saved.Load():
 				next.ServeHTTP(w, r)
@@ -202,7 +202,7 @@ func TestLossOfAMachineLosesAtMostOneInterval(t *testing.T) {
 			})
 		})
 		s.Disturb(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
-			if strings.HasSuffix(r.URL.Path, ".state") {
+			if strings.Contains(r.URL.Path, ".state/") {
 				lose()
 			}
 			return false

@@ -8,9 +8,6 @@ import (
 	"strings"
 )
 
-// sameBuild explains the cost of builds that differ.
-const sameBuild = "a run goes on from its checkpoints at a process of the same build alone, and begins anew elsewhere"
-
 // DifferentBuilds names the build of each process in one line; it is empty if all run the same build.
 func DifferentBuilds(builds map[string]string) string {
 	of := map[string][]string{}
@@ -24,7 +21,7 @@ func DifferentBuilds(builds map[string]string) string {
 	for _, build := range slices.Sorted(maps.Keys(of)) {
 		all = append(all, strings.Join(of[build], ", ")+" ("+cmp.Or(build, "an unknown build")+")")
 	}
-	return "builds differ, and " + sameBuild + ": " + strings.Join(all, "; ")
+	return "builds differ: " + strings.Join(all, "; ")
 }
 
 // Builds maps the processes of some nodes to their builds.

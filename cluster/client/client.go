@@ -59,8 +59,7 @@ type Node struct {
 	// Expires is when its certificate does; zero if it has none, or the process that was asked does
 	// not know.
 	Expires time.Time `json:"certificate_expires,omitzero"`
-	// Build identifies the process's program. Only a process of the same build resumes a run from a
-	// checkpoint.
+	// Build identifies the process's program.
 	Build string `json:"build,omitempty"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -54,8 +55,13 @@ func damaged(state []byte, at time.Duration, seed uint64) (broken string, err er
 	return "both are refused", nil
 }
 
-// flip flips a bit of a file, and returns which one.
-func flip(name string, seed uint64) (bit uint64, err error) {
+// flip flips a bit of one of a checkpoint's files, and returns which one.
+func flip(checkpoint string, seed uint64) (bit uint64, err error) {
+	files, err := filepath.Glob(filepath.Join(checkpoint, "*"))
+	if err != nil {
+		return 0, err
+	}
+	name := files[seed%uint64(len(files))]
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return 0, err

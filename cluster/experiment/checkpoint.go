@@ -3,10 +3,15 @@ package experiment
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/state"
@@ -17,6 +22,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/cluster/traffic"
+	"github.com/gradwire/gradwire/datasets"
 )
 
 // play lets a run happen from the newest of its checkpoints that can be used, or else from its
@@ -95,7 +101,8 @@ func (r *Runner) attempt(ctx context.Context, next run, folder *checkpoint.Folde
 		}}
 	}
 	if len(names) > 0 {
-		if out, failure = r.goOn(ctx, next, s, names[0]); errors.Is(failure, errClock) {
+		out, failure = r.goOn(ctx, next, s, names[0])
+		if errors.Is(failure, errClock) || errors.Is(failure, checkpoint.ErrNew) {
 			return nil, Outcome{}, nil, refusal.Input(failure)
 		}
 		return s, out, failure, nil
@@ -117,8 +124,8 @@ func (r *Runner) goOn(ctx context.Context, next run, s *Stage, name string) (Out
 	if err != nil {
 		return Outcome{}, fmt.Errorf("its checkpoint %w: %w", checkpoint.ErrUnusable, err)
 	}
-	if (r.Venue.Traits().Clock != VirtualTime) != from.Real {
-		clock := map[bool]Clock{false: VirtualTime, true: RealTime}[from.Real]
+	if (r.Venue.Traits().Clock != VirtualTime) != from.Real() {
+		clock := map[bool]Clock{false: VirtualTime, true: RealTime}[from.Real()]
 		return Outcome{}, fmt.Errorf("%s: %w: go on with --clock %s", name, errClock, clock)
 	}
 	s.saves.From = &from
@@ -185,6 +192,10 @@ func (s *Stage) simulate() (*sim.World, error) {
 		return sim.New(c)
 	}
 	s.saved(&c, time.Duration(s.Point.Spec.Plan.Checkpoint.Every), nil)
+	var err error
+	if s.saves.Origin, err = s.origin(); err != nil {
+		return nil, err
+	}
 	s.saves.Events, s.saves.Held = s.events, func(_ uint64, do func()) error { return s.Collector.Held(do) }
 	return s.saves.World(c)
 }
@@ -208,7 +219,11 @@ func (s *Stage) Live(c live.Config) (*live.World, error) {
 
 func (s *Stage) live(c live.Config) (*live.World, error) {
 	if c.Checkpoints != nil {
-		c.Checkpoints.Given, c.Checkpoints.Sent = []any{s.given}, s.Point.Spec.Data.Sent
+		var err error
+		if c.Checkpoints.Origin, err = s.origin(); err != nil {
+			return nil, err
+		}
+		c.Checkpoints.Origin.Data = s.fingerprint()
 		s.from = c.Checkpoints.From
 	}
 	c.Deployment, c.Network, c.Changes = s.Deployment, s.Network, s.Changes
@@ -217,6 +232,51 @@ func (s *Stage) live(c live.Config) (*live.World, error) {
 		s.Locked = w.Locked
 	}
 	return w, err
+}
+
+// origin tells a checkpoint which run it is of: its plan, but for its name and where and how often the run
+// is saved, and its seed.
+func (s *Stage) origin() (live.Origin, error) {
+	p := *s.Point
+	spec, of := *p.Spec, *p.Spec.Plan
+	of.Name, of.Checkpoint = "", nil
+	p.Spec, spec.Plan = &spec, &of
+	text, err := p.Text(s.Task.Seed)
+	return live.Origin{Plan: text, Seed: s.Task.Seed}, err
+}
+
+// fingerprint tells samples apart, and who has which; empty in a process that is sent the samples of its
+// own workers alone.
+func (s *Stage) fingerprint() string {
+	t := s.Task
+	if s.Point.Spec.Data.Sent && t.Test == nil {
+		return ""
+	}
+	h := xxhash.New()
+	for _, set := range []*datasets.Set{t.Train, t.Test, t.Validation} {
+		if set == nil {
+			continue
+		}
+		fmt.Fprintln(h, set.Inputs, set.Classes, len(set.Y))
+		writeNumbers(h, set.Y, func(label int32) uint32 { return uint32(label) })
+		writeNumbers(h, set.X, math.Float32bits)
+	}
+	for _, shard := range t.Shards {
+		fmt.Fprintln(h, len(shard))
+		writeNumbers(h, shard, func(row int32) uint32 { return uint32(row) })
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+// writeNumbers writes numbers as four bytes each, the same on all machines.
+func writeNumbers[T any](h *xxhash.Digest, all []T, bits func(T) uint32) {
+	var b [1 << 12]byte
+	for chunk := range slices.Chunk(all, len(b)/4) {
+		for i, x := range chunk {
+			binary.LittleEndian.PutUint32(b[4*i:], bits(x))
+		}
+		_, _ = h.Write(b[:4*len(chunk)])
+	}
 }
 
 // Saves reports whether the run is saved from time to time.
@@ -315,7 +375,8 @@ func (s *Stage) saved(c *sim.Config, every time.Duration, save func(at time.Dura
 	}
 }
 
-// Savable returns an error if the plan has checkpoints, and actors that cannot be saved.
+// Savable returns an error if the plan has checkpoints, and the world of a run in virtual time cannot be
+// saved.
 func (s *Stage) Savable() error {
 	p := s.Point.Spec.Plan.Checkpoint
 	if p == nil {
@@ -329,6 +390,32 @@ func (s *Stage) Savable() error {
 	}
 	if err != nil {
 		return syntax.Errorf(p.Source, "%w", err)
+	}
+	return nil
+}
+
+// Declares returns an error if the plan has checkpoints, and an actor of a run in real time declares no
+// state.
+func (s *Stage) Declares() error {
+	p := s.Point.Spec.Plan.Checkpoint
+	if p == nil {
+		return nil
+	}
+	c, d := s.simulation(), *s.Deployment
+	c.Deployment, d.Nodes = &d, slices.Clone(d.Nodes)
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		kind := n.Kind
+		n.Kind = func(env actors.Env) (actor.Actor, error) {
+			a, err := kind(env)
+			if err == nil {
+				_, err = state.Of(a)
+			}
+			return a, err
+		}
+	}
+	if _, err := sim.New(c); err != nil {
+		return syntax.Errorf(p.Source, "this run cannot be saved: %w", err)
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ var _ Venue = Real{}
 func (Real) Traits() Traits { return Traits{Clock: RealTime, Here: true, Alone: true} }
 
 // Rehearse refuses checkpoints of what cannot be saved.
-func (Real) Rehearse(_ context.Context, s *Stage) error { return s.Savable() }
+func (Real) Rehearse(_ context.Context, s *Stage) error { return s.Declares() }
 
 // leastRealPause is a pause of a node in real time that is none: the machine may have been busy.
 const leastRealPause = time.Second

@@ -240,9 +240,10 @@ func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, 
 	if err != nil || answer.Error != "" || answer.Enough || head.Dismissed || head.Witness {
 		return answer, err
 	}
+	states := newest{}
 	fresh := func(name string, info fs.FileInfo) bool {
 		is := stamp{info.Size(), info.ModTime().UnixNano()}
-		if files[name] == is || !head.Ended && !finished(dir, name) && !goesOn(dir, name) ||
+		if files[name] == is || !head.Ended && !finished(dir, name) && !states.goesOn(dir, name) ||
 			head.Ended && unfinished(name) {
 			return false
 		}
@@ -299,7 +300,7 @@ func finished(dir, name string) bool {
 // unfinished reports whether a file of a record belongs to a program that writes into it, as its
 // lock does.
 func unfinished(name string) bool {
-	return strings.HasSuffix(name, ".partial") || strings.HasPrefix(path.Base(name), ".")
+	return strings.HasSuffix(name, ".partial") || strings.Contains(name, ".partial/") || strings.HasPrefix(path.Base(name), ".")
 }
 
 // lively is a connection on which something has to move.
@@ -570,10 +571,8 @@ func (s *Service) merge(from, to string) error {
 	return nil
 }
 
-// last orders the file behind all others by which a run counts as finished.
+// last orders a checkpoint's manifest behind its files, and behind all others the file by which a run
+// counts as finished.
 func last(name string) int {
-	if filepath.Base(name) == "run.json" {
-		return 1
-	}
-	return 0
+	return slices.Index([]string{"manifest.json", "run.json"}, filepath.Base(name))
 }

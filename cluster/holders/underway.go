@@ -33,19 +33,27 @@ func (s *Service) advance(h *holding) {
 // events is the file of the events of a run under way.
 const events = "events.jsonl.partial"
 
-// goesOn reports whether a file of a record is one from which a run under way goes on: its newest
+// newest has the newest checkpoint of each run of a record, by the run's folder, as it was when that was
+// asked for first: a copy has one checkpoint as a whole.
+type newest map[string]string
+
+// goesOn reports whether a file of a record is one from which a run under way goes on: in its newest
 // checkpoint, or its events.
-func goesOn(dir, name string) bool {
+func (n newest) goesOn(dir, name string) bool {
 	parts := strings.Split(name, "/")
 	if len(parts) < 3 || parts[0] != "runs" {
 		return false
 	}
 	run := filepath.Join(dir, parts[0], parts[1])
-	states, err := checkpoint.NewFolder(run, 1).Names()
-	if err != nil || len(states) == 0 || over(run) {
-		return false
+	state, known := n[run]
+	if !known {
+		if states, err := checkpoint.NewFolder(run, 1).Names(); err == nil && len(states) > 0 && !over(run) {
+			state = states[0]
+		}
+		n[run] = state
 	}
-	return name == "runs/"+parts[1]+"/"+events || filepath.Join(dir, filepath.FromSlash(name)) == states[0]
+	return state != "" && (name == "runs/"+parts[1]+"/"+events || len(parts) > 3 && parts[2] == checkpoint.Name &&
+		parts[3] == filepath.Base(state))
 }
 
 // over reports whether a run has finished, by its folder.
@@ -63,11 +71,7 @@ func dropStates(dir string) error {
 			err = errors.Join(err, folder.Remove(), os.RemoveAll(filepath.Join(run, events)))
 			continue
 		}
-		states, failure := folder.Names()
-		err = errors.Join(err, failure)
-		for _, old := range states[min(1, len(states)):] {
-			err = errors.Join(err, os.Remove(old))
-		}
+		err = errors.Join(err, folder.DropOld())
 	}
 	return err
 }

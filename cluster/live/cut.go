@@ -1,6 +1,7 @@
 package live
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -26,10 +27,8 @@ import (
 type Checkpoints struct {
 	// Every is the time between two, on the run's clock, in the world of the coordinator.
 	Every time.Duration
-	// Given are pointers to what the run reads and nobody changes, such as its samples.
-	// Other processes may have other samples, in the same place, if Sent is true.
-	Given []any
-	Sent  bool
+	// Origin is what the states of this run are of. A state of another origin is refused.
+	Origin Origin
 	// With are pointers to what is recorded of the run, in the coordinator's world.
 	With []state.Declared
 	// Held calls a function while nobody changes what With points to, when the cut of a number
@@ -58,10 +57,12 @@ type State struct {
 	// At is when the last of them was saved, on the run's clock: of nothing that is in the state
 	// can anybody say that it happened later.
 	At time.Duration
-	// Record is an image of what was recorded of the run when the cut began, with so many bytes of
-	// Events written, and Tail are the events that nodes have recorded since, before they were
-	// saved, in any order; Place brings those of a run that goes on into that of time.
-	Record []byte
+	// Origin is what the state is of.
+	Origin Origin
+	// Record is what was recorded of the run when the cut began, with so many bytes of Events
+	// written, and Tail are the events that nodes have recorded since, before they were saved, in
+	// any order; Place brings those of a run that goes on into that of time.
+	Record *state.Saved
 	Events int64
 	Tail   []world.Recorded
 	// Void says that the cut has come to nothing, because who is there has changed meanwhile.
@@ -72,12 +73,34 @@ type State struct {
 
 // NodeState is the state of a node.
 type NodeState struct {
-	// Actor is an image of its actor, with the messages that wait for it.
-	Actor []byte
+	// Actor is the state of its actor, with the messages that wait for it.
+	Actor *state.Saved
 	// Frames are the messages that were on their way to it.
 	Frames [][]byte
 	// Sent is what its edges had carried in this world.
 	Sent []link.Count
+}
+
+// Origin tells which run a state is of. A run goes on from a state of its own origin alone.
+type Origin struct {
+	// Plan is the plan of the run, in YAML, and Seed its seed.
+	Plan string
+	Seed uint64
+	// Data is a fingerprint of the samples; empty in a process that does not have them all.
+	Data string
+}
+
+// check returns an error that names how the origin of a state differs.
+func (o *Origin) check(from *Origin) error {
+	switch {
+	case from.Plan != o.Plan:
+		return errors.New("it is of another plan")
+	case from.Seed != o.Seed:
+		return fmt.Errorf("it is of a run with seed %d; this run has seed %d", from.Seed, o.Seed)
+	case from.Data != o.Data && from.Data != "" && o.Data != "":
+		return errors.New("it was made with other samples")
+	}
+	return nil
 }
 
 // cuts are those of a world.
@@ -100,17 +123,16 @@ type cuts struct {
 }
 
 // beginCuts makes ready for cuts, if there are to be any. A run that goes on counts on.
-func (w *World) beginCuts() (err error) {
+func (w *World) beginCuts() {
 	c := w.config.Checkpoints
 	if c == nil {
-		return nil
+		return
 	}
 	w.door.Cuts, w.door.Flights = make([]wire.Cut, len(w.names)), &w.cuts.flights
 	w.cuts.number, w.cuts.passed = c.Before, map[string]uint64{}
 	if c.From != nil {
 		w.cuts.number = c.From.Number
 	}
-	return nil
 }
 
 // Cuts is the number of the latest cut that has begun here.
@@ -189,7 +211,7 @@ func (w *World) makeCuts() {
 // it, here and in other worlds, has arrived: there are never messages of two cuts ago.
 func (w *World) makeCut(number uint64) bool {
 	c := w.config.Checkpoints
-	s := &State{Number: number, Nodes: map[int]NodeState{}}
+	s := &State{Number: number, Origin: c.Origin, Nodes: map[int]NodeState{}}
 	if !w.lead().away {
 		w.record(s)
 	}
@@ -262,7 +284,7 @@ func (w *World) record(s *State) {
 	defer w.observe.Unlock()
 	w.cuts.recorded = s.Number
 	var err error
-	c.Held(s.Number, func() { s.Record, err = encode(state.All(c.With)) })
+	c.Held(s.Number, func() { s.Record, err = save(state.All(c.With), "record") })
 	if err != nil {
 		w.fail(fmt.Errorf("the record of this run cannot be saved: %w", err))
 	}

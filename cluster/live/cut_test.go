@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/wire"
@@ -22,6 +23,9 @@ type counter struct {
 	got  []uint32
 	gate *gate
 }
+
+// State implements [state.Declared].
+func (c *counter) State(s *state.State) { state.Ints(s, "got", &c.got) }
 
 // gate is where a counter waits before it counts; a nil channel keeps nobody.
 type gate struct{ arrive, goOn chan bool }
@@ -45,7 +49,7 @@ func halfOfARun(t *testing.T, from *live.State) (w *live.World, a *counter, pass
 	c := m.make[0]
 	a, passed, saved = &counter{gate: &gate{}}, make(chan uint64, 9), make(chan *live.State, 9)
 	c.Deployment.Nodes[0].Kind = func(actors.Env) (actor.Actor, error) { return a, nil }
-	c.Checkpoints = &live.Checkpoints{From: from, Given: []any{a.gate},
+	c.Checkpoints = &live.Checkpoints{From: from,
 		Passed: func(number uint64, _ []string) { passed <- number },
 		Save: func(s *live.State) error {
 			saved <- s
@@ -124,6 +128,9 @@ type listener struct{ news *news }
 
 type news struct{ came chan world.MemberChange }
 
+// State implements [state.Declared].
+func (*listener) State(*state.State) {}
+
 func (l *listener) Receive(ctx actor.Context) {
 	if m, is := ctx.Message().(world.MemberChange); is {
 		l.news.came <- m
@@ -143,7 +150,7 @@ func TestTheCoordinatorHearsOfCrashesBeforeTheCut(t *testing.T) {
 			c.Deployment.Nodes[i].Kind = func(actors.Env) (actor.Actor, error) { return &counter{gate: gate}, nil }
 		}
 		c.Deployment.Coordinate = func(actors.Env, world.Control) (actor.Actor, error) { return &listener{of}, nil }
-		c.Checkpoints = &live.Checkpoints{From: from, Given: []any{of, gate}, Held: func(_ uint64, do func()) { do() },
+		c.Checkpoints = &live.Checkpoints{From: from, Held: func(_ uint64, do func()) { do() },
 			Save: func(s *live.State) error {
 				saved <- s
 				return nil

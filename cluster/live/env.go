@@ -19,8 +19,8 @@ import (
 
 // env is the world as one actor sees it.
 type env struct {
-	node      *node `image:"kept"`
-	life      *life `image:"kept"`
+	node      *node
+	life      *life
 	view      *actors.View
 	announced *protos.View // that view, as the coordinator has announced it; nil for the first
 	owner     string       // of the random streams

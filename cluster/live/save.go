@@ -20,7 +20,7 @@ import (
 type cut struct {
 	times    uint64          // it was saved
 	asked    uint64          // it is to be: it handles nothing before it has been
-	held     int             // images that are being made
+	held     int             // saves that are being made
 	still    []chan struct{} // are closed when no handler is at work and no job is under way
 	collects bool            // messages that were sent before it was saved
 	late     [][]byte        // the frames of these
@@ -128,7 +128,7 @@ func (m *mailbox) take(s *saved, number uint64) bool {
 	return true
 }
 
-// release has a node go on whose image has been made.
+// release has a node go on that has been saved.
 func (m *mailbox) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -181,7 +181,7 @@ func (l *life) save(number uint64, given <-chan struct{}) (now *NodeState, err e
 	now = &NodeState{}
 	w.Locked(func() { now.Sent = w.config.Network.UsedBy(l.node.index, nil) })
 	w.sendsAfter(l.node, number)
-	now.Actor, err = encode(s)
+	now.Actor, err = save(s, l.node.name())
 	m.release()
 	if err != nil {
 		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), err)
@@ -189,39 +189,37 @@ func (l *life) save(number uint64, given <-chan struct{}) (now *NodeState, err e
 	return now, nil
 }
 
-// encode returns the bytes of a state.
-func encode(of state.Declared) (data []byte, err error) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = world.PanicError(reason)
-		}
-	}()
+// save returns the state of a value, with vectors of its own.
+func save(of state.Declared, owner string) (_ *state.Saved, err error) {
+	defer recovered(&err)
 	saved, err := state.Save(of)
 	if err != nil {
 		return nil, err
 	}
-	return saved.Encode()
+	return saved.Own(owner), nil
 }
 
-// decode brings a value into the state that bytes hold.
-func decode(b []byte, to state.Declared, into state.Into) (err error) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = world.PanicError(reason)
-		}
-	}()
-	saved, err := state.Decode(b)
-	if err != nil {
-		return err
+// restore brings a value into a saved state.
+func restore(saved *state.Saved, to state.Declared, into state.Into) (err error) {
+	defer recovered(&err)
+	if saved == nil {
+		return errors.New("its state is missing")
 	}
 	return saved.Restore(to, into)
 }
 
-// errHidden says that protoactor knows of an actor what no image can hold.
+// recovered makes an error of a panic: what is declared is an actor's code.
+func recovered(err *error) {
+	if reason := recover(); reason != nil {
+		*err = world.PanicError(reason)
+	}
+}
+
+// errHidden says that protoactor knows of an actor what no state can hold.
 var errHidden = errors.New("its actor has spawned others or ended itself, is watched, stashes messages, awaits an " +
 	"answer in a future, or has a timeout of protoactor's")
 
-// alone reports whether protoactor knows nothing of the node that no image can hold.
+// alone reports whether protoactor knows nothing of the node that no state can hold.
 func (l *life) alone() bool {
 	return door.Locals(l.system) == l.locals && !door.HasExtras(l.mailbox.invoker)
 }
@@ -230,7 +228,7 @@ func (l *life) alone() bool {
 func (l *life) restore(from *NodeState, number uint64) error {
 	m, w := l.mailbox, l.node.world
 	s := l.saved()
-	if err := decode(from.Actor, s, state.Into{Pool: &w.tensors, Clock: &m.timers}); err != nil {
+	if err := restore(from.Actor, s, state.Into{Pool: &w.tensors, Clock: &m.timers}); err != nil {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)
 	}
 	l.actor, l.number = s.actor, s.number
@@ -267,9 +265,12 @@ func (w *World) resume() error {
 		return nil
 	}
 	from := w.config.Checkpoints.From
+	if err := w.config.Checkpoints.Origin.check(&from.Origin); err != nil {
+		return err
+	}
 	if !w.lead().away {
 		slices.SortStableFunc(from.Tail, func(a, b world.Recorded) int { return cmp.Compare(a.At, b.At) })
-		if err := decode(from.Record, state.All(w.config.Checkpoints.With), state.Into{Pool: &w.tensors}); err != nil {
+		if err := restore(from.Record, state.All(w.config.Checkpoints.With), state.Into{Pool: &w.tensors}); err != nil {
 			return fmt.Errorf("the record: %w", err)
 		}
 	}

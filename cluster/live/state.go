@@ -9,8 +9,24 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/protos"
 )
+
+// State declares the state of a run, or of a part of its nodes, but for what every checkpoint has: its
+// origin, its time, and the bytes of events.
+func (s *State) State(st *state.State) {
+	state.Int(st, "number", &s.Number)
+	st.Saved("record", &s.Record)
+	state.List(st, "tail", &s.Tail, func(s *state.State, e *world.Recorded) { state.Exported(s, e) })
+	st.Bool("void", &s.Void)
+	state.Table(st, "nodes", &s.Nodes, state.IntKey, func(s *state.State, n *NodeState) {
+		s.Saved("state", &n.Actor)
+		state.List(s, "frames", &n.Frames, func(s *state.State, frame *[]byte) { s.Bytes("frame", frame) })
+		state.List(s, "sent", &n.Sent, func(s *state.State, c *link.Count) { state.Exported(s, c) })
+	})
+}
 
 // State declares what a checkpoint has of a node: its actor, its emulated machine, and what waits for it.
 func (s *saved) State(st *state.State) {

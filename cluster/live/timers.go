@@ -9,9 +9,9 @@ import (
 
 // timers are what is due in a life: messages of timers, and results of computations.
 type timers struct {
-	box     *mailbox `image:"kept"` // whose lock guards them
+	box     *mailbox // whose lock guards them
 	entered uint64
-	due     map[uint64]timer `image:"-"` // by number; it is saved with what waits in the mailbox
+	due     map[uint64]timer // by number; it is saved with what waits in the mailbox
 }
 
 // timer is a message that is due.

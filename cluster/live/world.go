@@ -234,9 +234,7 @@ func New(config Config) (*World, error) {
 	w.names, w.views, w.cycle = d.Names(), d.Views(), world.NewLifeCycle(realm{w}, d)
 	w.door = door.New(config.Network, w.names, d.Strict, &w.tensors)
 	w.door.Encodes = true
-	if err := w.beginCuts(); err != nil {
-		return nil, err
-	}
+	w.beginCuts()
 	if d.Reliable {
 		w.sessions = w.door.KeepSessions(courier{w})
 	}

@@ -86,24 +86,24 @@ func parse(t *testing.T, text string) store.Address {
 // first and second are the files of a record at two times.
 func first() map[string]string {
 	return map[string]string{
-		"plan.yaml":                      "name: x\n",
-		"runs/0000/run.json":             "{}",
-		"runs/0000/model.safetensors":    "model",
-		"runs/0001/checkpoints/1.state":  "one",
-		"runs/0001/events.jsonl.partial": "a\n",
-		"empty":                          "",
+		"plan.yaml":                              "name: x\n",
+		"runs/0000/run.json":                     "{}",
+		"runs/0000/model.safetensors":            "model",
+		"runs/0001/checkpoints/1.state/state.pb": "one",
+		"runs/0001/events.jsonl.partial":         "a\n",
+		"empty":                                  "",
 	}
 }
 
 func second() map[string]string {
 	return map[string]string{
-		"plan.yaml":                      "name: x\n",
-		"runs/0000/run.json":             "{}",
-		"runs/0000/model.safetensors":    "model",
-		"runs/0001/checkpoints/2.state":  "two",
-		"runs/0001/events.jsonl.partial": "a\nb\n",
-		"empty":                          "",
-		"summary.json":                   "{}",
+		"plan.yaml":                              "name: x\n",
+		"runs/0000/run.json":                     "{}",
+		"runs/0000/model.safetensors":            "model",
+		"runs/0001/checkpoints/2.state/state.pb": "two",
+		"runs/0001/events.jsonl.partial":         "a\nb\n",
+		"empty":                                  "",
+		"summary.json":                           "{}",
 	}
 }
 
@@ -123,7 +123,7 @@ func TestRecordIsTheSameBehindEveryStore(t *testing.T) {
 		"file://" + filepath.ToSlash(t.TempDir()) + "/url"} {
 		dir := t.TempDir()
 		write(t, dir, first())
-		write(t, dir, map[string]string{".lock": "1", "runs/0001/checkpoints/2.state.partial": "half"})
+		write(t, dir, map[string]string{".lock": "1", "runs/0001/checkpoints/2.state.partial/state.pb": "half"})
 		m, err := store.UploadFolder(t.Context(), parse(t, address), dir, "plan.yaml", store.MustBeEmpty, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +136,7 @@ func TestRecordIsTheSameBehindEveryStore(t *testing.T) {
 			next["large"] = strings.Repeat("0123456789abcdef", 1<<20+3) // larger than an object
 		}
 		write(t, dir, next)
-		if err := os.Remove(filepath.Join(dir, "runs/0001/checkpoints/1.state")); err != nil {
+		if err := os.RemoveAll(filepath.Join(dir, "runs/0001/checkpoints/1.state")); err != nil {
 			t.Fatal(err)
 		}
 		m.Changed()

@@ -27,7 +27,7 @@ const (
 
 	// architecture begins the row of an architecture. A new one costs its own room, one line in
 	// cluster/catalog and one row here.
-	architecture = "actors actors/train actors/peer cluster/plan/field nn/..." + gonum + mailbox + message
+	architecture = "actors actors/state actors/train actors/peer cluster/plan/field nn/..." + gonum + mailbox + message
 )
 
 // table says what the code of each package, tests aside, may import beside the
@@ -54,15 +54,16 @@ var table = map[string]string{
 	"datasets/synthetic": "datasets datasets/nslkdd",
 	"datasets/partition": "datasets",
 
-	"actors":                 mailbox + message,
-	"actors/train":           "actors nn/... datasets" + mailbox + message,
-	"actors/peer":            "actors actors/train nn/..." + gonum + mailbox + message,
-	"actors/world":           "actors" + mailbox + message,
-	"actors/coordinator":     "actors actors/world actors/train" + mailbox + message + xxhash,
-	"actors/consistency":     "cluster/plan/field",
-	"actors/session":         "",
+	"actors":                 "actors/state" + mailbox + message,
+	"actors/state":           "protos" + protobuf,
+	"actors/train":           "actors actors/state nn/... datasets" + mailbox + message,
+	"actors/peer":            "actors actors/state actors/train nn/..." + gonum + mailbox + message,
+	"actors/world":           "actors actors/state" + mailbox + message,
+	"actors/coordinator":     "actors actors/state actors/world actors/train" + mailbox + message + xxhash,
+	"actors/consistency":     "actors/state cluster/plan/field",
+	"actors/session":         "actors/state",
 	"actors/ps":              architecture + " actors/consistency actors/ps/shards",
-	"actors/ps/shards":       "actors cluster/plan/field" + mailbox + message + xxhash,
+	"actors/ps/shards":       "actors actors/state cluster/plan/field" + mailbox + message + xxhash,
 	"actors/ps/table":        "actors actors/ps/shards nn/optim" + mailbox + message + xxhash,
 	"actors/collective":      architecture + " actors/periodic",
 	"actors/gossip":          architecture,
@@ -70,7 +71,7 @@ var table = map[string]string{
 	"actors/innetwork":       architecture + " actors/session",
 	"actors/federated":       architecture + " actors/periodic/...",
 	"actors/gaia":            architecture + " actors/consistency",
-	"actors/periodic":        "cluster/plan/field nn nn/optim",
+	"actors/periodic":        "actors/state cluster/plan/field nn nn/optim",
 	"actors/periodic/robust": "cluster/plan/field nn",
 	"actors/dpsgd":           architecture,
 	"actors/adpsgd":          architecture,
@@ -88,13 +89,13 @@ var table = map[string]string{
 	"cluster/door": "actors actors/session cluster/wire cluster/link github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
 	"cluster/queue":            "",
-	"cluster/checkpoint":       "cluster/live cluster/sim protos" + xxhash,
+	"cluster/checkpoint":       "actors/state cluster/live cluster/record/safetensors cluster/sim" + message,
 	"cluster/checkpoint/image": xxhash,
 	"cluster/sim": "actors actors/world cluster/checkpoint/image cluster/door cluster/link cluster/queue " +
 		"cluster/wire" + mailbox + message + xxhash,
 	"cluster/sim/simtest": "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" +
 		mailbox + message,
-	"cluster/live": "actors actors/session actors/world cluster/live/rt cluster/checkpoint/image cluster/door " +
+	"cluster/live": "actors actors/session actors/state actors/world cluster/live/rt cluster/door " +
 		"cluster/link cluster/queue cluster/wire" + mailbox + message,
 	"cluster/live/rt":         "cluster/queue golang.org/x/sys/unix",
 	"cluster/mesh":            "actors/world cluster/live cluster/transport cluster/wire" + message,
@@ -118,7 +119,7 @@ var table = map[string]string{
 		"actors/... nn/... datasets/..." + message,
 	"cluster/record/stats": gonum,
 
-	"cluster/record": "actors actors/world cluster/record/cell cluster/record/choosing " +
+	"cluster/record": "actors actors/state actors/world cluster/record/cell cluster/record/choosing " +
 		"cluster/record/goodput cluster/record/lockfile " +
 		"cluster/record/safetensors cluster/record/stats cluster/record/strict",
 	"cluster/record/cell":        "",
@@ -139,7 +140,7 @@ var table = map[string]string{
 	"cluster/report/text":       "cluster/record cluster/record/stats cluster/report",
 
 	"cluster/faults": "cluster/plan cluster/plan/syntax cluster/plan/unit cluster/link cluster/link/portable " +
-		"cluster/record/goodput actors actors/world",
+		"cluster/record/goodput actors actors/state actors/world",
 	"cluster/record/goodput": "",
 	"cluster/drill": "cluster/checkpoint cluster/experiment cluster/faults cluster/plan cluster/catalog " +
 		"cluster/record cluster/record/goodput cluster/link cluster/refusal cluster/report/figure " +
@@ -154,7 +155,7 @@ var table = map[string]string{
 		"cluster/shelf cluster/traffic cluster/memory " +
 		"cluster/live cluster/record cluster/record/choosing cluster/record/goodput " +
 		"cluster/record/safetensors cluster/saved cluster/link cluster/link/rate " +
-		"cluster/store cluster/topology cluster/wire cluster/refusal actors actors/world actors/train " +
+		"cluster/store cluster/topology cluster/wire cluster/refusal actors actors/state actors/world actors/train " +
 		"actors/coordinator nn nn/kernel nn/optim datasets datasets/partition " +
 		"protos" + mailbox + xxhash,
 	"cluster/traffic": "cluster/record cluster/link",

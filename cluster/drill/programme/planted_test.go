@@ -121,15 +121,12 @@ var plants = []plant{
 		right: "memory   []float32 // what is still", wrong: "memory   []float32 `image:\"kept\"` // what is still"},
 	{name: "a checkpoint holds actors that have crashed", file: "cluster/sim/mailbox.go",
 		right: "m.dead, m.invoker, m.env = true, nil, nil", wrong: "m.dead = true"},
-	{name: "neither the checksum nor the signature of a checkpoint is looked at",
-		file: "cluster/checkpoint/checkpoint.go",
-		right: "if sum(signed) != binary.LittleEndian.Uint64(end) {\n" +
-			"\t\treturn State{}, fmt.Errorf(\"%s: %w: its checksum differs\", name, ErrDamaged)\n\t}\n" +
-			"\tbody, signature := signed[:len(signed)-sha256.Size], signed[len(signed)-sha256.Size:]\n" +
-			"\tif !hmac.Equal(signature, f.Key.sign(body)) {",
-		wrong: "if sum(signed) == 0 && hmac.Equal(end, f.Key.sign(end)) {\n" +
-			"\t\treturn State{}, ErrDamaged\n\t}\n" +
-			"\tbody := signed[:len(signed)-sha256.Size]\n\tif len(end) == 0 {"},
+	{name: "neither the checksums nor the signature of a checkpoint are looked at",
+		file: "cluster/checkpoint/files.go",
+		right: "\tcase n != f.Bytes:\n" +
+			"\t\terr = fmt.Errorf(\"%w: %s: it has %d bytes of %d\", ErrDamaged, f.Name, n, f.Bytes)\n" +
+			"\tcase hex.EncodeToString(sum.Sum(nil)) != f.SHA256:\n",
+		wrong: "\tcase n != f.Bytes:\n"},
 	{name: "a session waits for an answer once", file: "cluster/door/sessions.go",
 		right: "\tf.woken = session.Never\n\tif f.over {",
 		wrong: "\tif f.over {", by: "progress"},
