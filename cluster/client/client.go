@@ -105,8 +105,7 @@ type Submission struct {
 	// The rest is then as it was when last heard of.
 	Away time.Time `json:"away_since,omitzero"`
 	Why  string    `json:"away_because,omitempty"`
-	// Builds maps the processes that take part to their builds, if these differ: only a process of
-	// the same build resumes a run from its checkpoints. Status sets it.
+	// Builds maps the processes that take part to their builds, if these differ. Status sets it.
 	Builds map[string]string `json:"builds,omitempty"`
 }
 

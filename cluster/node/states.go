@@ -163,7 +163,7 @@ func (c *conductor) supplyState(name string) {
 	if from == nil {
 		return
 	}
-	s := &live.State{Number: from.Number, At: from.At, Nodes: map[int]live.NodeState{}}
+	s := &live.State{Number: from.Number, Origin: from.Origin, At: from.At, Nodes: map[int]live.NodeState{}}
 	for _, i := range c.NodesOf(name) {
 		if n, there := from.Nodes[i]; there {
 			s.Nodes[i] = n
