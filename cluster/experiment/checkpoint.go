@@ -234,14 +234,14 @@ func (s *Stage) live(c live.Config) (*live.World, error) {
 	return w, err
 }
 
-// origin tells a checkpoint which run it is of: its plan, but for its name and where and how often the run
-// is saved, and its seed.
+// origin tells a checkpoint which run it is of: its seed, and its plan but for the seed, for its name, and
+// for where and how often it is saved.
 func (s *Stage) origin() (live.Origin, error) {
 	p := *s.Point
 	spec, of := *p.Spec, *p.Spec.Plan
 	of.Name, of.Checkpoint = "", nil
 	p.Spec, spec.Plan = &spec, &of
-	text, err := p.Text(s.Task.Seed)
+	text, err := p.Text(0)
 	return live.Origin{Plan: text, Seed: s.Task.Seed}, err
 }
 

@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -226,6 +229,65 @@ func TestInterruptedRunInRealTimeComesToItsEnd(t *testing.T) {
 					t.Errorf("the run ended at epoch %v, and stood still since %v", last.Epoch, r.Stalled)
 				}
 			})
+		}
+	}
+}
+
+// TestStateOfAnotherRunIsRefusedByName goes on from a state with another plan, seed or samples. A plan with
+// another name, whose state is saved more often, is the same.
+func TestStateOfAnotherRunIsRefusedByName(t *testing.T) {
+	stage := func(folder *checkpoint.Folder, from *checkpoint.State, set ...string) (*Stage, *live.World, error) {
+		s := stagedPlan(t, base, append([]string{"architecture={kind: all-reduce}", "checkpoint={every: 40ms}"}, set...)...)
+		if slices.Contains(set, "name=other-samples") {
+			s.Task.Train.X[0]++
+		}
+		s.saves = &checkpoint.Run{Folder: folder, From: from, Told: func(time.Duration) {}}
+		w, err := s.Live(live.Config{KeepRuntime: true})
+		return s, w, err
+	}
+	f := checkpoint.NewFolder(t.TempDir(), 2)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	f.Written = func() { cancel(errCut) }
+	_, w, err := stage(f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Run(ctx); err != nil && !errors.Is(err, errCut) {
+		t.Fatal(err)
+	}
+	from, err := f.Read(f.Newest())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for set, want := range map[string]string{
+		"name=another": "", "checkpoint.every=1s": "", "train.batch=7": "it is of another plan",
+		"seed=99": "this run has seed 99", "name=other-samples": "it was made with other samples",
+	} {
+		_, w, err := stage(f, &from, set)
+		if (want == "") != (err == nil) || err != nil &&
+			(!errors.Is(err, checkpoint.ErrUnusable) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", set, err, want)
+		}
+		if err == nil {
+			w.Abandon()
+		}
+	}
+}
+
+// secretive is an actor that remembers something, and declares nothing.
+type secretive struct{ handled int }
+
+func (s *secretive) Receive(actor.Context) { s.handled++ }
+
+// TestPlanWithCheckpointsRefusesAnActorWithoutState is told why before the run starts.
+func TestPlanWithCheckpointsRefusesAnActorWithoutState(t *testing.T) {
+	for _, checkpoints := range []string{"{every: 1s}", "null"} {
+		s := stagedPlan(t, base, "architecture={kind: all-reduce}", "checkpoint="+checkpoints)
+		s.Deployment.Nodes[1].Kind = func(actors.Env) (actor.Actor, error) { return &secretive{}, nil }
+		err := (Real{}).Rehearse(t.Context(), s)
+		if checkpoints == "null" && err != nil || checkpoints != "null" && (!errors.Is(err, state.ErrUndeclared) ||
+			!strings.Contains(err.Error(), "secretive") || !strings.Contains(err.Error(), s.Names[1])) {
+			t.Errorf("checkpoint: %s: %v", checkpoints, err)
 		}
 	}
 }
