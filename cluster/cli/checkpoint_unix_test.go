@@ -223,6 +223,49 @@ func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 	}
 }
 
+// A run does not begin anew where a later version can go on with it. Of an earlier version, which nobody may
+// have any more, it does.
+func TestCheckpointsOfOtherVersionsAreRefusedByName(t *testing.T) {
+	turns.Take(t, 1, 3)
+	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {time: 4s}")+"checkpoint: {every: 200ms, keep: 1}\n")
+	killSaved(t, newProgram(t, "run", "plan.yaml", "--clock", "real", "--out", "out"), 1)
+	names := checkpoints(t, "out/runs/0000")
+	if len(names) == 0 {
+		t.Skip("the run ended before it was killed")
+	}
+	newest := names[len(names)-1]
+	for _, name := range names[:len(names)-1] {
+		if err := os.RemoveAll(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	manifest := filepath.Join(newest, "manifest.json")
+	b, err := os.ReadFile(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, manifest, strings.Replace(string(b), "gradwire checkpoint 4", "gradwire checkpoint 9", 1))
+	resum(t, newest)
+	code, _, errs := gradwire(t, "run", "plan.yaml", "--clock", "real", "--continue", "out")
+	if code == cli.ExitDone || code == cli.ExitDegraded ||
+		!strings.Contains(errs, "the checkpoint was written by a later version of gradwire") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if len(checkpoints(t, "out/runs/0000")) != 1 {
+		t.Error("the checkpoint is gone")
+	}
+	if err := os.RemoveAll(newest); err != nil {
+		t.Fatal(err)
+	}
+	write(t, newest, "gradwire checkpoint 3\nand the rest")
+	code, _, errs = gradwire(t, "run", "plan.yaml", "--clock", "real", "--continue", "out")
+	expectCode(t, cli.ExitDegraded, code, errs)
+	if !strings.Contains(errs, "the checkpoint was written by an earlier version of gradwire") ||
+		!strings.Contains(errs, "it begins anew") {
+		t.Errorf("told:\n%s", errs)
+	}
+}
+
 // changeBit changes a random bit of one of a checkpoint's files, and names the file.
 func changeBit(t *testing.T, name string, random *rand.Rand) (file string) {
 	t.Helper()
