@@ -205,6 +205,8 @@ func sequence(s *State, name string, v reflect.Value) {
 // keyMark begins the names of a map's values, since a key may be empty.
 const keyMark = "="
 
+func keyName(key reflect.Value) string { return keyMark + fmt.Sprint(key.Interface()) }
+
 // mapping declares a map, in the order of its keys.
 func mapping(s *State, name string, v reflect.Value) {
 	if s.out == nil && s.in[name] == nil {
@@ -212,14 +214,12 @@ func mapping(s *State, name string, v reflect.Value) {
 	}
 	if s.out != nil {
 		s.Group(name, func(s *State) {
-			for it := v.MapRange(); it.Next(); {
+			byName := func(a, b reflect.Value) int { return strings.Compare(keyName(a), keyName(b)) }
+			for _, key := range slices.SortedFunc(v.Seq(), byName) {
 				item := reflect.New(v.Type().Elem()).Elem()
-				item.Set(it.Value())
-				value(s, keyMark+fmt.Sprint(it.Key().Interface()), item)
+				item.Set(v.MapIndex(key))
+				value(s, keyName(key), item)
 			}
-			slices.SortFunc(s.out.Fields, func(a, b *protos.DeclaredField) int {
-				return strings.Compare(a.GetName(), b.GetName())
-			})
 		})
 		return
 	}

@@ -128,7 +128,7 @@ func (r *run) reader(from *protos.Declared, at string) *State {
 // finish reports saved values that nothing has declared.
 func (s *State) finish() {
 	if len(s.in) > 0 {
-		s.Fail(fmt.Errorf("%w: nothing remembers %q", ErrForeign, slices.Min(slices.Collect(maps.Keys(s.in)))))
+		s.Fail(fmt.Errorf("%w: nothing remembers %q", ErrForeign, slices.Sorted(maps.Keys(s.in))[0]))
 	}
 }
 

@@ -197,23 +197,12 @@ func TestCheckpointsAreReadByOtherBuilds(t *testing.T) {
 		readCheckpoints(t, theirs, state.ErrForeign)
 	})
 	t.Run("another processor", func(t *testing.T) {
-		for arch, emulator := range map[string]string{"386": "", "arm64": "qemu-aarch64"} {
-			var program []string
-			if emulator != "" {
-				path, err := exec.LookPath(emulator)
-				if err != nil {
-					t.Logf("there is no %s", emulator)
-					continue
-				}
-				program = []string{path}
-			}
-			program = append(program, otherProgram(t, withAField(t, root, false), arch))
-			theirs := t.TempDir()
-			otherRuns(t, program, writesTo, theirs)
-			readCheckpoints(t, theirs, nil)
-			if emulator == "" {
-				otherRuns(t, program, readsFrom, own)
-			}
+		emulator, err := exec.LookPath("qemu-aarch64")
+		if err != nil || runtime.GOARCH == "arm64" {
+			t.Skip("there is no emulator of another processor")
 		}
+		theirs := t.TempDir()
+		otherRuns(t, []string{emulator, otherProgram(t, withAField(t, root, false), "arm64")}, writesTo, theirs)
+		readCheckpoints(t, theirs, nil)
 	})
 }
