@@ -58,8 +58,9 @@ var (
 	ErrForeign = errors.New("the checkpoint comes from elsewhere or was changed: it is not signed with the key of " +
 		"this user or cluster")
 	// ErrOld means that an earlier version of this program wrote a checkpoint, in a format that is
-	// read no more, and ErrNew that a later one did.
+	// read no more.
 	ErrOld = errors.New("the checkpoint was written by an earlier version of gradwire")
+	// ErrNew means that a later version wrote it. The run can go on with that version.
 	ErrNew = errors.New("the checkpoint was written by a later version of gradwire: go on with that version")
 )
 

@@ -272,7 +272,9 @@ func TestOtherVersionsAreRefusedByName(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(path, later, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	reseal(t, name, func(text string) string { return strings.Replace(text, fmt.Sprint(len(b)), fmt.Sprint(len(later)), 1) })
+	reseal(t, name, func(text string) string {
+		return strings.Replace(text, fmt.Sprint(len(b)), fmt.Sprint(len(later)), 1)
+	})
 	fails(name, checkpoint.ErrNew, "version 4")
 
 	name = filepath.Join(filepath.Dir(name), "0000000009000000000.state")

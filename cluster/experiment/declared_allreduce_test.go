@@ -28,11 +28,20 @@ func init() {
 			comings, noticed, brief},
 		{"architecture={kind: all-reduce, compress: {up: [{kind: top-k, share: 10%}], feedback: ef21}}",
 			comings, noticed, brief},
-		{"architecture={kind: all-reduce, compress: {up: [{kind: powersgd, rank: 1}], feedback: ef}}", rough, adam, brief},
+		{
+			"architecture={kind: all-reduce, compress: {up: [{kind: powersgd, rank: 1}], feedback: ef}}",
+			rough,
+			adam,
+			brief,
+		},
 		{"architecture={kind: all-reduce, preset: diloco, every: 6, fragments: 2, compress: {up: [{kind: random-k, " +
 			"share: 10%}, {kind: qsgd}], feedback: none}}", comings, noticed, brief},
 		{"architecture={kind: all-reduce, preset: local-sgd, every: 3, moved: 0.1}", comings, noticed, brief},
-		{"architecture={kind: all-reduce, preset: local-sgd, every: 3, moved: 0.1, compress: {up: [int8]}}", adam, brief},
+		{
+			"architecture={kind: all-reduce, preset: local-sgd, every: 3, moved: 0.1, compress: {up: [int8]}}",
+			adam,
+			brief,
+		},
 		{"architecture={kind: all-reduce, preset: slowmo, every: 3}", rough, comings, noticed, brief},
 		{"architecture={kind: all-reduce, preset: local-sgd, every: 3, outer: {kind: adam, rate: 0.1}}",
 			comings, noticed, adam, brief},

@@ -4,9 +4,15 @@ func init() {
 	declaredCases["gaia"] = [][]string{
 		append(twoSites, "architecture.significance=0%"),
 		append(twoSites, "architecture.significance=10%", "architecture.rate=100 kbit/s", "architecture.clock=1"),
-		append(twoSites, "architecture.consistency=asp", "architecture.clock=0", "architecture.scale=mean",
-			"architecture.rate=1 Mbit/s", "schedule=[{at: 100ms, node: w1, do: leave}, {at: 200ms, node: w2, do: crash}, "+
-				"{at: 600ms, node: w2, do: join}]"),
+		append(
+			twoSites,
+			"architecture.consistency=asp",
+			"architecture.clock=0",
+			"architecture.scale=mean",
+			"architecture.rate=1 Mbit/s",
+			"schedule=[{at: 100ms, node: w1, do: leave}, {at: 200ms, node: w2, do: crash}, "+
+				"{at: 600ms, node: w2, do: join}]",
+		),
 		append(twoSites, "architecture.consistency={kind: ssp, bound: 1}", "architecture.rate=100 kbit/s",
 			"train.optimizer={kind: adam, rate: 0.01}", "network.default.loss={probability: 5%, kind: drop}"),
 		append(twoSites, "architecture.consistency={kind: dssp, low: 0, high: 2}", "architecture.delivery=reliable",

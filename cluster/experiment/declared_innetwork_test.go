@@ -6,9 +6,12 @@ func init() {
 		{four + "}", rough, adam, brief},
 		{four + ", delivery: reliable}", rough, comings, noticed, brief},
 		{four + "}", rough, comings, noticed, brief},
-		{four + "}", "network.default={delay: {kind: exponential, mean: 8ms, max: 100ms}, reorder: true, repeat: 10%, " +
-			"loss: {kind: drop, probability: 20%}, outages: [{kind: gilbert-elliott, up: 200ms, down: 80ms}]}",
-			"stop={time: 3s}"},
+		{
+			four + "}",
+			"network.default={delay: {kind: exponential, mean: 8ms, max: 100ms}, reorder: true, repeat: 10%, " +
+				"loss: {kind: drop, probability: 20%}, outages: [{kind: gilbert-elliott, up: 200ms, down: 80ms}]}",
+			"stop={time: 3s}",
+		},
 		{"architecture={kind: in-network, roles: {switch: added}}", comings, noticed, adam, brief},
 		{"architecture={kind: in-network, slots: 4, values: 60, roles: {switch: w1}}", noticed, brief,
 			"schedule=[{at: 50ms, node: w1, do: crash}, {at: 110ms, node: w1, do: join}, " +

@@ -28,7 +28,6 @@ import (
 type substitute struct {
 	t      *testing.T
 	kind   actors.Kind
-	world  actors.Env
 	env    *ownStreams
 	actor  actor.Actor
 	random *rand.Rand

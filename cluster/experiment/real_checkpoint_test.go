@@ -237,7 +237,10 @@ func TestInterruptedRunInRealTimeComesToItsEnd(t *testing.T) {
 // another name, whose state is saved more often, is the same.
 func TestStateOfAnotherRunIsRefusedByName(t *testing.T) {
 	stage := func(folder *checkpoint.Folder, from *checkpoint.State, set ...string) (*Stage, *live.World, error) {
-		s := stagedPlan(t, base, append([]string{"architecture={kind: all-reduce}", "checkpoint={every: 40ms}"}, set...)...)
+		s := stagedPlan(
+			t,
+			base,
+			append([]string{"architecture={kind: all-reduce}", "checkpoint={every: 40ms}"}, set...)...)
 		if slices.Contains(set, "name=other-samples") {
 			s.Task.Train.X[0]++
 		}

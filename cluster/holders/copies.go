@@ -300,7 +300,8 @@ func finished(dir, name string) bool {
 // unfinished reports whether a file of a record belongs to a program that writes into it, as its
 // lock does.
 func unfinished(name string) bool {
-	return strings.HasSuffix(name, ".partial") || strings.Contains(name, ".partial/") || strings.HasPrefix(path.Base(name), ".")
+	return strings.HasSuffix(name, ".partial") || strings.Contains(name, ".partial/") ||
+		strings.HasPrefix(path.Base(name), ".")
 }
 
 // lively is a connection on which something has to move.
