@@ -1,12 +1,12 @@
 // Package checkpoint keeps the states of a run, each in a folder, whole or not at all:
 //
-//	manifest.json        the format, the other files with their SHA-256, and its own SHA-256
+//	manifest.json        the format, the other files with their SHA-256, a signature, its own SHA-256
 //	state.pb             what the state is of, and all of it but vectors: a protos.Checkpoint
 //	tensors.safetensors  the vectors, such as parameters, optimizer states and residues
 //	world.image          in virtual time, in place of tensors and declared state: see package image
 //
-// In real time actors declare their state, see package actors/state: any build reads it, on any machine.
-// An image is for the program that made it, and is signed.
+// In real time actors declare their state, see package actors/state: any build reads it, on any machine
+// that has the key of the user or the cluster. An image is for the program that made it.
 package checkpoint
 
 import (
@@ -53,8 +53,8 @@ var (
 	ErrDamaged = errors.New("the checkpoint is damaged")
 	// ErrUnwritten means that a checkpoint could not be written.
 	ErrUnwritten = errors.New("writing a checkpoint")
-	// ErrForeign means that an image was signed with the key of another user, machine, cluster or
-	// run.
+	// ErrForeign means that a checkpoint was signed with the key of another user, machine, cluster or
+	// run, or changed by somebody without the key.
 	ErrForeign = errors.New("the checkpoint comes from elsewhere or was changed: it is not signed with the key of " +
 		"this user or cluster")
 	// ErrOld means that an earlier version of this program wrote a checkpoint, in a format that is
@@ -68,7 +68,7 @@ var (
 type Folder struct {
 	// Written, if not nil, is called when a state is on the disk.
 	Written func()
-	// Key signs every image written, and verifies every image read.
+	// Key signs every checkpoint written, and verifies every checkpoint read.
 	Key Key
 
 	dir     string

@@ -2,6 +2,7 @@ package checkpoint_test
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -273,7 +274,11 @@ func TestOtherVersionsAreRefusedByName(t *testing.T) {
 		t.Fatal(err)
 	}
 	reseal(t, name, func(text string) string {
-		return strings.Replace(text, fmt.Sprint(len(b)), fmt.Sprint(len(later)), 1)
+		unsigned, _, _ := strings.Cut(strings.Replace(text, fmt.Sprint(len(b)), fmt.Sprint(len(later)), 1),
+			",\n \"signature\"")
+		signature := hmac.New(sha256.New, f.Key)
+		signature.Write([]byte(unsigned))
+		return fmt.Sprintf("%s,\n \"signature\": \"%x\"", unsigned, signature.Sum(nil))
 	})
 	fails(name, checkpoint.ErrNew, "version 4")
 
@@ -302,39 +307,13 @@ func TestErrorOfWritingIsTold(t *testing.T) {
 	}
 }
 
-// Whoever changes an image can make its checksums right as well, but cannot sign it. A declared state is
-// data, which anybody may have written.
-func TestImageThatSomebodyElseHasWrittenIsRefused(t *testing.T) {
-	run := t.TempDir()
-	path := filepath.Join(run, "key")
+// Whoever changes a checkpoint can make its checksums right as well, but cannot sign it.
+func TestCheckpointThatSomebodyElseHasWrittenIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "key")
 	key, err := checkpoint.ReadKey(path)
 	if err != nil {
 		t.Fatal(err)
-	}
-	f := checkpoint.NewFolder(run, 1)
-	f.Key = key.For("run 1")
-	name := written(t, f, 6)
-	same := func(text string) string { return text }
-	for _, file := range []string{"state.pb", "world.image"} {
-		whole, err := os.ReadFile(filepath.Join(name, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for bit := range 8 * len(whole) {
-			b := slices.Clone(whole)
-			b[bit/8] ^= 1 << (bit % 8)
-			if err := os.WriteFile(filepath.Join(name, file), b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			reseal(t, name, same)
-			if s, err := f.Read(name); !errors.Is(err, checkpoint.ErrForeign) {
-				t.Errorf("bit %d of %s flipped: read %v, %v", bit, file, s, err)
-			}
-		}
-		if err := os.WriteFile(filepath.Join(name, file), whole, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		reseal(t, name, same)
 	}
 	if again, err := checkpoint.ReadKey(path); err != nil || !slices.Equal(again, key) {
 		t.Errorf("another key at the next start, %v", err)
@@ -342,20 +321,53 @@ func TestImageThatSomebodyElseHasWrittenIsRefused(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("the key's file is %v, %v", info, err)
 	}
-	other, err := checkpoint.ReadKey(filepath.Join(run, "other"))
+	other, err := checkpoint.ReadKey(filepath.Join(dir, "other"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, k := range map[string]checkpoint.Key{"another user": other.For("run 1"), "another run": key.For("run 2")} {
-		f.Key = k
-		if _, err := f.Read(name); !errors.Is(err, checkpoint.ErrForeign) {
-			t.Errorf("%s: %v", what, err)
+	for second, vectors := range map[int]string{6: "world.image", 7: "tensors.safetensors"} {
+		f := checkpoint.NewFolder(t.TempDir(), 1)
+		f.Key = key.For("run 1")
+		name := written(t, f, second)
+		for _, file := range []string{"state.pb", vectors} {
+			forge(t, f, name, file)
+		}
+		if _, err := f.Read(name); err != nil {
+			t.Errorf("as it was written: %v", err)
+		}
+		for what, k := range map[string]checkpoint.Key{"another user": other.For("run 1"),
+			"another run": key.For("run 2"), "nobody": nil} {
+			f.Key = k
+			if _, err := f.Read(name); !errors.Is(err, checkpoint.ErrForeign) {
+				t.Errorf("%s: %v", what, err)
+			}
 		}
 	}
-	f.Key = other
-	if _, err := f.Read(written(t, checkpoint.NewFolder(t.TempDir(), 1), 7)); err != nil {
-		t.Errorf("a declared state that another user has saved: %v", err)
+}
+
+// forge flips each bit of a checkpoint's file, and makes the checksums right.
+func forge(t *testing.T, f *checkpoint.Folder, name, file string) {
+	t.Helper()
+	same := func(text string) string { return text }
+	whole, err := os.ReadFile(filepath.Join(name, file))
+	if err != nil {
+		t.Fatal(err)
 	}
+	for bit := range 8 * len(whole) {
+		b := slices.Clone(whole)
+		b[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(filepath.Join(name, file), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		reseal(t, name, same)
+		if s, err := f.Read(name); !errors.Is(err, checkpoint.ErrForeign) {
+			t.Errorf("bit %d of %s flipped: read %v, %v", bit, file, s, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(name, file), whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	reseal(t, name, same)
 }
 
 // python reads the vectors of a checkpoint as anybody does who has no Gradwire.

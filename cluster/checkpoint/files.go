@@ -44,7 +44,7 @@ const (
 type manifest struct {
 	Format string `json:"format"`
 	Files  []file `json:"files"`
-	// Signature is of a manifest without it, where the state is an image.
+	// Signature is that of the manifest without it, and so of every file that the manifest lists.
 	Signature string `json:"signature,omitempty"`
 }
 
@@ -76,11 +76,11 @@ func (f *Folder) writeFiles(dir string, s *State) error {
 		err = write(tensorsName, func(to io.Writer) error { return writeTensors(to, s.Declared.Vectors) })
 	default:
 		err = write(imageName, bytesTo(s.World))
-		m.Signature = f.signature(m)
 	}
 	if err != nil {
 		return err
 	}
+	m.Signature = f.signature(m)
 	if _, err := writeFile(dir, manifestName, bytesTo(seal(m.encode()))); err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func seal(text []byte) []byte { return fmt.Appendf(text, "%s%x\"\n}\n", sealed, 
 
 const sealed = ",\n \"sha256\": \""
 
-// signature is the one of an image's manifest.
+// signature returns the signature of a manifest.
 func (f *Folder) signature(m *manifest) string {
 	unsigned := *m
 	unsigned.Signature = ""
@@ -204,15 +204,15 @@ func (f *Folder) read(name string) (State, error) {
 		return State{}, fmt.Errorf("%w: %s lists other files than %s, and %s or %s", ErrDamaged, manifestName,
 			stateName, tensorsName, imageName)
 	}
+	if !hmac.Equal([]byte(m.Signature), []byte(f.signature(m))) { // after the checksums: a damaged file is called damaged
+		return State{}, ErrForeign
+	}
 	text, err := io.ReadAll(open[stateName])
 	if err != nil {
 		return State{}, err
 	}
 	if open[tensorsName] != nil {
 		return decode(text, open[tensorsName])
-	}
-	if !hmac.Equal([]byte(m.Signature), []byte(f.signature(m))) {
-		return State{}, ErrForeign
 	}
 	s, err := decode(text, nil)
 	if err == nil {

@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 )
 
-// Key signs images. An image becomes memory, including pointers, so its author controls the program
-// that reads it. The program therefore reads only images signed with the key of its user or cluster.
-// A declared state is data, and needs no signature.
+// Key signs checkpoints. A program reads only those that are signed with the key of its user or cluster:
+// a forged image would control the program, and a forged declared state would falsify the run without a
+// word.
 type Key []byte
 
 // keySize is how long a key is, in bytes.

@@ -121,7 +121,7 @@ var plants = []plant{
 		right: "memory   []float32 // what is still", wrong: "memory   []float32 `image:\"kept\"` // what is still"},
 	{name: "a checkpoint holds actors that have crashed", file: "cluster/sim/mailbox.go",
 		right: "m.dead, m.invoker, m.env = true, nil, nil", wrong: "m.dead = true"},
-	{name: "neither the checksums nor the signature of a checkpoint are looked at",
+	{name: "the checksums of a checkpoint's files are not looked at",
 		file: "cluster/checkpoint/files.go",
 		right: "\tcase n != f.Bytes:\n" +
 			"\t\terr = fmt.Errorf(\"%w: %s: it has %d bytes of %d\", ErrDamaged, f.Name, n, f.Bytes)\n" +
