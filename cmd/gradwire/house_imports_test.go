@@ -182,6 +182,7 @@ var table = map[string]string{
 		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/record/lockfile " +
 		"cluster/wire cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
 		mailbox + message + xxhash,
+	"cluster/driver/drivertest": "cluster/driver",
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
 		"cluster/identity cluster/saved cluster/catalog datasets",
 	"cluster/cli/answers": "cluster/driver cluster/record cluster/record/cell cluster/report/text",

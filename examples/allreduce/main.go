@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli"
@@ -43,6 +44,15 @@ type peer struct {
 	params    *protos.Tensor
 	optimizer optim.Optimizer
 	gradients *actors.Gather[*protos.Tensor] // of all peers
+}
+
+// State declares what the peer remembers from one message to the next, for checkpoints.
+func (p *peer) State(s *state.State) {
+	s.Part("local", p.local)
+	s.Tensor("params", &p.params)
+	train.OptimizerState(s, "optimizer", p.optimizer)
+	actors.GatherState(s, "gradients", p.gradients,
+		func(s *state.State, t **protos.Tensor) { s.Received("values", t) })
 }
 
 func (p *peer) Receive(ctx actor.Context) {

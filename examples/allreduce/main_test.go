@@ -10,6 +10,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/driver/drivertest"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/datasets/partition"
@@ -93,6 +94,20 @@ func TestAllToAllEqualsOneProcessOnAllGradientsInBothWorlds(t *testing.T) {
 				t.Error("the parameters match neither round 19 nor round 20 of one process")
 			}
 		})
+	}
+}
+
+// A run that goes on from a checkpoint has a model of one process on all gradients too.
+func TestInterruptedPeersGoOnWhereTheyWere(t *testing.T) {
+	want := joint(t, 20)
+	p, err := driver.Parse("small.yaml", []byte(small), "checkpoint={every: 500ms}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := drivertest.Resumed(t, p, driver.Options{Catalog: withAllToAll()})
+	got := model(t, report.Dir)[:len(want[0])]
+	if !slices.Equal(got, want[18]) && !slices.Equal(got, want[19]) {
+		t.Error("the parameters match neither round 19 nor round 20 of one process")
 	}
 }
 

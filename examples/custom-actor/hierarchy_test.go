@@ -17,6 +17,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/driver/drivertest"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
@@ -80,6 +81,12 @@ func run(t *testing.T, clock driver.Clock, receive func(node string, message any
 	if err != nil {
 		t.Fatal(err)
 	}
+	return report, model(t, out), s.task
+}
+
+// model reads the final parameters of the first run of a record.
+func model(t *testing.T, out string) []float32 {
+	t.Helper()
 	f, err := os.Open(filepath.Join(out, "runs", "0000", "model.safetensors"))
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +96,7 @@ func run(t *testing.T, clock driver.Clock, receive func(node string, message any
 	if err != nil {
 		t.Fatal(err)
 	}
-	return report, params, s.task
+	return params
 }
 
 func ignore(string, any) {}
@@ -139,6 +146,20 @@ func TestWaitingSitesEqualOneProcessOnTheJointBatchInBothWorlds(t *testing.T) {
 	}
 	if _, live, _ := run(t, driver.Real, ignore); !slices.Equal(virtual, live) {
 		t.Errorf("a parameter in real time differs by %g from virtual time", distance(virtual, live))
+	}
+}
+
+// A run that goes on from a checkpoint has the model of one that was not interrupted.
+func TestInterruptedSitesGoOnWhereTheyWere(t *testing.T) {
+	set := []string{"architecture.every=2", "train.optimizer={kind: adam, rate: 0.01}"}
+	_, want, _ := run(t, driver.Virtual, ignore, set...)
+	p, err := driver.Parse("small.yaml", []byte(small), append(set, "checkpoint={every: 150ms}")...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := drivertest.Resumed(t, p, driver.Options{Catalog: withHierarchy()})
+	if got := model(t, report.Dir); !slices.Equal(got, want) {
+		t.Errorf("a parameter differs by %g from the uninterrupted run", distance(got, want))
 	}
 }
 

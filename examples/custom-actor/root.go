@@ -7,6 +7,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/peer"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -36,6 +37,15 @@ func newRoot(env actors.Env, task *train.Task, h hierarchy) *root {
 	r.changes = actors.NewGather[*protos.Tensor](0, r.sites)
 	return r
 }
+
+// State declares the model, and the changes of the round under way.
+func (r *root) State(s *state.State) {
+	s.Part("model", r.model)
+	actors.GatherState(s, "changes", r.changes, received)
+}
+
+// received declares a tensor that another actor sent.
+func received(s *state.State, t **protos.Tensor) { s.Received("values", t) }
 
 func (r *root) Receive(ctx actor.Context) {
 	m, ok := ctx.Message().(*protos.Message)

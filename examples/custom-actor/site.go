@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/peer"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/nn"
 	"github.com/gradwire/gradwire/protos"
@@ -47,6 +48,16 @@ func newSite(env actors.Env, task *train.Task, h hierarchy) *site {
 	slices.Sort(s.workers)
 	s.gradients = actors.NewGather[*protos.Tensor](0, s.workers)
 	return s
+}
+
+// State declares the model, the exchange under way, and the gradients of the round under way.
+func (s *site) State(of *state.State) {
+	of.Part("model", s.model)
+	of.Tensor("base", &s.base)
+	state.Int(of, "version", &s.version)
+	state.Int(of, "since", &s.since)
+	of.Tensor("sent", &s.sent)
+	actors.GatherState(of, "gradients", s.gradients, received)
 }
 
 func (s *site) Receive(ctx actor.Context) {

@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -28,6 +29,13 @@ func newWorker(env actors.Env, task *train.Task, h hierarchy) (*worker, error) {
 		server: member(env.View(), h.siteOf(name(env))).PID,
 		pushes: protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
 	}, err
+}
+
+// State declares how far the worker is in its shard, and its step under way.
+func (w *worker) State(s *state.State) {
+	s.Part("local", w.local)
+	state.Int(s, "version", &w.version)
+	state.Int(s, "pushed", &w.pushed)
 }
 
 // Receive handles two things: parameters begin a step, its result is pushed.

@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli"
@@ -68,6 +69,16 @@ type filter struct {
 	env    actors.Env
 	behind actor.Actor
 	norm   float64
+}
+
+// State declares the state of the actor behind the filter, which remembers nothing itself.
+func (f *filter) State(s *state.State) {
+	behind, err := state.Of(f.behind)
+	if err != nil {
+		s.Fail(err)
+		return
+	}
+	s.Part("behind", behind)
 }
 
 // Receive changes gradients and hands everything on. The gradient of the own step belongs to

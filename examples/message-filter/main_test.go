@@ -14,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/driver/drivertest"
 	"github.com/gradwire/gradwire/cluster/record/safetensors"
 	"github.com/gradwire/gradwire/datasets"
 	"github.com/gradwire/gradwire/nn"
@@ -66,16 +67,7 @@ func run(t *testing.T, set ...string) (params []float32, measured []string, task
 	if _, err := driver.Run(context.Background(), p, driver.Options{Catalog: c, Out: out, Strict: true}); err != nil {
 		t.Fatal(err)
 	}
-	model, err := os.ReadFile(filepath.Join(out, "runs", "0000", "model.safetensors"))
-	if os.IsNotExist(err) { // several nodes hold one
-		model, err = os.ReadFile(filepath.Join(out, "runs", "0000", "models.safetensors"))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if params, _, _, err = safetensors.Read(bytes.NewReader(model)); err != nil {
-		t.Fatal(err)
-	}
+	params = model(t, out)
 	text, err := os.ReadFile(filepath.Join(out, "measured.csv"))
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
@@ -86,6 +78,38 @@ func run(t *testing.T, set ...string) (params []float32, measured []string, task
 		}
 	}
 	return params, measured, task
+}
+
+// model reads the final parameters of a record's first run.
+func model(t *testing.T, out string) []float32 {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(out, "runs", "0000", "model.safetensors"))
+	if os.IsNotExist(err) { // several nodes hold one
+		b, err = os.ReadFile(filepath.Join(out, "runs", "0000", "models.safetensors"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	params, _, _, err := safetensors.Read(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return params
+}
+
+// A run that goes on from a checkpoint has the model of one that was not interrupted.
+func TestInterruptedClippedWorkerGoesOnWhereItWas(t *testing.T) {
+	set := []string{"architecture.of={kind: parameter-server}", "checkpoint={every: 200ms}",
+		"nodes=[{name: server, role: server}, {name: worker, role: worker, compute: {step: 20ms}}]"}
+	want, _, _ := run(t, set...)
+	p, err := driver.Parse("small.yaml", []byte(small), set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := drivertest.Resumed(t, p, driver.Options{Catalog: withClipping()})
+	if got := model(t, report.Dir); !slices.Equal(got, want) {
+		t.Error("the parameters are not those of the uninterrupted run")
+	}
 }
 
 func TestFilterThatClipsNothingChangesNoBitOfAnyArchitecture(t *testing.T) {

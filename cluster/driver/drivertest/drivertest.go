@@ -1,0 +1,53 @@
+// Package drivertest interrupts runs of plans, for tests of programs that have actors of their own.
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+)
+
+// errCut is why a run is interrupted.
+var errCut = errors.New("interrupted by the test")
+
+// Resumed runs a plan in real time, interrupts its only run after the second checkpoint, and continues from
+// there. It returns the report of the second part. Each part has actors made anew, so that what they do not
+// declare is lost.
+func Resumed(t *testing.T, plan *driver.Plan, options driver.Options) *driver.Report {
+	t.Helper()
+	options.Out, options.Clock = filepath.Join(t.TempDir(), "out"), driver.Real
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go interrupt(ctx, options.Out, cancel)
+	if _, err := driver.Run(ctx, plan, options); !errors.Is(err, errCut) {
+		t.Fatalf("the run was not interrupted after its second checkpoint: %v", err)
+	}
+	goesOn := false
+	options.Continue = true
+	options.Progress = func(p driver.Progress) {
+		goesOn = goesOn || strings.Contains(p.Note, "goes on from its checkpoint")
+	}
+	report, err := driver.Run(t.Context(), plan, options)
+	if err != nil || !goesOn {
+		t.Fatalf("the run did not go on from its checkpoint: %v", err)
+	}
+	return report
+}
+
+// interrupt cancels a run when it has a second checkpoint.
+func interrupt(ctx context.Context, out string, cancel context.CancelCauseFunc) {
+	seen := map[string]bool{}
+	for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		names, _ := filepath.Glob(filepath.Join(out, "runs", "0000", "checkpoints", "*.state"))
+		for _, name := range names {
+			seen[name] = true
+		}
+		if len(seen) > 1 {
+			cancel(errCut)
+		}
+	}
+}
