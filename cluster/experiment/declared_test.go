@@ -212,7 +212,9 @@ func played(t *testing.T, often float64, set ...string) (hash string, times int)
 	if err != nil {
 		t.Fatalf("%v: %v", set, err)
 	}
-	return fmt.Sprintf("%s, events %x", digest(*result.Digest, s.result.Models), told.Sum64()), times
+	led := s.result
+	led.Models, led.Average = nil, nil
+	return fmt.Sprintf("%s, events %x, result %+v", digest(*result.Digest, s.result.Models), told.Sum64(), led), times
 }
 
 // declaredCases are further settings, by architecture, that bring its actors into more of their

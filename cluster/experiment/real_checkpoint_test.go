@@ -294,3 +294,77 @@ func TestPlanWithCheckpointsRefusesAnActorWithoutState(t *testing.T) {
 		}
 	}
 }
+
+// savedLarge makes a checkpoint of the large plan in real time. It returns its folder, and the actors that were
+// saved, by node.
+func savedLarge(b *testing.B) (*checkpoint.Folder, map[string]actor.Actor) {
+	b.Helper()
+	s := stagedPlan(b, large, "checkpoint={every: 200ms}")
+	made := map[string]actor.Actor{}
+	for i := range s.Deployment.Nodes {
+		n := &s.Deployment.Nodes[i]
+		kind, name := n.Kind, n.Name
+		n.Kind = func(env actors.Env) (a actor.Actor, err error) {
+			made[name], err = kind(env)
+			return made[name], err
+		}
+	}
+	f := checkpoint.NewFolder(b.TempDir(), 1)
+	ctx, cancel := context.WithCancelCause(b.Context())
+	f.Written = func() { cancel(errCut) }
+	s.saves = &checkpoint.Run{Folder: f, Told: func(time.Duration) {}}
+	w, err := s.Live(live.Config{KeepRuntime: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := w.Run(ctx); err != nil && !errors.Is(err, errCut) {
+		b.Fatal(err)
+	}
+	f.Written = nil
+	return f, made
+}
+
+// BenchmarkDeclaredCheckpoint is BenchmarkCheckpoint in real time: how long a node is held while its state is
+// copied, and how long a checkpoint takes to write and to read.
+func BenchmarkDeclaredCheckpoint(b *testing.B) {
+	f, made := savedLarge(b)
+	for _, name := range []string{"server", "worker1"} {
+		of, err := state.Of(made[name])
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("hold "+name, func(b *testing.B) {
+			for b.Loop() {
+				saved, err := state.Save(of)
+				if err != nil {
+					b.Fatal(err)
+				}
+				saved.Own(name)
+			}
+		})
+	}
+	whole, err := f.Read(f.Newest())
+	if err != nil {
+		b.Fatal(err)
+	}
+	size := 0
+	for _, v := range whole.Declared.Vectors {
+		size += 4 * len(v.Data)
+	}
+	b.Run("write", func(b *testing.B) {
+		b.SetBytes(int64(size))
+		for b.Loop() {
+			if err := errors.Join(f.Save(whole), f.Wait()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("read", func(b *testing.B) {
+		b.SetBytes(int64(size))
+		for b.Loop() {
+			if _, err := f.Read(f.Newest()); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
