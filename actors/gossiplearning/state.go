@@ -16,7 +16,7 @@ func (p *peer) State(s *state.State) {
 	state.List(s, "cache", &p.cache, func(s *state.State, m *model) { m.State(s) })
 	s.Part("last", &p.last)
 	state.List(s, "waiting", &p.waiting, func(s *state.State, v *visit) {
-		v.model.State(s)
+		v.State(s)
 		state.Int(s, "from", &v.from)
 		state.Int(s, "step", &v.step)
 	})

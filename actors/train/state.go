@@ -31,7 +31,7 @@ func (g *Gradient) Facts(s *state.State) {
 func (r *Round) State(s *state.State) {
 	state.Int(s, "samples", &r.Samples)
 	state.List(s, "steps", &r.Steps, func(s *state.State, t *TeamStep) {
-		t.Gradient.State(s)
+		t.State(s)
 		state.Int(s, "staleness", &t.Staleness)
 	})
 }

@@ -204,7 +204,7 @@ func (f *Folder) read(name string) (State, error) {
 		return State{}, fmt.Errorf("%w: %s lists other files than %s, and %s or %s", ErrDamaged, manifestName,
 			stateName, tensorsName, imageName)
 	}
-	if !hmac.Equal([]byte(m.Signature), []byte(f.signature(m))) { // after the checksums: a damaged file is called damaged
+	if !hmac.Equal([]byte(m.Signature), []byte(f.signature(m))) { // checked last: damage is called damage
 		return State{}, ErrForeign
 	}
 	text, err := io.ReadAll(open[stateName])
