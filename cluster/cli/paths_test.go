@@ -95,8 +95,8 @@ func TestPathsThatCannotBeUsedAreToldWithTheirFlag(t *testing.T) {
 				code, out, errs := gradwire(t, line...)
 				tried++
 				if code != cli.ExitInput || out != "" || leaks.MatchString(errs) ||
-					given != "" && !(strings.Contains(errs, "--"+f.Name+" "+given+": ") &&
-						strings.Contains(errs, "; accepted is ")) {
+					given != "" && !strings.Contains(errs, "--"+f.Name+" "+given+": ") ||
+					given != "" && !strings.Contains(errs, "; accepted is ") {
 					t.Errorf("%q: code %d, %s", line, code, errs)
 				}
 			}
@@ -113,7 +113,7 @@ func TestEveryCommandRefusesArgumentsThatItDoesNotTake(t *testing.T) {
 		if path[0] == "__complete" {
 			return
 		}
-		line := append(path, "zzz", "zzz", "zzz")
+		line := slices.Concat(path, []string{"zzz", "zzz", "zzz"})
 		code, out, errs := gradwire(t, line...)
 		if code != cli.ExitInput || out != "" || errs == "" || leaks.MatchString(errs) {
 			t.Errorf("%q: code %d, %s%s", line, code, out, errs)

@@ -65,7 +65,7 @@ func (t *table) leadSample(fields [][]byte, where string) error {
 	inputs := slices.Concat(fields[:at], fields[at+1:])
 	l.even = evenlySpaced(inputs)
 	word := func(f []byte) bool { return len(f) > 0 && !isNumber(f) && !t.gap(f) }
-	if !t.gap(fields[at]) && !(l.number && slices.ContainsFunc(inputs, word)) {
+	if !t.gap(fields[at]) && (!l.number || !slices.ContainsFunc(inputs, word)) {
 		t.lead = l
 	}
 	return nil
