@@ -91,6 +91,9 @@ func TestPathsThatCannotBeUsedAreToldWithTheirFlag(t *testing.T) {
 				if f.Name == "continue" && bad == "dangling/x.html" {
 					continue // a folder that is not there: the command says what to do
 				}
+				if bad == "" && (f.Name == "identity" || f.Name == "data" && name != "predict") {
+					continue // it overrides a variable of the environment
+				}
 				line := append(append(slices.Clone(path), arguments[name]...), "--"+f.Name, given)
 				code, out, errs := gradwire(t, line...)
 				tried++
