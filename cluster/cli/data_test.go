@@ -76,6 +76,9 @@ func TestDataCommandsTellWhatIsWrong(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := cache(t)
 			enter(t, small)
+			if err := os.Mkdir("data", 0o700); err != nil {
+				t.Fatal(err)
+			}
 			if c.file != "" {
 				write(t, c.file, "1,2,0\n")
 			}
@@ -161,6 +164,9 @@ func TestFoldersOfDataSetsAreLookedIntoInTheirOrder(t *testing.T) {
 	variable := t.TempDir()
 	t.Setenv("GRADWIRE_DATA", variable)
 	faulty := func(folder string) { write(t, filepath.Join(folder, "KDDTrain+.txt"), "faulty\n") }
+	if err := os.Mkdir("flag", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, folder := range []string{dir, variable, "flag"} {
 		faulty(folder)
 		code, _, errs := gradwireHere("run", "plan.yaml", "--data", "flag")

@@ -135,6 +135,9 @@ func TestErrorsAsJSONSayWhatTheTextSays(t *testing.T) {
 				plan = edit(t, small, m.old, m.new)
 			}
 			enter(t, plan)
+			if err := os.Mkdir("data", 0o700); err != nil {
+				t.Fatal(err)
+			}
 			code, _, text := gradwire(t, args...)
 			expectCode(t, cli.ExitInput, code, text)
 			code, out, errs := gradwire(t, append(args, "--format", "json")...)

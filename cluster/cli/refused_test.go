@@ -87,9 +87,9 @@ func TestPlanCheckRefusesDataAsRunDoes(t *testing.T) {
 }
 
 func TestPlanCheckNotesThatDataAreAbsent(t *testing.T) {
-	for _, set := range []string{"data={set: mnist}", "data={set: nsl-kdd}"} {
+	for set, layers := range map[string]string{"data={set: mnist}": "[784, 10]", "data={set: nsl-kdd}": "[93, 5]"} {
 		enter(t, plain)
-		code, out, errs := gradwire(t, "plan", "check", "plan.yaml", "--set", set, "--set", "model.layers=[784, 10]")
+		code, out, errs := gradwire(t, "plan", "check", "plan.yaml", "--set", set, "--set", "model.layers="+layers)
 		expectCode(t, cli.ExitDone, code, errs)
 		if !strings.Contains(errs, "note: what all runs take is unknown: ") || !strings.Contains(out, "is in order") {
 			t.Errorf("%s: %s%s", set, out, errs)

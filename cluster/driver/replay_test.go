@@ -89,7 +89,7 @@ func TestReplayRefusesWhatHasNoDigest(t *testing.T) {
 	for _, c := range []struct{ name, file, old, new, want string }{
 		{"real clock", json, `"clock":"virtual"`, `"clock":"real"`, "clock was \"real\"; only runs in virtual time"},
 		{"no such point", json, `"point":{}`, `"point":{"train.batch":7}`, `the plan has no point "train.batch=7"`},
-		{"cut off", json, `"seed"`, "\n\"seed\" x", "run.json:2: no JSON"},
+		{"cut off", json, `"seed"`, "\n\"seed\" x", `run.json:2: key "seed" is x, which is no JSON`},
 		{"plan", "plan.yaml", "rate: 0.1", "rats: 0.1", "plan.yaml:"},
 	} {
 		restore := change(t, filepath.Join(r.Dir, c.file), c.old, c.new)

@@ -262,7 +262,7 @@ func TestCorruptRunsAreNamed(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"", "run.json:1: the file ends too early"},
 		{"{\n\"run\": 0,", "run.json:2: the file ends too early"},
-		{"{\n\"run\": x", `run.json:2: no JSON: unexpected "x" at byte 9`},
+		{"{\n\"run\": x", `run.json:2: key "run" is x, which is no JSON; a whole number is accepted`},
 		{`{"run": "x"}`, `run.json:1: key "run" is "x"; a whole number is accepted`},
 		{`{"surprise": 1}`, `unknown key "surprise"`},
 		{`{"run": 7}`, `key "run" is 7, but the folder belongs to run 0`},

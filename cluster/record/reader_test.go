@@ -196,7 +196,7 @@ func TestReaderRefusesSummariesThatCannotBe(t *testing.T) {
 		{`{"version": 2, "plan": "p"}`, `key "runs" is missing`},
 		{`{"target": 17}`, `key "target" is 17`},
 		{"{\n\"runs\": [", "summary.json:2: the file ends too early"},
-		{"{\n\"plan\": NaN}", "summary.json:2: no JSON"},
+		{"{\n\"plan\": NaN}", `summary.json:2: key "plan" is NaN, which is no JSON; a string is accepted`},
 		{`{"runs": [{"point": {` + keysOf(2000) + `}}]}`, "more than the 1000 keys"},
 	} {
 		dir := written(t)
