@@ -219,15 +219,10 @@ func stepUnit(p *Point, steps int) (string, float64) {
 	if steps == 0 {
 		return "", 0
 	}
-	if p.holdersTrain() {
+	if slices.ContainsFunc(p.Spec.Roles, func(r train.Role) bool { return r.Trains && r.Holds }) {
 		return "steps of each worker", float64(p.crew(0).Workers)
 	}
 	return "steps of all workers together", 1
-}
-
-// holdersTrain reports whether the nodes that train hold judged models.
-func (p *Point) holdersTrain() bool {
-	return slices.ContainsFunc(p.Spec.Roles, func(r train.Role) bool { return r.Trains && r.Holds })
 }
 
 // roundUnit returns the unit of a number of rounds, and its length in batches, as paceUnit does.

@@ -90,8 +90,6 @@ type rateClock struct {
 	at       *syntax.Node
 	schedule optim.Schedule
 	batches  float64
-	// local is true if judged models change without this optimizer, too.
-	local bool
 }
 
 // rateClocks returns the schedules of the workers' optimizer and of an outer one. epoch is the number of
@@ -106,7 +104,7 @@ func (p *Point) rateClocks(workers optim.Method, epoch float64) (all []rateClock
 		m, steps := a.OuterOptimizer()
 		if r, rated := m.(optim.Rated); rated {
 			all = append(all, rateClock{at: p.Spec.ArchitectureSection.At("outer").At("rate"),
-				schedule: r.Schedule(), batches: batches * float64(steps), local: p.holdersTrain()})
+				schedule: r.Schedule(), batches: batches * float64(steps)})
 		}
 	}
 	return all

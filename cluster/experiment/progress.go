@@ -103,9 +103,7 @@ func (s *Stage) effective(data *record.Data) (share float64) {
 		for part > 0 && c.schedule.Rate(int(batches/c.batches*float64(part)/parts)) <= optim.Negligible {
 			part--
 		}
-		if !c.local {
-			share = min(share, float64(part)/parts)
-		}
+		share = min(share, float64(part)/parts)
 	}
 	return share
 }

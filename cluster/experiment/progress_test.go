@@ -114,6 +114,12 @@ var noChange = [][]string{
 		"roles: {server: added}}", "stop={rounds: 40}", "evaluate.every=40 rounds"},
 	{"architecture={kind: federated, outer: {kind: adaptive, rate: {kind: cosine, first: 0.01, steps: 1}}, " +
 		"roles: {server: added}}", "stop={rounds: 40}", "evaluate.every=40 rounds"},
+	{"architecture={kind: all-reduce, reduce: models, every: 2, outer: {kind: sgd, rate: {kind: step, first: 1, " +
+		"factor: 1e-20, every: 1}}}", "stop={time: 6s}"},
+	{"architecture={kind: all-reduce, preset: diloco, every: 5, outer: {kind: momentum, rate: {kind: exponential, " +
+		"first: 0.7, decay: 1e-20}}}", "stop={time: 20s}", "evaluate.every=1h"},
+	{"architecture={kind: local}", "stop={time: 10s}", "evaluate.every=1h",
+		"train.optimizer={kind: sgd, rate: {kind: cosine, first: 0.2, steps: 20, last: 1e-14}}"},
 }
 
 const byRounds = "evaluate.every=1 rounds"

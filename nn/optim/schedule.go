@@ -134,8 +134,8 @@ func (s Warmup) Rate(step int) float64 {
 func (s Warmup) Validate() error { return check(s, "Then", s.Then) }
 
 // Negligible is a learning rate at which a step changes no parameter: times a gradient of 1 it is less
-// than the distance between float32 numbers around 1e-8.
-const Negligible = 1e-16
+// than the distance between float32 numbers around 1e-4.
+const Negligible = 1e-12
 
 // Course returns the number of steps that a schedule needs to take its course: a warm-up and a cosine
 // end, and a rate that falls in steps falls once. It is 0 for a schedule without such an end.
