@@ -170,7 +170,7 @@ func TestThrowAwayClusterLeavesNothingBehind(t *testing.T) {
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGKILL} {
 		t.Run(sig.String(), func(t *testing.T) {
 			site := newSite(t)
-			site.write("plan.yaml", strings.Replace(asynchronous, "1h", "200ms", 1))
+			site.write("plan.yaml", strings.Replace(asynchronous, "time: 1h", "steps: 40", 1))
 			site.write("tmp/x", "")
 			up := site.program("up", "--nodes", "2", "--verbose")
 			up.Env = append(up.Env, "TMPDIR="+site.path("tmp"))

@@ -176,7 +176,7 @@ func TestProcessThatIsStartedAgainTellsWhatItsCrashInterrupted(t *testing.T) {
 	}
 	site := settle(t, "b", "a")
 	a := site.addresses()["a"]
-	site.write("plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{time: 1s}", 1)+"repeats: 100\n")
+	site.write("plan.yaml", strings.Replace(asynchronous, "{time: 1h}", "{steps: 300}", 1)+"repeats: 100\n")
 	submit := func(set ...string) string {
 		return strings.TrimSpace(site.must(append([]string{"submit", site.path("plan.yaml"), "--detach", "--join", a},
 			set...)...))
