@@ -392,10 +392,11 @@ func progress(w *Watch) (bool, string) {
 	if w.Run.Failure != nil {
 		return true, "the run could not go on: " + w.Run.Failure.Error()
 	}
-	if why := w.Calm.Unproductive(); why != "" {
+	least := patience * longestWait(w.Calm)
+	if why := w.Calm.Unproductive(); why != "" && least < w.Calm.End { // it is long enough to tell
 		return true, "the run without faults makes no progress: " + why
 	}
-	after := w.Recovered + patience*longestWait(w.Calm)
+	after := w.Recovered + least
 	if after >= w.Run.End || tooFew(w.Run, w.Recovered) || tooFew(w.Run, w.Run.End) {
 		return false, ""
 	}
