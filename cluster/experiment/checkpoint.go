@@ -234,8 +234,8 @@ func (s *Stage) live(c live.Config) (*live.World, error) {
 	return w, err
 }
 
-// origin tells a checkpoint which run it is of: its seed, and its plan but for the seed, for its name, and
-// for where and how often it is saved.
+// origin identifies the run of a checkpoint by its seed and its plan, without the plan's name, seed and
+// checkpoint section.
 func (s *Stage) origin() (live.Origin, error) {
 	p := *s.Point
 	spec, of := *p.Spec, *p.Spec.Plan
@@ -245,8 +245,8 @@ func (s *Stage) origin() (live.Origin, error) {
 	return live.Origin{Plan: text, Seed: s.Task.Seed}, err
 }
 
-// fingerprint tells samples apart, and who has which; empty in a process that is sent the samples of its
-// own workers alone.
+// fingerprint hashes the samples and their assignment to workers. It is empty in a process that receives
+// only the samples of its own workers.
 func (s *Stage) fingerprint() string {
 	t := s.Task
 	if s.Point.Spec.Data.Sent && t.Test == nil {
@@ -268,7 +268,7 @@ func (s *Stage) fingerprint() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// writeNumbers writes numbers as four bytes each, the same on all machines.
+// writeNumbers hashes numbers as four bytes each, in one byte order on all machines.
 func writeNumbers[T any](h *xxhash.Digest, all []T, bits func(T) uint32) {
 	var b [1 << 12]byte
 	for chunk := range slices.Chunk(all, len(b)/4) {
@@ -333,7 +333,7 @@ type kept struct {
 	incidents     []record.Incident
 }
 
-// State declares what the stage has kept.
+// State declares the link counts and the incidents of the run so far.
 func (k *kept) State(s *state.State) {
 	link := func(s *state.State, l *record.Link) { state.Exported(s, l) }
 	state.List(s, "before", &k.before, link)
@@ -375,8 +375,7 @@ func (s *Stage) saved(c *sim.Config, every time.Duration, save func(at time.Dura
 	}
 }
 
-// Savable returns an error if the plan has checkpoints, and the world of a run in virtual time cannot be
-// saved.
+// Savable returns an error if the plan has checkpoints, but the virtual world cannot be saved.
 func (s *Stage) Savable() error {
 	p := s.Point.Spec.Plan.Checkpoint
 	if p == nil {
@@ -394,7 +393,7 @@ func (s *Stage) Savable() error {
 	return nil
 }
 
-// Declares returns an error if the plan has checkpoints, and an actor of a run in real time declares no
+// Declares returns an error if the plan has checkpoints, but an actor of the real-time run declares no
 // state.
 func (s *Stage) Declares() error {
 	p := s.Point.Spec.Plan.Checkpoint

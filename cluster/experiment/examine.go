@@ -41,9 +41,9 @@ func (p *Plan) Examine(c *catalog.Catalog) (*Examined, error) {
 	return e, err
 }
 
-// Try puts together what the first repeat of each point trains, as a run does before it starts, and
-// returns the error with which the run would refuse the plan. It reads the data. Data that are not
-// on this machine are no error. It uses the option Data.
+// Try reads the data and sets up the first repeat of each point, as a run does before it starts. It
+// returns the error with which the run would refuse the plan. Data that do not exist on this machine
+// are no error. It uses the option Data.
 func (e *Examined) Try(ctx context.Context, o Options) error {
 	e.open(o)
 	for i := range e.points {
@@ -83,7 +83,7 @@ func (e *Examined) Rounded(o Options) (all []string) {
 	return all
 }
 
-// open opens the shelf once, so that Try, Forecast and Rounded read the data once.
+// open opens the shelf that Try, Forecast and Rounded share: the data are read once.
 func (e *Examined) open(o Options) {
 	if e.shelf == nil {
 		e.shelf = shelf.New(o.Data, 1, nil)

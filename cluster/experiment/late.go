@@ -59,18 +59,17 @@ func (p *Point) firstExchange(pass float64) (at *syntax.Node, earliest float64) 
 	return at, earliest
 }
 
-// course returns the earliest times at which schedules of learning rates have taken their course: all
-// workers are as fast as the fastest. It is empty for schedules without an end.
-func (p *Point) course(t *train.Task) (all []plan.Instants) {
+// scheduleEnds returns the earliest times at which the schedules of learning rates reach their horizons,
+// as if all workers were as fast as the fastest. Schedules without a horizon are left out.
+func (p *Point) scheduleEnds(t *train.Task) (all []plan.Instants) {
 	epoch := float64(p.epochSamples(t.Train.Len()))
 	end := p.stopBatches(epoch)
 	for _, c := range p.rateClocks(t.Method, epoch) {
-		steps := float64(optim.Course(c.schedule))
+		steps := float64(optim.Horizon(c.schedule))
 		due := steps * c.batches / (float64(trainers(p.Spec)) * p.fastest())
 		i := plan.Instants{At: c.at, Due: []unit.Duration{instant(due)},
-			Lost: "the schedule of the rate is longer than the run, and takes its course after " + roughly(due) +
-				" at the earliest"}
-		const margin = 1.05 // for the last batch of a pass, which may be smaller
+			Lost: "the schedule of the rate is longer than the run: it ends after " + roughly(due) + " at the earliest"}
+		const margin = 1.05 // because the last batch of an epoch may be smaller
 		switch {
 		case end > 0 && steps*c.batches > margin*end:
 			i.Due[0] = instant(forever)
@@ -84,16 +83,16 @@ func (p *Point) course(t *train.Task) (all []plan.Instants) {
 	return all
 }
 
-// rateClock is the schedule of an optimizer's rate, and the number of batches that all workers process
-// in one of its steps.
+// rateClock is the schedule of an optimizer's learning rate, with the number of batches that all workers
+// process per step of that optimizer.
 type rateClock struct {
 	at       *syntax.Node
 	schedule optim.Schedule
 	batches  float64
 }
 
-// rateClocks returns the schedules of the workers' optimizer and of an outer one. epoch is the number of
-// samples of an epoch.
+// rateClocks returns the schedules of the workers' optimizer and of the outer optimizer. epoch is the
+// number of samples in an epoch.
 func (p *Point) rateClocks(workers optim.Method, epoch float64) (all []rateClock) {
 	batches := p.pace(epoch).Batches
 	if r, rated := workers.(optim.Rated); rated {
@@ -110,8 +109,8 @@ func (p *Point) rateClocks(workers optim.Method, epoch float64) (all []rateClock
 	return all
 }
 
-// stopBatches returns the number of batches that all workers process until a stop rule in epochs, steps
-// or rounds ends the run; 0 if that is unknown.
+// stopBatches returns the number of batches that all workers process before a stop rule in epochs, steps
+// or rounds ends the run; 0 if the plan has no such rule.
 func (p *Point) stopBatches(epoch float64) float64 {
 	stop := &p.Spec.Plan.Stop
 	batches := math.Inf(1)
@@ -141,7 +140,7 @@ func (p *Point) fastest() (speed float64) {
 	return speed
 }
 
-// instant converts seconds to a time that is valid even if it is after the end of every run.
+// instant converts seconds to a duration, bounded by forever.
 func instant(seconds float64) unit.Duration {
 	return unit.Duration(min(seconds, forever) * float64(time.Second))
 }
@@ -165,7 +164,7 @@ func (l *lateness) add(p *Point, t *train.Task, end float64) {
 	if resolved, err := p.resolve(float64(p.epochSamples(t.Train.Len()))); err == nil {
 		p = resolved
 	}
-	for _, i := range slices.Concat(p.instants(leastPass(t)), p.course(t)) {
+	for _, i := range slices.Concat(p.instants(leastPass(t)), p.scheduleEnds(t)) {
 		noted := func(o plan.Instants) bool { return o.At == i.At && stop.Late(o) != "" }
 		if slices.ContainsFunc(without, noted) {
 			continue // the plan's own notes include it

@@ -122,7 +122,7 @@ func TestExchangesThatAreNeverDueAreNamed(t *testing.T) {
 	}
 }
 
-// A schedule that the run ends before never gives the rates that it is there for.
+// A run that ends before its schedule never uses the rates at the end of the schedule.
 func TestSchedulesOfRatesLongerThanTheRunAreNamed(t *testing.T) {
 	const late = "train.optimizer.rate: the schedule of the rate is longer than the run"
 	for rate, want := range map[string]string{
@@ -148,12 +148,12 @@ func TestSchedulesOfRatesLongerThanTheRunAreNamed(t *testing.T) {
 	}
 }
 
-// An outer optimizer makes a step in each round. Rounds of all-reduce have 10 steps here.
+// An outer optimizer makes one step per round. Rounds of all-reduce have 10 steps here.
 func TestSchedulesOfOuterRatesLongerThanTheRunAreNamed(t *testing.T) {
 	const late = "outer.rate: the schedule of the rate is longer than the run: it takes "
 	for _, c := range []struct {
 		architecture, stop string
-		most               int // steps of a schedule that the run completes
+		most               int // steps of the outer optimizer in the run
 	}{
 		{"{kind: federated, roles: {server: added}, outer: ", "{rounds: 20}", 20},
 		{"{kind: federated, roles: {server: added}, local: {epochs: 2}, outer: ", "{rounds: 30}", 30},

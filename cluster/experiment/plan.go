@@ -55,7 +55,7 @@ func Load(path string, set ...string) (*Plan, error) {
 	return Parse(path, src, set...)
 }
 
-// readAtMost reads the first bytes of a file, which may have no end.
+// readAtMost reads at most the given number of bytes: a device such as /dev/zero has no end.
 func readAtMost(path string, bytes int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -65,8 +65,8 @@ func readAtMost(path string, bytes int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, bytes))
 }
 
-// folderAsPlan returns the error about a folder that was named as a plan: it says what the folder
-// is, and what is accepted.
+// folderAsPlan returns the error about a folder in place of a plan. It names the kind of folder and the
+// accepted paths.
 func folderAsPlan(dir string) error {
 	above := filepath.Dir(filepath.Clean(dir))
 	switch {
@@ -94,7 +94,7 @@ func folderAsPlan(dir string) error {
 	return fmt.Errorf("%s is a folder; the file of a plan is accepted, such as %s", dir, strings.Join(plans, ", "))
 }
 
-// plansIn returns the paths of the files in a folder that are called as plans are.
+// plansIn returns the paths of the YAML files in a folder.
 func plansIn(dir string) (plans []string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {

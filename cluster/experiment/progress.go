@@ -35,8 +35,8 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	silence := end - last
 	atMost := silence
 	if vain && s.result.ChangedIn == 2 && s.result.Moved < s.result.End {
-		atMost = end // the models may have changed right after the initial evaluation, and not since
-		if share := s.effective(data); share < 1 {
+		atMost = end // the last change can have come right after the initial evaluation
+		if share := s.effectiveShare(data); share < 1 {
 			atMost = max(silence, end-time.Duration(share*float64(end)))
 		}
 	}
@@ -77,10 +77,10 @@ func (s *Stage) untrained(r *record.Run, data *record.Data, out Outcome) (incide
 	return incidents
 }
 
-// spent returns an incident if a learning rate was negligible for most of the run. Evaluations do not
-// show this if only the last one found a change.
+// spent returns an incident if a learning rate was negligible for most of the run. Evaluations miss this
+// if only the last one found a change.
 func (s *Stage) spent(data *record.Data) []record.Incident {
-	share := s.effective(data)
+	share := s.effectiveShare(data)
 	if !world.MostOf(time.Duration((1-share)*float64(time.Hour)), time.Hour) {
 		return nil
 	}
@@ -89,9 +89,9 @@ func (s *Stage) spent(data *record.Data) []record.Incident {
 		100*(1-share), optim.Negligible)}}
 }
 
-// effective returns the share of the run after which a learning rate is negligible until its end; 1 if
-// none is. It follows from the schedules and the processed samples.
-func (s *Stage) effective(data *record.Data) (share float64) {
+// effectiveShare returns the share of the run before a learning rate became negligible for good; 1 if no
+// rate did. It follows from the schedules and the processed samples.
+func (s *Stage) effectiveShare(data *record.Data) (share float64) {
 	const parts = 1000
 	if share = 1; s.Point.counts || len(data.Curve) == 0 {
 		return share

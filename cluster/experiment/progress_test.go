@@ -197,7 +197,7 @@ func TestNoRunThatMadeNoProgressIsDone(t *testing.T) {
 	}
 }
 
-// A rate that lasts for a good part of a run is enough, however seldom models are evaluated.
+// A run whose rate is effective for a quarter of it or more is done, however rarely models are evaluated.
 func TestRunsWhoseRateLastedAreDone(t *testing.T) {
 	t.Parallel()
 	for _, every := range []string{"500ms", "2s", "9s", "1h"} {

@@ -233,8 +233,8 @@ func TestInterruptedRunInRealTimeComesToItsEnd(t *testing.T) {
 	}
 }
 
-// TestStateOfAnotherRunIsRefusedByName goes on from a state with another plan, seed or samples. A plan with
-// another name, whose state is saved more often, is the same.
+// TestStateOfAnotherRunIsRefusedByName resumes from a state with another plan, seed or samples. A plan that
+// differs only in its name and checkpoint section is the same plan.
 func TestStateOfAnotherRunIsRefusedByName(t *testing.T) {
 	stage := func(folder *checkpoint.Folder, from *checkpoint.State, set ...string) (*Stage, *live.World, error) {
 		s := stagedPlan(
@@ -277,12 +277,12 @@ func TestStateOfAnotherRunIsRefusedByName(t *testing.T) {
 	}
 }
 
-// secretive is an actor that remembers something, and declares nothing.
+// secretive is an actor with state that it does not declare.
 type secretive struct{ handled int }
 
 func (s *secretive) Receive(actor.Context) { s.handled++ }
 
-// TestPlanWithCheckpointsRefusesAnActorWithoutState is told why before the run starts.
+// TestPlanWithCheckpointsRefusesAnActorWithoutState expects the error before the run starts.
 func TestPlanWithCheckpointsRefusesAnActorWithoutState(t *testing.T) {
 	for _, checkpoints := range []string{"{every: 1s}", "null"} {
 		s := stagedPlan(t, base, "architecture={kind: all-reduce}", "checkpoint="+checkpoints)

@@ -306,8 +306,8 @@ func reserve(name string) (dir string, err error) {
 	return dir, nil
 }
 
-// compatible returns an error if what is finished in the folder cannot stand beside what is to be
-// run. A summary that the disk does not give is no InputError.
+// compatible returns an error unless the finished runs in the folder belong to this plan, data and build.
+// A failure to read the summary from disk is no InputError.
 func (r *Runner) compatible() error {
 	before, err := record.ReadSummary(r.Out)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -316,8 +316,8 @@ func (r *Runner) compatible() error {
 	return refusal.Input(r.fits(before, err == nil))
 }
 
-// fits returns an error if the finished runs of the folder, or its summary if there is one, cannot
-// stand beside what is to be run.
+// fits returns an error unless the folder's finished runs, and its summary if summarized is set, belong to
+// this plan, data and build.
 func (r *Runner) fits(before record.Summary, summarized bool) error {
 	for _, done := range r.folder.Runs() {
 		if done.Clock != string(r.Venue.Traits().Clock) {

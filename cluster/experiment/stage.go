@@ -338,7 +338,7 @@ type Stage struct {
 	joint     bool        // the holders have one model among them
 	result    coordinator.Result
 	state     []any               // pointers to what changes with the run besides its world
-	recorders []state.Declared    // pointers to what records the run, and changes with it
+	recorders []state.Declared    // recorders of the run, whose state changes during it
 	saves     *checkpoint.Run     // nil where no state is saved
 	events    *checkpoint.Counted // nil where they are not kept
 	audit     *sim.Audit          // nil where nobody watches

@@ -88,7 +88,8 @@ func (p *Point) trial(ctx context.Context, task *train.Task, progress func(recor
 	return &Trial{Stage: s}, nil
 }
 
-// Unproductive says why no update changed a judged model in most of the run; it is empty if updates did.
+// Unproductive returns the reason why no update changed a judged model in most of the run; empty if
+// updates did.
 func (t *Trial) Unproductive() string {
 	r := record.Run{Clock: string(VirtualTime), Steps: t.Data.Steps}
 	if incidents := t.Stage.unproductive(&r, &t.Data, t.Outcome); len(incidents) > 0 {

@@ -148,12 +148,12 @@ func (r *Runner) choose(ctx context.Context, p *Point) (record.Tuning, error) {
 	return t, nil
 }
 
-// atBound returns the keys of chosen numbers that are the smallest or the largest candidate, and
-// beyond which the plan accepts no number.
+// atBound returns the keys whose chosen number is the smallest or largest candidate, if the plan accepts no
+// number beyond it.
 func (p *Point) atBound(c *catalog.Catalog, t *record.Tuning) (keys []string) {
 	chosen := &p.candidates[t.Chosen]
 	for _, e := range t.Ends() {
-		beyond := []float64{e.Number / 2, e.Number - 1} // numbers of any kind, and whole ones
+		beyond := []float64{e.Number / 2, e.Number - 1} // the second for whole numbers
 		if e.Largest {
 			beyond = []float64{2 * e.Number, e.Number + 1}
 			if e.Number < 1 {
@@ -167,8 +167,8 @@ func (p *Point) atBound(c *catalog.Catalog, t *record.Tuning) (keys []string) {
 	return keys
 }
 
-// accepts reports whether the plan of a candidate accepts another number for a key. It does for a
-// key whose values are more than numbers, of which nothing is known.
+// accepts reports whether the candidate's plan accepts another number for a key. For a key with structured
+// values the answer is unknown, and accepts returns true.
 func (c *candidate) accepts(all *catalog.Catalog, key string, number float64) bool {
 	root := c.Root.Clone()
 	now, ok := root.Lookup(key)

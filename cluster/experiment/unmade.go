@@ -63,8 +63,8 @@ func (r *Runner) rehearse(ctx context.Context) error {
 // maxFirst is how many seeds of a point are tried before it is refused.
 const maxFirst = 64
 
-// firstOf sets up a point's first repeat, or the next that can be set up. The error is the first
-// repeat's.
+// firstOf sets up the first repeat of a point that can be set up. If none can, it returns the first
+// repeat's error.
 func firstOf[T any](ctx context.Context, p *Point, setup func(seed uint64) (T, error)) (made T, err error) {
 	for repeat := range min(p.Spec.Plan.Repeats, maxFirst) {
 		made, e := setup(p.Spec.Plan.Seed + uint64(repeat))

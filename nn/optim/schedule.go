@@ -137,19 +137,19 @@ func (s Warmup) Validate() error { return check(s, "Then", s.Then) }
 // than the distance between float32 numbers around 1e-4.
 const Negligible = 1e-12
 
-// Course returns the number of steps that a schedule needs to take its course: a warm-up and a cosine
-// end, and a rate that falls in steps falls once. It is 0 for a schedule without such an end.
-func Course(s Schedule) int {
+// Horizon returns the number of steps after which a warm-up or a cosine ends, or a step schedule makes its
+// first step down. It is 0 for schedules without an end.
+func Horizon(s Schedule) int {
 	switch s := s.(type) {
 	case Step:
 		return s.Every
 	case Cosine:
 		return s.Steps
 	case Warmup:
-		return max(s.Steps, Course(s.Then))
+		return max(s.Steps, Horizon(s.Then))
 	case Clocked:
 		if s.PerStep > 0 {
-			return int(min(math.Ceil(float64(Course(s.Of))/s.PerStep), math.MaxInt32))
+			return int(min(math.Ceil(float64(Horizon(s.Of))/s.PerStep), math.MaxInt32))
 		}
 	}
 	return 0

@@ -78,8 +78,8 @@ func TestValidateNamesTheField(t *testing.T) {
 	}
 }
 
-// At the end of its course, a schedule has the rate that it keeps, or its first lower one.
-func TestScheduleTakesItsCourse(t *testing.T) {
+// At its horizon a schedule has its final rate, or its first lower one.
+func TestRateAtTheHorizonOfASchedule(t *testing.T) {
 	cosine := optim.Cosine{First: 1, Last: 0.2, Steps: 8}
 	for want, c := range map[int]struct {
 		schedule optim.Schedule
@@ -92,8 +92,8 @@ func TestScheduleTakesItsCourse(t *testing.T) {
 		2:  {optim.Clocked{Of: cosine, PerStep: 4}, 0.2},
 		0:  {optim.Inverse{First: 0.3, Half: 9}, 0.3},
 	} {
-		if got := optim.Course(c.schedule); got != want || c.schedule.Rate(got) != c.rate {
-			t.Errorf("%+v: course %d, want %d; then the rate is %v, want %v", c.schedule, got, want,
+		if got := optim.Horizon(c.schedule); got != want || c.schedule.Rate(got) != c.rate {
+			t.Errorf("%+v: horizon %d, want %d; then the rate is %v, want %v", c.schedule, got, want,
 				c.schedule.Rate(got), c.rate)
 		}
 	}
