@@ -19,7 +19,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/turns"
 )
 
-// checkpoints are the folders of those that a run has, the newest last.
+// checkpoints returns the folders of a run's checkpoints, the newest last.
 func checkpoints(t *testing.T, run string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(run, "checkpoints", "*.state"))
@@ -223,8 +223,8 @@ func TestRunInRealTimeOfProcessesThatAreKilledCountsEachStepOnce(t *testing.T) {
 	}
 }
 
-// A run does not begin anew where a later version can go on with it. Of an earlier version, which nobody may
-// have any more, it does.
+// A checkpoint by a later version stops the run, because that version can resume it. A checkpoint by an
+// earlier version, which may no longer be installed anywhere, makes the run start over.
 func TestCheckpointsOfOtherVersionsAreRefusedByName(t *testing.T) {
 	turns.Take(t, 1, 3)
 	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {time: 4s}")+"checkpoint: {every: 200ms, keep: 1}\n")
@@ -283,7 +283,7 @@ func changeBit(t *testing.T, name string, random *rand.Rand) (file string) {
 	return filepath.Base(file)
 }
 
-// resum makes the checksums in a checkpoint's manifest right again.
+// resum recomputes the checksums in the manifest of a changed checkpoint.
 func resum(t *testing.T, name string) {
 	t.Helper()
 	path := filepath.Join(name, "manifest.json")

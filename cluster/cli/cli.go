@@ -165,16 +165,16 @@ same bits; in real time the same actors meet the same delays.`,
 		stopCommand(con), fetchCommand(con), removeCommand(con))
 	addVersion(root, con)
 	addExamples(root, con.examples, con)
-	addCobras(root, con)
+	addLibraryCommands(root, con)
 	rename(root, cmp.Or(p.Name, strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")))
 	complete(root, c, con.examples)
 	openStores(root, con)
 	return root
 }
 
-// addCobras adds the commands that come with the library, with examples. The command help and --help
-// both refuse a command that does not exist.
-func addCobras(root *cobra.Command, con *console) {
+// addLibraryCommands adds help and completion, which cobra provides, with examples. Both help and --help
+// refuse a command that does not exist.
+func addLibraryCommands(root *cobra.Command, con *console) {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
@@ -202,7 +202,7 @@ func addCobras(root *cobra.Command, con *console) {
 	}
 }
 
-// helpAbout prints the help of a command, given as words.
+// helpAbout prints the help of the command that the words name.
 func helpAbout(help *cobra.Command, words []string) error {
 	cmd, rest, err := help.Root().Find(words)
 	switch {
@@ -311,7 +311,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// given says how many arguments there are.
+// given describes the arguments of a command line, for an error.
 func given(args []string) string {
 	if len(args) == 1 {
 		return fmt.Sprintf("%q was given", args[0])

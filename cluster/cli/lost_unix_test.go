@@ -174,7 +174,7 @@ func (s *site) otherBuild() string {
 	return path
 }
 
-// A run is handed over to a process of another build, which goes on from its checkpoint. Before that, every
+// A process of another build takes a run over and resumes it from its checkpoint. Before that, every
 // command shows that the builds differ.
 func TestRunGoesOnFromItsCheckpointInAnotherBuild(t *testing.T) {
 	lengthy(t)

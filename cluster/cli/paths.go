@@ -17,37 +17,37 @@ import (
 	"github.com/gradwire/gradwire/cluster/store"
 )
 
-// pathRule says which paths a flag accepts. check returns the reason to refuse a path. An empty path is
-// refused unless none is set: such a flag overrides a variable of the environment.
+// pathRule defines the paths that a flag accepts. check returns the reason to refuse a path. An empty path
+// is refused unless optional is set: the flag then overrides a variable of the environment.
 type pathRule struct {
 	accepted string
 	check    func(path string) error
-	none     bool
+	optional bool
 }
 
 var (
-	dataFolder = pathRule{accepted: "a folder of data sets, which 'gradwire data get' makes", check: folderThere,
-		none: true}
-	newFolder  = pathRule{accepted: "a folder, or one that can be made", check: folderToBe}
-	newFile    = pathRule{accepted: "a file in a folder that is there", check: fileToBe}
-	oldRecord  = pathRule{accepted: "the folder of a record", check: folderIfAny}
+	dataFolder = pathRule{accepted: "a folder of data sets, which 'gradwire data get' makes", check: checkFolder,
+		optional: true}
+	newFolder  = pathRule{accepted: "a folder, or one that can be made", check: checkMadeFolder}
+	newFile    = pathRule{accepted: "a file in a folder that is there", check: checkNewFile}
+	oldRecord  = pathRule{accepted: "the folder of a record", check: checkIfFolder}
 	identities = pathRule{accepted: "the folder of an identity, which 'gradwire identity issue' makes",
-		check: folderThere, none: true}
-	noRule = pathRule{check: func(string) error { return nil }, none: true}
+		check: checkFolder, optional: true}
+	noRule = pathRule{check: func(string) error { return nil }, optional: true}
 )
 
 // pathRules maps flags to their rules: by name, or by command and name where a command has its own.
 var pathRules = map[string]pathRule{
 	"data": dataFolder, "out": newFolder, "continue": oldRecord, "identity": identities,
-	"plan new --data": noRule, // a kind
-	"eval --data": {accepted: "a folder of data sets, a file of samples, or - for standard input", check: dataThere,
-		none: true},
-	"predict --data":  {accepted: "a file of samples, or - for standard input", check: samplesThere},
-	"eval --labels":   {accepted: "a file of labels", check: samplesThere},
+	"plan new --data": noRule, // kind of data set
+	"eval --data": {accepted: "a folder of data sets, a file of samples, or - for standard input", check: checkData,
+		optional: true},
+	"predict --data":  {accepted: "a file of samples, or - for standard input", check: checkSamples},
+	"eval --labels":   {accepted: "a file of labels", check: checkSamples},
 	"data get --data": newFolder,
 	"plan new --out":  newFile, "plan schema --out": newFile, "predict --out": newFile,
-	"report --out":      {accepted: "a file", check: fileToMake},
-	"submit --continue": noRule, // a submission
+	"report --out":      {accepted: "a file", check: checkMadeFile},
+	"submit --continue": noRule, // id of a submission
 }
 
 // storeFlags lists the flags that accept the address of a store, by command.
@@ -55,8 +55,8 @@ var storeFlags = map[string][]string{
 	"run": {"out", "continue"}, "node": {"out"}, "submit": {"out"}, "fetch": {"out"},
 }
 
-// checkPaths returns an error about the first path flag whose path its command cannot use: it names
-// the flag and what is accepted. Such a mistake is told before anything else happens.
+// checkPaths checks the paths of all path flags before the command does anything. The error names the
+// first flag with a path that the command cannot use, and the accepted paths.
 func checkPaths(cmd *cobra.Command) (err error) {
 	_, command, _ := strings.Cut(cmd.CommandPath(), " ")
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -84,7 +84,7 @@ func checkPaths(cmd *cobra.Command) (err error) {
 		switch {
 		case path != "":
 			wrong = rule.check(path)
-		case rule.none:
+		case rule.optional:
 			return
 		}
 		if wrong != nil {
@@ -98,16 +98,16 @@ func checkPaths(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// dataThere wants a folder, a file, or - for standard input.
-func dataThere(path string) error {
+// checkData accepts a folder, a file, or - for standard input.
+func checkData(path string) error {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return nil
 	}
-	return samplesThere(path)
+	return checkSamples(path)
 }
 
-// samplesThere wants a file, or - for standard input.
-func samplesThere(path string) error {
+// checkSamples accepts a file, or - for standard input.
+func checkSamples(path string) error {
 	if path == "-" {
 		return nil
 	}
@@ -118,8 +118,8 @@ func samplesThere(path string) error {
 	return cause(err)
 }
 
-// folderThere wants a folder that exists.
-func folderThere(path string) error {
+// checkFolder accepts a folder that exists.
+func checkFolder(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.IsDir() {
 		return errors.New("it is no folder")
@@ -127,18 +127,17 @@ func folderThere(path string) error {
 	return cause(err)
 }
 
-// folderIfAny is folderThere, but leaves a folder that does not exist to the command, which says what
-// to do about that.
-func folderIfAny(path string) error {
-	if err := folderThere(path); !errors.Is(err, fs.ErrNotExist) {
+// checkIfFolder accepts a folder, and also a path that does not exist: the command has a better error.
+func checkIfFolder(path string) error {
+	if err := checkFolder(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// fileToBe wants a file that exists, or the name of a new one in a folder that exists.
-func fileToBe(path string) error {
-	if err := fileToMake(path); err != nil {
+// checkNewFile accepts a file that exists, or a new file in a folder that exists.
+func checkNewFile(path string) error {
+	if err := checkMadeFile(path); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
@@ -147,8 +146,8 @@ func fileToBe(path string) error {
 	return nil
 }
 
-// fileToMake wants a file that exists, or that can be made with the folders above it.
-func fileToMake(path string) error {
+// checkMadeFile accepts a file that exists, or a new file, whose folders are created too.
+func checkMadeFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
@@ -156,32 +155,32 @@ func fileToMake(path string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist) && !isLink(path), errors.Is(err, syscall.ENOTDIR):
-		return madeIn(filepath.Dir(path))
+		return checkParent(filepath.Dir(path))
 	}
 	return cause(err)
 }
 
-// folderToBe wants a folder that exists, or one that can be made.
-func folderToBe(path string) error {
-	err := folderThere(path)
+// checkMadeFolder accepts a folder that exists or can be created.
+func checkMadeFolder(path string) error {
+	err := checkFolder(path)
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist) && isLink(path):
 		return errors.New("it is a link to nothing")
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return madeIn(filepath.Dir(filepath.Clean(path)))
+		return checkParent(filepath.Dir(filepath.Clean(path)))
 	}
 	return err
 }
 
-// madeIn wants a folder in which others can be made, with those above it that do not exist.
-func madeIn(dir string) error {
+// checkParent accepts a folder that exists, or can be created with its parents, and can hold new folders.
+func checkParent(dir string) error {
 	for at := dir; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
 		switch {
 		case err == nil && info.IsDir():
-			return makesFolders(at)
+			return checkWritable(at)
 		case err == nil:
 			return fmt.Errorf("%s is no folder", at)
 		case isLink(at) && errors.Is(err, fs.ErrNotExist):
@@ -192,9 +191,9 @@ func madeIn(dir string) error {
 	}
 }
 
-// makesFolders checks that a folder can be made in another: it makes one and removes it. A full disk is
-// no mistake of the command line.
-func makesFolders(dir string) error {
+// checkWritable creates and removes a folder in another one. A full disk is no mistake in the command
+// line, so it is not an error here.
+func checkWritable(dir string) error {
 	made, err := os.MkdirTemp(dir, ".gradwire-")
 	switch {
 	case err == nil:
@@ -210,7 +209,7 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// cause returns the system's reason without the path.
+// cause returns the error of the operating system without the path.
 func cause(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {

@@ -18,7 +18,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli"
 )
 
-// leaks finds words of the program's source in a message.
+// leaks matches Go identifiers and words of Go's libraries in a message.
 var leaks = regexp.MustCompile(
 	`strconv\.|(?:^|\s)(?:json|yaml): |invalid character|unmarshal|%!|\{Commit:|&\{|0xc0|goroutine` +
 		`|\b(?:bundled|catalog|driver|experiment|fs|plan|record|report|saved|store|syntax)\.[A-Z]`)
@@ -48,7 +48,7 @@ func TestAnUnknownExampleIsAnsweredInWordsOfTheUser(t *testing.T) {
 	}
 }
 
-// visit calls do for every command that has none below it.
+// visit calls do for every command without subcommands.
 func visit(cmd *cobra.Command, do func(cmd *cobra.Command, path []string)) {
 	for _, sub := range cmd.Commands() {
 		visit(sub, do)
@@ -58,7 +58,7 @@ func visit(cmd *cobra.Command, do func(cmd *cobra.Command, path []string)) {
 	}
 }
 
-// The flags are found by their names, so that those of a later command are tried as well.
+// The test finds path flags by name, so it covers commands that are added later.
 func TestPathsThatCannotBeUsedAreToldWithTheirFlag(t *testing.T) {
 	enter(t, small)
 	write(t, "file", "x")
@@ -89,7 +89,7 @@ func TestPathsThatCannotBeUsedAreToldWithTheirFlag(t *testing.T) {
 					given = "loop/y.html"
 				}
 				if f.Name == "continue" && bad == "dangling/x.html" {
-					continue // a folder that is not there: the command says what to do
+					continue // the command's own error says how to go on
 				}
 				if bad == "" && (f.Name == "identity" || f.Name == "data" && name != "predict") {
 					continue // it overrides a variable of the environment
@@ -166,7 +166,7 @@ func TestMistakesAboutARecordSayWhatIsThere(t *testing.T) {
 			t.Errorf("%q: code %d, %s", row[1:], code, errs)
 		}
 	}
-	if err := os.Remove(summary); err != nil { // as the message says
+	if err := os.Remove(summary); err != nil { // as the error advises
 		t.Fatal(err)
 	}
 	code, _, errs = gradwire(t, "run", "--continue", "rec", "--quiet")

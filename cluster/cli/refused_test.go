@@ -10,7 +10,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/cli"
 )
 
-// npz returns an archive of the given members, each with the bytes of an NPY file of no array.
+// npz returns an archive with the given members, each an NPY file without an array.
 func npz(t *testing.T, names ...string) string {
 	t.Helper()
 	var b bytes.Buffer

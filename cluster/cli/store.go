@@ -50,7 +50,7 @@ func openStores(parent *cobra.Command, con *console) {
 // unread returns the filter of the files that a command does not read.
 func unread(command string) func(name string) bool {
 	return func(name string) bool {
-		if strings.Contains(name, ".state/") { // of a checkpoint
+		if strings.Contains(name, ".state/") { // file of a checkpoint
 			return true
 		}
 		switch filepath.Ext(name) {

@@ -56,7 +56,7 @@ Ctrl-C ends them, and nothing of them is left; what was not fetched is lost.`,
 	return cmd
 }
 
-// throwaway is a cluster that ends with its command: the settings of all its nodes.
+// throwaway holds the settings of the nodes of a cluster that lasts as long as its command.
 type throwaway struct {
 	data    string
 	timeout time.Duration
@@ -169,7 +169,7 @@ func anyEnds(ctx context.Context, children []*child) error {
 	return errors.New("all nodes have ended")
 }
 
-// child starts a node with the identity that was made for it.
+// child starts a node with the identity issued for it.
 func (t *throwaway) child(dir, name, seed string) (*child, error) {
 	own := filepath.Join(dir, name)
 	program, err := os.Executable()
