@@ -9,7 +9,7 @@ import (
 	"github.com/gradwire/gradwire/datasets/input"
 )
 
-// Fits checks that the model takes the inputs of a data set and tells its classes apart.
+// Fits returns an error unless the model has as many inputs and classes as a data set.
 func (s *Spec) Fits(set string, inputs int, classes []string) error {
 	if n := s.Model.Inputs(); n != inputs {
 		return syntax.Errorf(s.ModelSection, "the model takes %d inputs, data set %s has %d%s", n, set, inputs,
@@ -26,7 +26,7 @@ func (s *Spec) Fits(set string, inputs int, classes []string) error {
 	return nil
 }
 
-// quantities reports whether labels seem to be quantities, such as prices: many numbers.
+// quantities reports whether labels look like quantities, such as prices: many, and all of them numbers.
 func quantities(labels []string) bool {
 	const many = 50
 	return len(labels) > many && !slices.ContainsFunc(labels, func(l string) bool {
@@ -35,7 +35,8 @@ func quantities(labels []string) bool {
 	})
 }
 
-// otherInputs says which setting of the model to change for that many inputs, or which models have one.
+// otherInputs returns a hint: the setting of the model that accepts this number of inputs, or the models
+// that have such a setting.
 func (s *Spec) otherInputs(inputs int) string {
 	switch s.ModelSection.At("kind").Text {
 	case "mlp":
@@ -48,8 +49,8 @@ func (s *Spec) otherInputs(inputs int) string {
 	return "; the models mlp, linear and network take any number"
 }
 
-// fewerInputs says which setting of the data set leaves inputs out, where it has more than the model;
-// empty where none does.
+// fewerInputs returns a hint if the data set has more inputs than the model: the setting that leaves
+// columns out. It is empty for data sets without one.
 func (s *Spec) fewerInputs(inputs int) string {
 	if s.Data.Section.At("set").Text != "csv" || inputs < s.Model.Inputs() {
 		return ""
@@ -57,7 +58,7 @@ func (s *Spec) fewerInputs(inputs int) string {
 	return "; if a column is no input, such as an index, data.ignore leaves it out"
 }
 
-// otherClasses is like otherInputs, for classes.
+// otherClasses returns the same hint for classes.
 func (s *Spec) otherClasses(classes int) string {
 	switch s.ModelSection.At("kind").Text {
 	case "mlp":
@@ -68,14 +69,15 @@ func (s *Spec) otherClasses(classes int) string {
 	return "; the models mlp and network tell any number apart"
 }
 
-// withLayer is the setting of the layers of a perceptron with another width.
+// withLayer returns the layers of a perceptron, as a plan writes them, with one width replaced.
 func (s *Spec) withLayer(at, width int) string {
 	layers := s.ModelSection.At("layers").Clone()
 	layers.Items[at] = syntax.NewScalar(strconv.Itoa(width))
 	return "layers: " + layers.Flow()
 }
 
-// otherLabel says which setting of the data set chooses the labels; empty where none does.
+// otherLabel returns a hint: the setting of the data set that chooses the labels. It is empty for data
+// sets without one.
 func (s *Spec) otherLabel() string {
 	at := s.Data.Section
 	switch at.At("set").Text {

@@ -105,7 +105,7 @@ type Submission struct {
 	// The rest is then as it was when last heard of.
 	Away time.Time `json:"away_since,omitzero"`
 	Why  string    `json:"away_because,omitempty"`
-	// Builds maps the processes that take part to their builds, if these differ. Status sets it.
+	// Builds maps the submission's processes to their builds; nil if all run the same build. Status sets it.
 	Builds map[string]string `json:"builds,omitempty"`
 }
 

@@ -125,8 +125,8 @@ func (c *country) Wake(f *door.Flow, at time.Duration, vain bool) {
 	c.world.enter(at, func() { c.sessions.Wake(c.world.now, f, at) })
 }
 
-// send sends the next message, with a view of a tensor that it writes then, as a ring does that has
-// heard of the message's delivery before it is acknowledged. Strict doors report the write.
+// send sends the next message, with a view of a tensor, and then overwrites the tensor. A ring does so
+// when it learns of the delivery before the acknowledgement arrives. Strict doors report the write.
 func (c *country) send() {
 	w := c.world
 	s := shipment{session.Life(c.node), c.life, uint32(len(w.sent)), w.now, c.pool.Get(3)}

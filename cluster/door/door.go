@@ -150,9 +150,9 @@ func (d *Door) Pass(
 	return p, nil
 }
 
-// encode makes a parcel's message a packet, if the door encodes. A packet that may be read after its
-// message was delivered, since a second copy follows or a session sends it again to another process,
-// has copies of views: the sender may write their memory from the delivery on.
+// encode encodes a parcel's message as a packet if the door encodes. After the delivery, the sender may
+// overwrite the memory of a view. A packet that is read again later, as a second copy or when a session
+// retransmits it to another process, therefore holds copies of views.
 func (d *Door) encode(frame *wire.Frame, p *Parcel) (err error) {
 	if !d.Encodes {
 		return nil

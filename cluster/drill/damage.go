@@ -55,7 +55,7 @@ func damaged(state []byte, at time.Duration, seed uint64) (broken string, err er
 	return "both are refused", nil
 }
 
-// flip flips a bit of one of a checkpoint's files, and returns which one.
+// flip flips a random bit in one file of a checkpoint, and returns the bit's position.
 func flip(checkpoint string, seed uint64) (bit uint64, err error) {
 	files, err := filepath.Glob(filepath.Join(checkpoint, "*"))
 	if err != nil {

@@ -393,7 +393,7 @@ func progress(w *Watch) (bool, string) {
 		return true, "the run could not go on: " + w.Run.Failure.Error()
 	}
 	least := patience * longestWait(w.Calm)
-	if why := w.Calm.Unproductive(); why != "" && least < w.Calm.End { // it is long enough to tell
+	if why := w.Calm.Unproductive(); why != "" && least < w.Calm.End { // the run is long enough for a verdict
 		return true, "the run without faults makes no progress: " + why
 	}
 	after := w.Recovered + least

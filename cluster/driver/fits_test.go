@@ -10,8 +10,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-// A model that does not fit the classes or inputs of a table is told with both, and with the setting
-// to change.
+// An error about a model that does not fit a table states the numbers of both, and the setting to change.
 func TestAModelThatDoesNotFitItsDataIsToldWithTheSettingToChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	table := func(classes, inputs int) {
@@ -56,7 +55,7 @@ func TestAModelThatDoesNotFitItsDataIsToldWithTheSettingToChange(t *testing.T) {
 	}
 }
 
-// Many labels that are numbers, such as prices, are rather a column of another kind than classes.
+// Many numeric labels, such as prices, suggest that the label column is wrong, not the model.
 func TestPricesForLabelsAreToldWithTheLabelFirst(t *testing.T) {
 	for name, c := range map[string]struct{ label, want string }{
 		"prices": {"%d", "and 52 more; if these are not the classes, data.label names the column that has them, now last; " +
@@ -78,8 +77,8 @@ func TestPricesForLabelsAreToldWithTheLabelFirst(t *testing.T) {
 	}
 }
 
-// A label that usually stands for a missing value is a class if the plan says so, also when the record's
-// plan is read again.
+// A plan can declare that a usual mark of missing values is a class. The resolved plan of the record
+// keeps the declaration.
 func TestNoMarksAreMarksOfNone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.csv")
 	if err := os.WriteFile(path, []byte("a,b,label\n1,2,None\n2,1,x\n1,2,None\n2,1,x\n"), 0o600); err != nil {

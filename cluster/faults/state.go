@@ -2,7 +2,7 @@ package faults
 
 import "github.com/gradwire/gradwire/actors/state"
 
-// State declares which pushes have been handed on.
+// State declares the pushes that were forwarded.
 func (o *Once) State(s *state.State) {
 	state.List(s, "workers", &o.nodes, func(s *state.State, t *told) {
 		state.List(s, "shards", (*[][2]window)(t), func(s *state.State, lives *[2]window) {
@@ -16,7 +16,7 @@ func (o *Once) State(s *state.State) {
 	})
 }
 
-// State declares the samples that count so far.
+// State declares the samples that count toward goodput so far.
 func (t *Tally) State(s *state.State) {
 	state.Int(s, "next", &t.next)
 	state.Bools(s, "there", &t.there)

@@ -384,7 +384,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 // joining says what comes of the seeds while none lets the process in.
 func (p *process) joining(err error) { p.log("tries to join again: %v", err) }
 
-// build names this program, and tells it from every other one.
+// build identifies this program.
 var build = sync.OnceValue(func() string {
 	b := record.ReadBuild("")
 	return fmt.Sprintf("%.23s, commit %.12s, program %08x", b.Version, b.Commit, uint32(image.Program()))

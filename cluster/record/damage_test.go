@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Every file of JSON in a record is damaged in every way: a reader names the file, and what is
-// accepted, in words that are not Go's.
+// The test damages each JSON file of a record in several ways. The reader's error names the file and the
+// accepted values, without words of Go's libraries.
 func TestReadersNameFileAndPlaceOfWhatIsDamaged(t *testing.T) {
 	leak := regexp.MustCompile(`\sjson: |strconv\.|invalid character|\brecord\.[A-Z]|Unmarshal|cannot`)
 	f := newExample(t)
@@ -55,7 +55,7 @@ func TestReadersNameFileAndPlaceOfWhatIsDamaged(t *testing.T) {
 				_, err = ReadTunings(dir)
 			}
 			if text == string(whole) {
-				continue // it has no such key
+				continue // this file lacks the key
 			}
 			if err == nil || !strings.HasPrefix(err.Error(), file+":") || !strings.Contains(err.Error(), "accepted") &&
 				!strings.Contains(err.Error(), "unexpected") {

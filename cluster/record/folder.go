@@ -27,9 +27,9 @@ var (
 	ErrOtherPlan = errors.New("this folder was made by another plan")
 	// ErrDamaged says that the run.json of a finished run cannot be read or has impossible figures.
 	ErrDamaged = errors.New("this run cannot be used")
-	// ErrDamagedSummary says that summary.json cannot be read, or was written by a newer program.
+	// ErrDamagedSummary means that summary.json is damaged, or that a newer program wrote it.
 	ErrDamagedSummary = errors.New("this summary cannot be used")
-	// ErrNoFolder says that a file was named as a folder.
+	// ErrNoFolder means that the path of a record leads to a file.
 	ErrNoFolder = errors.New("this is a file, not the folder of a record")
 	// ErrNoRecord says that a folder holds no plan.yaml.
 	ErrNoRecord = errors.New("this folder holds no record: it has no plan.yaml")

@@ -174,7 +174,7 @@ func IsRun(dir string) bool {
 	return err == nil
 }
 
-// IsRecord reports whether a folder is one of a record: with a plan, and runs or their summary.
+// IsRecord reports whether a folder holds a record: a plan, and runs or their summary.
 func IsRecord(dir string) bool {
 	exists := func(name string) bool {
 		_, err := os.Lstat(filepath.Join(dir, name))
@@ -193,7 +193,7 @@ func (f *RunFolder) Read() (Run, Data, error) {
 	return s.Run, s.Data, f.explain(err)
 }
 
-// explain adds to an error that a file of a run is missing which runs are there.
+// explain adds the finished runs of the record to an error about a missing run.
 func (f *RunFolder) explain(err error) error {
 	if !errors.Is(err, fs.ErrNotExist) || IsRun(f.Path()) {
 		return err

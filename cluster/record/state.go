@@ -2,7 +2,7 @@ package record
 
 import "github.com/gradwire/gradwire/actors/state"
 
-// State declares all that was observed. No event may come meanwhile; see Held.
+// State declares all observations. The caller must hold back events meanwhile; see Held.
 func (c *Collector) State(s *state.State) {
 	state.List(s, "nodes", &c.nodes, func(s *state.State, n *node) { n.declare(s) })
 	state.List(s, "marks", &c.marks, func(s *state.State, m *mark) {

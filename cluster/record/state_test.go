@@ -9,7 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 )
 
-// Whatever the collector counts is in its state.
+// The state holds every figure that the collector counts.
 func TestStateOfTheCollectorHasAllThatItCounts(t *testing.T) {
 	counted := func(n uint64) ages { return ages{n, n, n, []uint64{n}, map[uint64]uint64{n: 1}} }
 	statetest.Whole(t, &ages{1, 2, 3, []uint64{4}, map[uint64]uint64{5: 6}},

@@ -25,8 +25,8 @@ type Tuning struct {
 	// machine's.
 	Duration float64 `json:"run_s"`
 	Wall     float64 `json:"wall_s"`
-	// AtBound are the keys whose chosen number is the smallest or the largest candidate, and beyond
-	// which the plan accepts none.
+	// AtBound holds the keys whose chosen number is the smallest or largest candidate, if the plan
+	// accepts no number beyond it.
 	AtBound []string `json:"at_bound,omitempty"`
 	// Edges are sentences about chosen numbers that are the smallest or the largest candidate of their
 	// key: a number beyond them may be better. ReadTunings finds them in the candidates.
@@ -48,7 +48,7 @@ func (t *Tuning) edges() (all []string) {
 	return all
 }
 
-// End is a chosen number that is the largest candidate of its key, or else the smallest.
+// End is a chosen number at an end of its key's candidates: the largest, or else the smallest.
 type End struct {
 	Setting
 	Number  float64

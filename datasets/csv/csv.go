@@ -112,16 +112,16 @@ const (
 type vocabulary struct {
 	words []string
 	index map[string]int32
-	alike map[string]string // labels by their meaning, such as 1 for 1.0; nil for words
+	alike map[string]string // labels by their value, such as 1 for 1.0; nil for words
 	fixed bool              // no word may join
-	uses  []int             // of each label, in samples
+	uses  []int             // samples per label
 }
 
 // table turns lines into samples.
 type table struct {
 	options   Options
 	separator byte
-	name      string // of the file, for errors
+	name      string // file name, for errors
 	text      *input.Reader
 	columns   []column
 	fields    [][]byte
@@ -132,7 +132,7 @@ type table struct {
 	remark    [][]byte // fields of a line before the first that begins with #
 	names     []string // of the header, as its fields are
 	renamed   []string // names given to columns whose own an earlier one has
-	twice     []string // names that several columns have
+	twice     []string // names shared by several columns
 	repeated  int      // lines that repeat the header
 	repeat    int      // the first of them
 	// values holds, sample by sample, each column of numbers or words; a word is its position.
@@ -393,11 +393,11 @@ func (t *table) second() error {
 	return errors.New("it cannot be told whether the line before is a header; say so with header: present or absent")
 }
 
-// counting says why a line may be a header although it consists of numbers.
+// counting is the reason why a line of numbers may be a header.
 const counting = "its numbers count the columns, as in the header that pandas writes for a table without names"
 
-// countsColumns reports whether a line may be the header of a table without names: its numbers, or
-// those beside the label's, count from 0 or 1. Few numbers beside words prove little.
+// countsColumns reports whether a line may be the header of a table without column names: its numbers,
+// or its numbers without the label, count up from 0 or 1. A few numbers beside words prove little.
 func (t *table) countsColumns(fields [][]byte) bool {
 	const many = 3
 	label := t.options.labelAt(len(fields))
@@ -409,8 +409,8 @@ func (t *table) countsColumns(fields [][]byte) bool {
 	return n >= many || n == many-1 && (from == 0 || !words)
 }
 
-// counted returns the first number of a line and how many there are, or 0 unless they count up from 0
-// or 1.
+// counted returns the first number of a line and the count of its numbers. The count is 0 unless they
+// count up from 0 or 1.
 func counted(fields [][]byte) (from float64, n int) {
 	for _, f := range fields {
 		v, err := parse(f)

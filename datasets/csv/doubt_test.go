@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// countingLines are lines that are a header or a sample, which only the plan can say.
+// countingLines are first lines that can be a header or a sample; only the plan can decide.
 var countingLines = []struct {
 	header  string
 	options Options
@@ -27,11 +27,11 @@ var countingLines = []struct {
 	{",0,1,2", Options{Missing: Mean}, 4, 4},
 	{",0,1,2", Options{Missing: Constant}, 4, 4},
 	{"0;1;2", Options{Separator: "semicolon"}, 3, 4},
-	{"0,1,2,0", Options{}, 4, 4},                 // pandas.concat of a frame and a series
-	{"0,0,1,2", Options{Label: "1"}, 4, 0},       // and the other way round
-	{"0,1,2,0.1", Options{}, 4, 4},               // as pandas reads and writes that
-	{"0,1,2,label", Options{}, 4, 4},             // labels are words
-	{"0,1,label", Options{}, 3, 4},               //
+	{"0,1,2,0", Options{}, 4, 4},           // pandas.concat of a frame and a series
+	{"0,0,1,2", Options{Label: "1"}, 4, 0}, // and the other way round
+	{"0,1,2,0.1", Options{}, 4, 4},         // as pandas reads and writes that
+	{"0,1,2,label", Options{}, 4, 4},       // labels are words
+	{"0,1,label", Options{}, 3, 4},
 	{"0,1,label,2,3", Options{Label: "3"}, 5, 0}, // a label between the inputs
 	{"label,0,1,2", Options{Label: "1"}, 4, 0},
 	{"0,1,2", Options{Label: "2"}, 3, 0},
@@ -39,7 +39,7 @@ var countingLines = []struct {
 	{"# frame\n0,1,2", Options{}, 3, 4},
 }
 
-// below is a table below a line that counts its columns: 3 samples of 3 classes.
+// below returns a table under a given first line: 3 samples of 3 classes.
 func (o Options) below(header string, columns int) string {
 	separator := ","
 	if o.Separator != "" {
@@ -131,7 +131,7 @@ func TestAFirstLineWithALabelOfItsOwnIsRefused(t *testing.T) {
 	}
 }
 
-// Nor is the first line of a test file a sample if it counts the columns.
+// The same holds for the first line of a test file.
 func TestALineThatCountsTheColumnsOfATestFileIsRefused(t *testing.T) {
 	train, test := write(t, "0.5,0.1,0\n0.1,0.2,1\n0.1,0.2,2\n"), write(t, "0,1,2\n0.5,0.1,0\n")
 	_, err := Load(train, test, Options{Label: Last})
@@ -143,7 +143,7 @@ func TestALineThatCountsTheColumnsOfATestFileIsRefused(t *testing.T) {
 	}
 }
 
-// Marks are what programs write for a missing value.
+// Programs write these marks for a missing value.
 func TestAMarkOfAMissingValueIsTold(t *testing.T) {
 	for _, mark := range append(slices.Clone(usual), "NULL", "None", "NA", "N/A", "#N/A", "NaN", "NIL", "Missing") {
 		quoted := `"` + mark + `"`
@@ -211,7 +211,7 @@ func TestAClassIsWrittenInOneWay(t *testing.T) {
 	}
 }
 
-// What can be meant otherwise is noted.
+// Columns that a plan may describe wrongly get a note.
 func TestColumnsThatCanBeMeantOtherwiseAreNoted(t *testing.T) {
 	for _, c := range []struct {
 		text, want string
@@ -236,7 +236,7 @@ func TestColumnsThatCanBeMeantOtherwiseAreNoted(t *testing.T) {
 	}
 }
 
-// A column without a name is not called as another one that is named a number.
+// An unnamed column gets a name that no other column has, even if others are named by numbers.
 func TestColumnsWithoutANameDifferFromTheOthers(t *testing.T) {
 	s, err := Read(strings.NewReader(",0,1,2\n5,6,7,x\n5,6,8,y\n"), "f", Options{Label: Last, Header: Present})
 	if err != nil || !slices.Equal(s.Columns, []string{"column 1", "0", "1"}) {

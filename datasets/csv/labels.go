@@ -10,17 +10,16 @@ import (
 	"github.com/gradwire/gradwire/datasets/input"
 )
 
-// minus names a class if plus does too, and stands for a missing value otherwise.
+// A minus is a class if plus is one, too; otherwise it marks a missing value.
 const minus, plus = "-", "+"
 
-// doubt is a label that may stand for a missing value, and its first line.
+// doubt is a label that may mark a missing value, with its first line.
 type doubt struct {
 	label string
 	line  int
 }
 
-// joinClass checks a new label against the classes, and remembers it if it may stand for a missing
-// value.
+// joinClass checks a new label against the classes, and remembers it if it may mark a missing value.
 func (t *table) joinClass(classes *vocabulary, field []byte) error {
 	label := string(field)
 	meaning := strings.TrimSpace(label)
@@ -43,7 +42,7 @@ func (t *table) joinClass(classes *vocabulary, field []byte) error {
 	return nil
 }
 
-// checkDoubts returns an error if a label stands for a missing value.
+// checkDoubts returns an error if a label marks a missing value.
 func (t *table) checkDoubts(name string) error {
 	for _, d := range t.doubts {
 		i := slices.IndexFunc(t.columns, func(c column) bool { return c.role == label })
@@ -62,10 +61,10 @@ func (t *table) checkDoubts(name string) error {
 	return nil
 }
 
-// halves matches the digits behind a decimal comma that was read as a separator, and the next field.
+// halves matches the digits after a decimal comma that was read as a separator, with the next field.
 var halves = regexp.MustCompile(`^\d+;`)
 
-// checkClasses returns an error if the labels are not those of a table separated by commas.
+// checkClasses returns an error if the labels show that the table has another separator than commas.
 func (t *table) checkClasses(name string) error {
 	for i, c := range t.columns {
 		if c.role != label || t.separator != ',' || slices.ContainsFunc(c.words.words, func(w string) bool {

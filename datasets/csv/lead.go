@@ -8,8 +8,8 @@ import (
 	"github.com/gradwire/gradwire/datasets/input"
 )
 
-// lead is a first line that was taken for a sample and may be a header, which the labels of the other
-// lines tell.
+// lead is a first line that was read as a sample and may be a header. The labels of the other lines
+// decide.
 type lead struct {
 	label     string
 	number    bool   // the label is a number
@@ -19,7 +19,7 @@ type lead struct {
 	at, where string // for errors
 }
 
-// labelAt returns the position of the label's column among n, as far as that can be told without names.
+// labelAt returns the position of the label among n columns whose names are unknown.
 func (o *Options) labelAt(n int) int {
 	if at, err := strconv.Atoi(o.Label); err == nil && at >= 1 && at <= n {
 		return at - 1
@@ -39,12 +39,12 @@ func (t *table) mayName(fields [][]byte) bool {
 	return len(field) > 0 && !isNumber(field) && !t.gap(field)
 }
 
-// classes are the labels.
+// classes returns the vocabulary of the labels.
 func (t *table) classes() *vocabulary {
 	return t.columns[slices.IndexFunc(t.columns, func(c column) bool { return c.role == label })].words
 }
 
-// count notes that a sample has the label at a position.
+// count counts a sample of the class at a position.
 func (v *vocabulary) count(label int) {
 	for label >= len(v.uses) {
 		v.uses = append(v.uses, 0)
@@ -52,8 +52,8 @@ func (v *vocabulary) count(label int) {
 	v.uses[label]++
 }
 
-// leadSample takes a first line, which errors call where, for a sample. It remembers the line if it may
-// be a header all the same.
+// leadSample reads a first line as a sample, and remembers it if it may be a header. Errors name the
+// line where.
 func (t *table) leadSample(fields [][]byte, where string) error {
 	t.fields = fields
 	if err := t.sample(); err != nil || !t.detects || t.like != nil && !t.like.joint {
@@ -71,8 +71,8 @@ func (t *table) leadSample(fields [][]byte, where string) error {
 	return nil
 }
 
-// evenlySpaced reports whether the numbers of a line ascend by the same step, as years and wavelengths
-// do that name columns. Few numbers prove little.
+// evenlySpaced reports whether the numbers of a line ascend by one step, as years and wavelengths in a
+// header do. A few numbers prove little.
 func evenlySpaced(fields [][]byte) bool {
 	const many = 3
 	var numbers []float64
@@ -97,7 +97,7 @@ func evenlySpaced(fields [][]byte) bool {
 // other line of any part has its label, though most labels occur again, or its numbers ascend evenly.
 func checkLeads(tables []*table) error {
 	classes := tables[0].classes()
-	counts := slices.Clone(classes.uses) // of the labels of other lines than the first ones
+	counts := slices.Clone(classes.uses) // without the first lines of all parts
 	for _, t := range tables {
 		if t.lead != nil && t.lead.samples > 0 {
 			counts[classes.index[t.lead.label]]--

@@ -30,7 +30,7 @@ const (
 // Marks are the fields that stand for a missing value unless a plan states others.
 func Marks() []string { return []string{"NA", "N/A", "NaN", "nan", "null", "?"} }
 
-// usual are the fields, in lower case, that stand for a missing value in most tables.
+// usual holds the common marks of missing values, in lower case.
 var usual = []string{
 	"na", "n/a", "n.a.", "n.a", "<na>", "#na", "#n/a", "#n/a n/a", "nan", "-nan", "nat",
 	"1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan", "null", "(null)", "<null>", `\n`, "nil", "<nil>", "(nil)",
@@ -39,7 +39,7 @@ var usual = []string{
 	"?", "??", "???", minus, "--", "---", "–", "—", ".", "..", "...", "*",
 }
 
-// isUsual reports whether a field stands for a missing value in most tables.
+// isUsual reports whether a field is a common mark of a missing value.
 func isUsual[T ~string | ~[]byte](field T) bool {
 	return slices.Contains(usual, strings.ToLower(strings.TrimSpace(string(field))))
 }
@@ -124,7 +124,7 @@ func (t *table) filling(c *column) (float32, error) {
 	return float32(t.options.Constant - t.origin(c)), nil
 }
 
-// hint says which settings accept a field that is an error because it stands for a missing value.
+// hint returns the settings that accept a field which marks a missing value, for an error about it.
 func (o *Options) hint(field []byte) string {
 	switch {
 	case !o.missing(field) && isUsual(field):
@@ -137,7 +137,7 @@ func (o *Options) hint(field []byte) string {
 	return ""
 }
 
-// marksWith is the setting of the marks and one more.
+// marksWith returns the setting marks, as a plan writes it, with one more mark.
 func (o *Options) marksWith(mark string) string {
 	var quoted []string
 	for _, m := range append(slices.Clip(o.Marks), mark) {

@@ -237,7 +237,7 @@ func TestFilesAndArchivesMakeTheSameSet(t *testing.T) {
 	}
 }
 
-// An array that is not there is told with those that are, and with what chooses one.
+// An error about a missing array names the existing arrays and the setting that chooses one.
 func TestAMissingArrayIsToldWithThoseThatAreThere(t *testing.T) {
 	x, y := file(t, "|u1", "(2, 1)", []byte{0, 1}), file(t, "|u1", "(2,)", []byte{0, 1})
 	few := map[string][]byte{"data": x, "target": y}

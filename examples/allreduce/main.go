@@ -46,7 +46,7 @@ type peer struct {
 	gradients *actors.Gather[*protos.Tensor] // of all peers
 }
 
-// State declares what the peer remembers from one message to the next, for checkpoints.
+// State declares the peer's model, optimizer and gathered gradients, for checkpoints.
 func (p *peer) State(s *state.State) {
 	s.Part("local", p.local)
 	s.Tensor("params", &p.params)

@@ -97,7 +97,7 @@ func TestAllToAllEqualsOneProcessOnAllGradientsInBothWorlds(t *testing.T) {
 	}
 }
 
-// A run that goes on from a checkpoint has a model of one process on all gradients too.
+// A resumed run ends with the model that one process computes from all gradients.
 func TestInterruptedPeersGoOnWhereTheyWere(t *testing.T) {
 	want := joint(t, 20)
 	p, err := driver.Parse("small.yaml", []byte(small), "checkpoint={every: 500ms}")

@@ -149,7 +149,7 @@ func TestWaitingSitesEqualOneProcessOnTheJointBatchInBothWorlds(t *testing.T) {
 	}
 }
 
-// A run that goes on from a checkpoint has the model of one that was not interrupted.
+// A resumed run ends with the model of an uninterrupted run.
 func TestInterruptedSitesGoOnWhereTheyWere(t *testing.T) {
 	set := []string{"architecture.every=2", "train.optimizer={kind: adam, rate: 0.01}"}
 	_, want, _ := run(t, driver.Virtual, ignore, set...)

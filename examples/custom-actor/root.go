@@ -38,13 +38,13 @@ func newRoot(env actors.Env, task *train.Task, h hierarchy) *root {
 	return r
 }
 
-// State declares the model, and the changes of the round under way.
+// State declares the model and the changes of the current round.
 func (r *root) State(s *state.State) {
 	s.Part("model", r.model)
 	actors.GatherState(s, "changes", r.changes, received)
 }
 
-// received declares a tensor that another actor sent.
+// received declares a tensor received from another actor.
 func received(s *state.State, t **protos.Tensor) { s.Received("values", t) }
 
 func (r *root) Receive(ctx actor.Context) {

@@ -50,7 +50,7 @@ func newSite(env actors.Env, task *train.Task, h hierarchy) *site {
 	return s
 }
 
-// State declares the model, the exchange under way, and the gradients of the round under way.
+// State declares the model, the exchange in flight, and the gradients of the current round.
 func (s *site) State(of *state.State) {
 	of.Part("model", s.model)
 	of.Tensor("base", &s.base)

@@ -31,7 +31,7 @@ func newWorker(env actors.Env, task *train.Task, h hierarchy) (*worker, error) {
 	}, err
 }
 
-// State declares how far the worker is in its shard, and its step under way.
+// State declares the worker's position in its shard and its step in flight.
 func (w *worker) State(s *state.State) {
 	s.Part("local", w.local)
 	state.Int(s, "version", &w.version)

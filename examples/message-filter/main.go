@@ -71,7 +71,7 @@ type filter struct {
 	norm   float64
 }
 
-// State declares the state of the actor behind the filter, which remembers nothing itself.
+// State declares the state of the actor behind the filter; the filter has none.
 func (f *filter) State(s *state.State) {
 	behind, err := state.Of(f.behind)
 	if err != nil {

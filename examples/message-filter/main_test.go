@@ -97,7 +97,7 @@ func model(t *testing.T, out string) []float32 {
 	return params
 }
 
-// A run that goes on from a checkpoint has the model of one that was not interrupted.
+// A resumed run ends with the model of an uninterrupted run.
 func TestInterruptedClippedWorkerGoesOnWhereItWas(t *testing.T) {
 	set := []string{"architecture.of={kind: parameter-server}", "checkpoint={every: 200ms}",
 		"nodes=[{name: server, role: server}, {name: worker, role: worker, compute: {step: 20ms}}]"}

@@ -272,8 +272,8 @@ func (e *Encoder) Encode(code, x []float32) {
 // caller may write it: with EF21 both ends may begin with a vector that both have.
 func (e *Encoder) Memory() []float32 { return e.memory }
 
-// Memories points to all vectors that codes depend on beside their input: for a checkpoint, which may
-// replace them by others of the same lengths. A nil vector stands for one that is not there yet.
+// Memories returns pointers to the vectors, such as residuals, on which later codes depend. A checkpoint
+// saves them, and replaces them by vectors of the same lengths. A vector that does not exist yet is nil.
 func (e *Encoder) Memories() []*[]float32 {
 	return append(memories(&e.memory), e.codec.memories()...)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan/weights"
 )
 
-// A table of weights is read as the other small tables are: blank lines and comments are skipped.
+// The reader skips blank lines and comments, as the readers of traces and rates do.
 func TestATableOfWeightsMayHaveCommentsAndBlankLines(t *testing.T) {
 	want := map[string]float64{"a": 2.5, "b": 0.5}
 	for _, text := range []string{

@@ -26,7 +26,7 @@ const (
 	Least = 1e-6
 	// Most is the largest weight.
 	Most = 1e6
-	// maxLine bounds a line of a table of weights in bytes, maxLines the lines.
+	// maxLine bounds a line of a table in bytes; maxLines bounds the number of lines.
 	maxLine  = 4 << 10
 	maxLines = 1 << 16
 )
@@ -114,7 +114,7 @@ const form = "a class and its weight, as in spam,2"
 
 // table reads the lines of a table of weights.
 type table struct {
-	begun bool // a header or a class is read
+	begun bool // the reader has passed the header or a class
 	of    map[string]float64
 }
 
@@ -160,7 +160,7 @@ func fields(text []byte) ([]string, error) {
 	return both, err
 }
 
-// withoutComment cuts a line before a # that begins it or follows the class.
+// withoutComment cuts off a comment: it begins with a # at the start of the line or after the class.
 func withoutComment(text []byte) []byte {
 	text = bytes.TrimSpace(text)
 	quoted, weight := false, false

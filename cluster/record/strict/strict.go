@@ -1,5 +1,4 @@
-// Package strict decodes JSON and names what is wrong with it: the line, the key, and what is
-// accepted there.
+// Package strict decodes JSON with errors that name the line, the key, and the accepted values.
 package strict
 
 import (
@@ -14,8 +13,8 @@ import (
 	"strings"
 )
 
-// Decode decodes a text of exactly one value. Unknown keys are errors. An error begins with the
-// line and a colon, so that it can follow the name of a file and a colon.
+// Decode decodes a text that holds exactly one value. Unknown keys are errors. An error begins with the
+// line number and a colon: callers put the file name and a colon before it.
 func Decode(text []byte, into any) error { return source{text: text}.decodeAll(into) }
 
 // DecodeKnown is Decode, but ignores unknown keys.
@@ -51,8 +50,8 @@ func (s source) decodeAll(into any) error {
 	return nil
 }
 
-// word returns the error about a value at an offset within the content that is a word, such as NaN,
-// which is no JSON; nil if something else is wrong there.
+// word returns the error about a bare word, such as NaN, at an offset in the text; nil if the text has
+// another fault there.
 func (s source) word(at int, t reflect.Type) error {
 	for at > 0 && strings.ContainsRune("-+", rune(s.text[at-1])) || at > 0 && isLetter(s.text[at-1]) {
 		at--
@@ -131,7 +130,7 @@ func (s source) keysTo(at int) (keys []string, known bool) {
 	return keys, true
 }
 
-// space is the white space of JSON.
+// space holds the white-space characters of JSON.
 const space = " \t\r\n"
 
 // source is the whole text.
@@ -185,7 +184,7 @@ func (s source) decoder(raw []byte) *json.Decoder {
 	return d
 }
 
-// child is a member of an object, or an element of a list: its key is its place, as in [3].
+// child is a member of an object, or an element of a list, whose key is its index, as in [3].
 type child struct {
 	key string
 	raw []byte
@@ -271,7 +270,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// name returns the words for the value of a path in a message.
+// name returns the name that messages use for the value at a path.
 func name(path string) string {
 	if path == "" {
 		return "the content"
@@ -279,7 +278,7 @@ func name(path string) string {
 	return fmt.Sprintf("key %q", path)
 }
 
-// describe says what a value is.
+// describe names the kind of a value. It quotes a text, a word or a number, shortened.
 func describe(raw []byte) string {
 	const most = 40 // bytes of a value in a message
 	shown := string(raw)
@@ -298,7 +297,7 @@ func describe(raw []byte) string {
 	}
 }
 
-// accepted says which values a type has.
+// accepted describes the values of a type.
 func accepted(t reflect.Type) string {
 	switch k := t.Kind(); {
 	case k == reflect.Bool:

@@ -10,7 +10,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record/strict"
 )
 
-// share is a value that reads itself.
+// share is a type with its own UnmarshalJSON.
 type share float64
 
 // Sized is embedded by a pointer.
