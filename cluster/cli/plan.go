@@ -43,10 +43,11 @@ each point and extrapolating it. Name the values that the network decides for se
 auto, and warn of a value that costs more than twice as much as another. List the faults that the
 seed draws for the first repeat. Warn of events after stop.time, of times of another clock, of
 delays whose random walk has no bound, of a unit that differs between the points of a sweep, of one
-learning rate for several architectures, of intervals in epochs or samples that rounding to whole
-steps changes by more than a tenth, of a rate of 0, of a batch that is larger than a worker's
-samples, of an interval between evaluations that is longer than the run, of a target of 100 %, and
-of a first node that is the server, and trains nothing, because no node has that role.`,
+learning rate for several architectures, of a schedule of the rate that is longer than the run, of a
+rate of 0, of intervals in epochs or samples that rounding to whole steps changes by more than a
+tenth, of a batch that is larger than a worker's samples, of an interval between evaluations that is
+longer than the run, of a target of 100 %, and of a first node that is the server, and trains
+nothing, because no node has that role.`,
 		Example: "  gradwire plan check examples/quickstart.yaml",
 		Args:    onePlan,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.check(cmd, c, con, args[0]) },

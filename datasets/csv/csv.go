@@ -75,7 +75,7 @@ type Options struct {
 	// Marks are the fields that stand for a missing value, beside the empty one, where missing
 	// values are accepted. A label that is one of them is refused where it is not dropped; if Marks
 	// are those of [Marks], so is one that stands for a missing value in most tables.
-	Marks []string `plan:"marks" doc:"fields that stand for a missing value, beside the empty one, unless missing is refuse; no label is one of them, nor, by default, null, NULL, None and the like: marks without it make it a class"`
+	Marks []string `plan:"marks" doc:"fields that mark a missing value, beside the empty one, unless missing is refuse; a label that is one of them is an error, and by default so is any common mark, such as NULL: state marks without it if it is a class"`
 	// By is a column whose values become the set's groups. It is no input unless it is one of
 	// Words. Default: none.
 	By string
