@@ -150,9 +150,9 @@ type table struct {
 	by      int // the number from 1 of the column of the groups; 0 for none
 	groups  input.Chunks[int32]
 	group   *vocabulary
-	doubts  []doubt // labels that may stand for a missing value
-	detects bool    // the plan leaves open whether the first line is a header
-	lead    *lead   // the first line, if it is a sample that may be a header; else nil
+	doubts  []doubt    // labels that may stand for a missing value
+	detects bool       // the plan leaves open whether the first line is a header
+	opening *firstLine // the first line, if it is a sample that may be a header; else nil
 }
 
 // read returns a function that reads a table, of the columns of another one unless that is nil.
@@ -335,7 +335,7 @@ func (t *table) begin() error {
 		if err := t.header(make([][]byte, len(t.fields))); err != nil {
 			return err
 		}
-		return t.leadSample(t.fields, "this line")
+		return t.firstSample(t.fields, "this line")
 	}
 	t.first = cloned(t.fields)
 	return nil
@@ -384,7 +384,7 @@ func (t *table) second() error {
 		if err := t.header(make([][]byte, len(fields))); err != nil {
 			return err
 		}
-		if err := t.leadSample(first, "the line before"); err != nil {
+		if err := t.firstSample(first, "the line before"); err != nil {
 			return fmt.Errorf("the line before: %w", err)
 		}
 		t.fields = fields

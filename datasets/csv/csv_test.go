@@ -321,7 +321,7 @@ func Read(r io.Reader, name string, o Options) (*datasets.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkLeads([]*table{t}); err != nil {
+	if err := checkFirstLines([]*table{t}); err != nil {
 		return nil, err
 	}
 	return t.set(name), nil

@@ -74,7 +74,7 @@ func (o Options) openParts(parts []Part, origins []float64) (tables []*table, fi
 		}
 		tables, files = append(tables, t), append(files, file)
 	}
-	return tables, files, checkLeads(tables)
+	return tables, files, checkFirstLines(tables)
 }
 
 // needed are the origins that the columns need; nil for none.

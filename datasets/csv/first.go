@@ -8,9 +8,9 @@ import (
 	"github.com/gradwire/gradwire/datasets/input"
 )
 
-// lead is a first line that was read as a sample and may be a header. The labels of the other lines
+// firstLine is a first line that was read as a sample and may be a header. The labels of the other lines
 // decide.
-type lead struct {
+type firstLine struct {
 	label     string
 	number    bool   // the label is a number
 	counts    bool   // the numbers count the columns
@@ -52,21 +52,21 @@ func (v *vocabulary) count(label int) {
 	v.uses[label]++
 }
 
-// leadSample reads a first line as a sample, and remembers it if it may be a header. Errors name the
+// firstSample reads a first line as a sample, and remembers it if it may be a header. Errors name the
 // line where.
-func (t *table) leadSample(fields [][]byte, where string) error {
+func (t *table) firstSample(fields [][]byte, where string) error {
 	t.fields = fields
 	if err := t.sample(); err != nil || !t.detects || t.like != nil && !t.like.joint {
 		return err
 	}
 	at := t.options.labelAt(len(fields))
-	l := &lead{label: string(fields[at]), number: isNumber(fields[at]), counts: t.countsColumns(fields),
+	l := &firstLine{label: string(fields[at]), number: isNumber(fields[at]), counts: t.countsColumns(fields),
 		samples: t.labels.Len(), at: fmt.Sprintf("%s:%d", t.name, t.number), where: where}
 	inputs := slices.Concat(fields[:at], fields[at+1:])
 	l.even = evenlySpaced(inputs)
 	word := func(f []byte) bool { return len(f) > 0 && !isNumber(f) && !t.gap(f) }
 	if !t.gap(fields[at]) && (!l.number || !slices.ContainsFunc(inputs, word)) {
-		t.lead = l
+		t.opening = l
 	}
 	return nil
 }
@@ -93,14 +93,14 @@ func evenlySpaced(fields [][]byte) bool {
 	return step > 0
 }
 
-// checkLeads returns an error if the first line of a table, one of several parts, may be a header: no
+// checkFirstLines returns an error if the first line of a table, one of several parts, may be a header: no
 // other line of any part has its label, though most labels occur again, or its numbers ascend evenly.
-func checkLeads(tables []*table) error {
+func checkFirstLines(tables []*table) error {
 	classes := tables[0].classes()
 	counts := slices.Clone(classes.uses) // without the first lines of all parts
 	for _, t := range tables {
-		if t.lead != nil && t.lead.samples > 0 {
-			counts[classes.index[t.lead.label]]--
+		if t.opening != nil && t.opening.samples > 0 {
+			counts[classes.index[t.opening.label]]--
 		}
 	}
 	lines, once := 0, 0
@@ -110,22 +110,22 @@ func checkLeads(tables []*table) error {
 		}
 	}
 	for _, t := range tables {
-		if t.lead == nil {
+		if t.opening == nil {
 			continue
 		}
-		if y, known := classes.index[t.lead.label]; known && counts[y] > 0 {
+		if y, known := classes.index[t.opening.label]; known && counts[y] > 0 {
 			continue
 		}
-		why := fmt.Sprintf("no other line has its label, %s", input.Quote(t.lead.label))
+		why := fmt.Sprintf("no other line has its label, %s", input.Quote(t.opening.label))
 		switch {
-		case t.lead.counts:
+		case t.opening.counts:
 			why = counting
-		case once == 0, !t.lead.number && (t.lead.even || 2*once <= lines):
+		case once == 0, !t.opening.number && (t.opening.even || 2*once <= lines):
 		default:
 			continue
 		}
 		return fmt.Errorf("%s: it cannot be told whether %s is a header: %s; say so with header: present or absent",
-			t.lead.at, t.lead.where, why)
+			t.opening.at, t.opening.where, why)
 	}
 	return nil
 }
