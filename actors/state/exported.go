@@ -170,7 +170,7 @@ func pointer(s *State, name string, v reflect.Value) {
 		}
 		return
 	}
-	if s.out == nil && s.in[name] == nil {
+	if s.lacks(name) {
 		v.SetZero()
 		return
 	}
@@ -185,7 +185,7 @@ func pointer(s *State, name string, v reflect.Value) {
 
 // sequence declares a list, whose items are numbered.
 func sequence(s *State, name string, v reflect.Value) {
-	if s.out == nil && s.in[name] == nil {
+	if s.lacks(name) {
 		return
 	}
 	s.Group(name, func(s *State) {
@@ -209,7 +209,7 @@ func keyName(key reflect.Value) string { return keyMark + fmt.Sprint(key.Interfa
 
 // mapping declares a map, in the order of its keys.
 func mapping(s *State, name string, v reflect.Value) {
-	if s.out == nil && s.in[name] == nil {
+	if s.lacks(name) {
 		return
 	}
 	if s.out != nil {

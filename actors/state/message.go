@@ -114,10 +114,10 @@ func (s *State) restoreAny() any {
 
 // Message declares a message; a nil pointer is none.
 func (s *State) Message(name string, m **protos.Message) {
-	switch saved := s.in[name]; {
+	switch {
 	case s.out != nil && *m != nil:
 		s.Group(name, func(s *State) { s.saveMessage(*m) })
-	case s.out == nil && saved == nil:
+	case s.lacks(name):
 		*m = nil
 	case s.out == nil:
 		s.Group(name, func(s *State) { *m = s.restoreMessage() })

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 
 	"github.com/gradwire/gradwire/protos"
@@ -152,177 +153,139 @@ func (s *State) path(name string) string {
 	return s.at + "." + name
 }
 
-// kind reports a saved value that has another type than the declared one.
+// kind reports a saved value whose type differs from the declared one.
 func (s *State) kind(name, want string) {
 	s.Fail(fmt.Errorf("%w: %s is no %s", ErrForeign, name, want))
+}
+
+// lacks reports that the state is being restored and has no value of a name.
+func (s *State) lacks(name string) bool { return s.out == nil && s.in[name] == nil }
+
+// wire declares a value with the wire type W, one of the wrappers of DeclaredValue. save returns the
+// value's wire form. restore sets the value, or reports false if the wire form does not fit. kind
+// describes the value in errors.
+func wire[W any](s *State, name, kind string, save func() *protos.DeclaredValue, restore func(W) bool) {
+	if s.out != nil {
+		s.put(name, save())
+		return
+	}
+	if saved := s.take(name); saved != nil {
+		if x, ok := any(saved.GetIs()).(W); !ok || !restore(x) {
+			s.kind(name, kind)
+		}
+	}
 }
 
 type integer interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
+type float interface{ ~float32 | ~float64 }
+
 // Int declares a whole number, such as a count or a time.Duration.
 func Int[T integer](s *State, name string, v *T) {
-	if s.out != nil {
-		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Integer{Integer: int64(*v)}})
-		return
-	}
-	if saved := s.take(name); saved != nil {
-		restoreInt(s, name, saved, v)
-	}
-}
-
-func restoreInt[T integer](s *State, name string, saved *protos.DeclaredValue, v *T) {
-	x, ok := saved.GetIs().(*protos.DeclaredValue_Integer)
-	if !ok || int64(T(x.Integer)) != x.Integer {
-		s.kind(name, fmt.Sprintf("%T", *v))
-		return
-	}
-	*v = T(x.Integer)
+	wire(s, name, reflect.TypeFor[T]().String(), func() *protos.DeclaredValue {
+		return &protos.DeclaredValue{Is: &protos.DeclaredValue_Integer{Integer: int64(*v)}}
+	}, func(x *protos.DeclaredValue_Integer) bool {
+		if int64(T(x.Integer)) != x.Integer {
+			return false
+		}
+		*v = T(x.Integer)
+		return true
+	})
 }
 
 // Float declares a number.
-func Float[T ~float32 | ~float64](s *State, name string, v *T) {
-	if s.out != nil {
-		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Number{Number: float64(*v)}})
-		return
-	}
-	if saved := s.take(name); saved != nil {
-		x, ok := saved.GetIs().(*protos.DeclaredValue_Number)
-		if !ok {
-			s.kind(name, "number")
-			return
-		}
+func Float[T float](s *State, name string, v *T) {
+	wire(s, name, "number", func() *protos.DeclaredValue {
+		return &protos.DeclaredValue{Is: &protos.DeclaredValue_Number{Number: float64(*v)}}
+	}, func(x *protos.DeclaredValue_Number) bool {
 		*v = T(x.Number)
-	}
+		return true
+	})
 }
 
 // Bool declares a truth value.
 func (s *State) Bool(name string, v *bool) {
-	if s.out != nil {
-		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Flag{Flag: *v}})
-		return
-	}
-	if saved := s.take(name); saved != nil {
-		x, ok := saved.GetIs().(*protos.DeclaredValue_Flag)
-		if !ok {
-			s.kind(name, "truth value")
-			return
-		}
+	wire(s, name, "truth value", func() *protos.DeclaredValue {
+		return &protos.DeclaredValue{Is: &protos.DeclaredValue_Flag{Flag: *v}}
+	}, func(x *protos.DeclaredValue_Flag) bool {
 		*v = x.Flag
-	}
+		return true
+	})
 }
 
 // Text declares a text.
 func Text[T ~string](s *State, name string, v *T) {
-	if s.out != nil {
-		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Text{Text: string(*v)}})
-		return
-	}
-	if saved := s.take(name); saved != nil {
-		x, ok := saved.GetIs().(*protos.DeclaredValue_Text)
-		if !ok {
-			s.kind(name, "text")
-			return
-		}
+	wire(s, name, "text", func() *protos.DeclaredValue {
+		return &protos.DeclaredValue{Is: &protos.DeclaredValue_Text{Text: string(*v)}}
+	}, func(x *protos.DeclaredValue_Text) bool {
 		*v = T(x.Text)
-	}
+		return true
+	})
 }
 
-// Bytes declares bytes. Restoring makes new ones, and nil of none.
+// Bytes declares bytes. Restoring makes a new slice, or nil if there are no bytes.
 func (s *State) Bytes(name string, v *[]byte) {
-	if s.out != nil {
-		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Bytes{Bytes: *v}})
-		return
-	}
-	if saved := s.take(name); saved != nil {
-		x, ok := saved.GetIs().(*protos.DeclaredValue_Bytes)
-		if !ok {
-			s.kind(name, "sequence of bytes")
-			return
-		}
+	wire(s, name, "sequence of bytes", func() *protos.DeclaredValue {
+		return &protos.DeclaredValue{Is: &protos.DeclaredValue_Bytes{Bytes: *v}}
+	}, func(x *protos.DeclaredValue_Bytes) bool {
 		*v = append([]byte(nil), x.Bytes...)
-	}
+		return true
+	})
 }
 
-// Ints declares a list of whole numbers. Restoring makes a new list, and nil of an empty one.
+// Ints declares a list of whole numbers. Restoring makes a new list, or nil if the list is empty.
 func Ints[T integer](s *State, name string, v *[]T) {
-	if s.out != nil {
-		n := &protos.DeclaredNumbers{Integers: make([]int64, len(*v))}
-		for i, x := range *v {
-			n.Integers[i] = int64(x)
-		}
-		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Numbers{Numbers: n}})
-		return
-	}
-	saved := s.take(name)
-	if saved == nil {
-		return
-	}
-	list := saved.GetNumbers()
-	if list == nil || len(list.GetNumbers()) > 0 {
-		s.kind(name, "list of whole numbers")
-		return
-	}
-	*v = empty[T](len(list.GetIntegers()))
-	for i, x := range list.GetIntegers() {
-		if (*v)[i] = T(x); int64((*v)[i]) != x {
-			s.kind(name, fmt.Sprintf("list of %T", (*v)[i]))
-			return
-		}
-	}
+	wire(s, name, "list of "+reflect.TypeFor[T]().String(), func() *protos.DeclaredValue {
+		n := &protos.DeclaredNumbers{Integers: converted[int64](*v)}
+		return &protos.DeclaredValue{Is: &protos.DeclaredValue_Numbers{Numbers: n}}
+	}, func(x *protos.DeclaredValue_Numbers) bool {
+		saved := x.Numbers.GetIntegers()
+		*v = converted[T](saved)
+		return len(x.Numbers.GetNumbers()) == 0 && slices.Equal(converted[int64](*v), saved)
+	})
 }
 
-// empty returns a list of zeros; nil for none.
-func empty[T any](n int) []T {
-	if n == 0 {
-		return nil
-	}
-	return make([]T, n)
+// Floats declares a list of numbers. Restoring makes a new list, or nil if the list is empty.
+func Floats[T float](s *State, name string, v *[]T) {
+	wire(s, name, "list of numbers", func() *protos.DeclaredValue {
+		n := &protos.DeclaredNumbers{Numbers: converted[float64](*v)}
+		return &protos.DeclaredValue{Is: &protos.DeclaredValue_Numbers{Numbers: n}}
+	}, func(x *protos.DeclaredValue_Numbers) bool {
+		*v = converted[T](x.Numbers.GetNumbers())
+		return len(x.Numbers.GetIntegers()) == 0
+	})
 }
 
-// Floats declares a list of numbers, as Ints does one of whole numbers.
-func Floats[T ~float32 | ~float64](s *State, name string, v *[]T) {
-	if s.out != nil {
-		n := &protos.DeclaredNumbers{Numbers: make([]float64, len(*v))}
-		for i, x := range *v {
-			n.Numbers[i] = float64(x)
-		}
-		s.put(name, &protos.DeclaredValue{Is: &protos.DeclaredValue_Numbers{Numbers: n}})
-		return
+// converted returns numbers in another type, or nil if there are none.
+func converted[To, From integer | float](numbers []From) (list []To) {
+	if len(numbers) > 0 {
+		list = make([]To, len(numbers))
 	}
-	saved := s.take(name)
-	if saved == nil {
-		return
+	for i, x := range numbers {
+		list[i] = To(x)
 	}
-	list := saved.GetNumbers()
-	if list == nil || len(list.GetIntegers()) > 0 {
-		s.kind(name, "list of numbers")
-		return
-	}
-	*v = empty[T](len(list.GetNumbers()))
-	for i, x := range list.GetNumbers() {
-		(*v)[i] = T(x)
-	}
+	return list
 }
 
-// Bools declares a list of truth values, as Ints does one of whole numbers.
+// Bools declares a list of truth values. Restoring makes a new list, or nil if the list is empty.
 func Bools[T ~bool](s *State, name string, v *[]T) {
+	if s.lacks(name) {
+		return
+	}
 	bits := make([]uint8, len(*v))
 	for i, x := range *v {
 		if x {
 			bits[i] = 1
 		}
 	}
-	if _, there := s.in[name]; s.out == nil && !there {
-		return
-	}
 	if Ints(s, name, &bits); s.out != nil {
 		return
 	}
-	*v = empty[T](len(bits))
-	for i, bit := range bits {
-		(*v)[i] = bit != 0
+	*v = nil
+	for _, bit := range bits {
+		*v = append(*v, bit != 0)
 	}
 }
 
@@ -436,7 +399,7 @@ func Table[K cmp.Ordered, V any](s *State, name string, m *map[K]V, key func(s *
 			entries = append(entries, entry{k, (*m)[k]})
 		}
 	}
-	if _, there := s.in[name]; s.out == nil && !there {
+	if s.lacks(name) {
 		return
 	}
 	List(s, name, &entries, func(s *State, e *entry) {
