@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/actors/state/statetest"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -43,23 +44,6 @@ type line struct {
 	At   *int
 }
 
-// written returns a state as its file would have it.
-func written(t *testing.T, saved *state.Saved) *state.Saved {
-	t.Helper()
-	b, err := proto.Marshal(saved.Root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := &state.Saved{Root: &protos.Declared{}}
-	if err := proto.Unmarshal(b, again.Root); err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range saved.Vectors {
-		again.Vectors = append(again.Vectors, state.Vector{Name: v.Name, Data: slices.Clone(v.Data)})
-	}
-	return again
-}
-
 func save(t *testing.T, v any) *state.Saved {
 	t.Helper()
 	d, err := state.Of(v)
@@ -70,7 +54,7 @@ func save(t *testing.T, v any) *state.Saved {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return written(t, saved)
+	return statetest.Written(t, saved)
 }
 
 func restore(saved *state.Saved, v any) error {

@@ -7,17 +7,16 @@ import (
 	"iter"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/cespare/xxhash/v2"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/actors/state/statetest"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/protos"
@@ -122,7 +121,7 @@ func (s *substitute) Receive(ctx actor.Context) {
 	if err != nil {
 		s.t.Fatalf("saving before a %T: %v", message, err)
 	}
-	saved = written(s.t, saved)
+	saved = statetest.Written(s.t, saved)
 	s.env = &ownStreams{Env: s.env.Env, seed: s.env.seed, owner: s.env.owner, jobs: s.env.jobs,
 		told: s.env.told}
 	if s.actor, err = s.kind(s.env); err != nil {
@@ -148,23 +147,6 @@ func (s *substitute) Waiting() string {
 type leaver struct{ *substitute }
 
 func (leaver) HandsOver() {}
-
-// written returns a state as a file would hold it: nothing that its actor changes later is in it.
-func written(t *testing.T, saved *state.Saved) *state.Saved {
-	t.Helper()
-	b, err := proto.Marshal(saved.Root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := &state.Saved{Root: &protos.Declared{}}
-	if err := proto.Unmarshal(b, again.Root); err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range saved.Vectors {
-		again.Vectors = append(again.Vectors, state.Vector{Name: v.Name, Data: slices.Clone(v.Data)})
-	}
-	return again
-}
 
 // played runs a plan in virtual time, with actors that are replaced before a share of their messages.
 func played(t *testing.T, often float64, set ...string) (hash string, times int) {

@@ -62,7 +62,7 @@ var table = map[string]string{
 	"actors/coordinator":     "actors actors/state actors/world actors/train" + mailbox + message + xxhash,
 	"actors/consistency":     "actors/state cluster/plan/field",
 	"actors/session":         "actors/state",
-	"actors/state/statetest": "actors/state",
+	"actors/state/statetest": "actors/state protos" + protobuf,
 	"actors/ps":              architecture + " actors/consistency actors/ps/shards",
 	"actors/ps/shards":       "actors actors/state cluster/plan/field" + mailbox + message + xxhash,
 	"actors/ps/table":        "actors actors/ps/shards nn/optim" + mailbox + message + xxhash,

@@ -1,4 +1,4 @@
-// Package statetest checks that types declare all their fields.
+// Package statetest serves tests of declared state.
 package statetest
 
 import (
@@ -7,10 +7,30 @@ import (
 	"slices"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/protos"
 )
 
-// declared is a value with what declares it.
+// Written returns a state as a program reads it from a file: it shares no memory with the original.
+func Written(t *testing.T, saved *state.Saved) *state.Saved {
+	t.Helper()
+	b, err := proto.Marshal(saved.Root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &state.Saved{Root: &protos.Declared{}}
+	if err := proto.Unmarshal(b, again.Root); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range saved.Vectors {
+		again.Vectors = append(again.Vectors, state.Vector{Name: v.Name, Data: slices.Clone(v.Data)})
+	}
+	return again
+}
+
+// declared pairs a value with the function that declares it.
 type declared[T any] struct {
 	value   *T
 	declare func(*state.State, *T)
@@ -18,8 +38,9 @@ type declared[T any] struct {
 
 func (d declared[T]) State(s *state.State) { d.declare(s, d.value) }
 
-// Whole saves a struct and restores it into a zero one, and reports fields that differ then. Every field has
-// to be set, so that a new one cannot be left out; except names those that are no state.
+// Whole saves a struct, restores it into a zero struct, and reports each field that differs. It also
+// reports zero fields, so that a test cannot overlook a new field. It ignores the fields that except
+// names: they are no state.
 func Whole[T any](t *testing.T, filled *T, declare func(*state.State, *T), except ...string) {
 	t.Helper()
 	saved, err := state.Save(declared[T]{filled, declare})
