@@ -155,7 +155,7 @@ func (t Timer) Cancel() {
 	}
 }
 
-// State declares the timer of an actor.
+// State declares the timer.
 func (t *Timer) State(s *state.State) {
 	state.Int(s, "number", &t.ID)
 	if s.Restoring() && t.ID != 0 {
@@ -163,7 +163,16 @@ func (t *Timer) State(s *state.State) {
 	}
 }
 
-// PIDState declares the address of an actor; nil is none.
+// MemberState declares the address that an actor holds of a member, or nil. The address itself
+// follows from the view.
+func MemberState(s *state.State, name string, env Env, node int, pid **actor.PID) {
+	held := *pid != nil
+	if s.Bool(name, &held); s.Restoring() && held {
+		*pid = env.View().Members[node].PID
+	}
+}
+
+// PIDState declares the address of an actor, or nil.
 func PIDState(s *state.State, name string, pid **actor.PID) {
 	state.Optional(s, name, pid, func(s *state.State, pid *actor.PID) {
 		state.Text(s, "address", &pid.Address)

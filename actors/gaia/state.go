@@ -1,6 +1,7 @@
 package gaia
 
 import (
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/protos"
@@ -23,11 +24,7 @@ func (s *server) State(st *state.State) {
 	train.OptimizerState(st, "optimizer", s.optimizer)
 	st.Part("clocks", s.clocks)
 	state.Each(st, "workers", s.workers, func(st *state.State, node int, w *known) {
-		present := w.pid != nil
-		st.Bool("present", &present)
-		if st.Restoring() && present {
-			w.pid = s.env.View().Members[node].PID
-		}
+		actors.MemberState(st, "present", s.env, node, &w.pid)
 		state.Int(st, "life", &w.life)
 		state.Int(st, "pushes", &w.pushes)
 	})

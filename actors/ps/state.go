@@ -1,6 +1,7 @@
 package ps
 
 import (
+	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/ps/shards"
 	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
@@ -85,8 +86,8 @@ func (h *shard) State(s *state.State) {
 
 // workerState declares what the shard knows of a worker.
 func (h *shard) workerState(s *state.State, node int, w *worked) {
-	present, answered := w.pid != nil, w.down != nil
-	s.Bool("present", &present)
+	answered := w.down != nil
+	actors.MemberState(s, "present", h.env, node, &w.pid)
 	state.Int(s, "life", &w.life)
 	s.Bool("rests", &w.rests)
 	state.Int(s, "epoch", &w.epoch)
@@ -95,9 +96,6 @@ func (h *shard) workerState(s *state.State, node int, w *worked) {
 	state.Int(s, "goes", &w.goes)
 	s.Bool("answered", &answered)
 	if s.Restoring() {
-		if present {
-			w.pid = h.env.View().Members[node].PID
-		}
 		if w.life > 0 {
 			w.up = h.decoder()
 		}
