@@ -151,7 +151,7 @@ func (w *worker) enter() bool {
 	return true
 }
 
-// arrange makes the reductions among the ranks.
+// arrange builds the reductions among the ranks of the view.
 func (w *worker) arrange() (err error) {
 	if w.batches, err = newBatches(w.task, w.env.View(), w.nodes); err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// State declares the model, the ranks, and the round under way. Places posted for chunks are not
-// posted again: chunks of that round are copied.
+// State declares the model, the ranks, and the round under way. A restored worker does not post the
+// memory for that round's chunks again, so they are copied on arrival.
 func (w *worker) State(s *state.State) {
 	s.Part("local", w.local)
 	if w.team != nil {
@@ -39,7 +39,7 @@ func (w *worker) State(s *state.State) {
 	w.declareRound(s)
 }
 
-// declareRound declares the exchange of the round under way.
+// declareRound declares the exchange that is under way.
 func (w *worker) declareRound(s *state.State) {
 	s.Tensor("input", &w.input)
 	s.Tensor("sum", &w.mean)
@@ -62,8 +62,8 @@ func (w *worker) declareRound(s *state.State) {
 	}
 }
 
-// State declares the view and how far this rank is with it. Members and batches follow from the plan
-// and the nodes. Stages are saved as numbers, which must not change.
+// State declares the view and this rank's stage of entering it. Members and batches follow from the
+// plan and the nodes. Checkpoints hold the stage as a number: never renumber the stages.
 func (m *membership) State(s *state.State) {
 	state.Int(s, "view", &m.view)
 	state.Ints(s, "nodes", &m.nodes)
@@ -80,8 +80,9 @@ func (m *membership) State(s *state.State) {
 	state.List(s, "kept", &m.kept, func(s *state.State, m **protos.Message) { s.Message("message", m) })
 }
 
-// State declares how far the round is. The worker declares its vectors. Between two messages nothing is
-// passed on, and all work is charged.
+// State declares the position in the schedule and the chunks that arrived early. The worker declares
+// the vectors. Actors are saved between two messages, when no chunk waits to be forwarded and all
+// work is charged.
 func (r *reduction) State(s *state.State) {
 	state.Int(s, "round", &r.round)
 	state.Int(s, "position", &r.at)
@@ -93,7 +94,7 @@ func (r *reduction) State(s *state.State) {
 	}
 }
 
-// State declares the chunks, in the order of their numbers.
+// State declares the chunks, sorted by number.
 func (a *arrivals) State(s *state.State) {
 	var all []arrival
 	for _, p := range a.places {
@@ -113,19 +114,19 @@ func (a *arrivals) State(s *state.State) {
 	}
 }
 
-// State declares the model and the last mean.
+// State declares the model and the mean of the last round.
 func (l *local) State(s *state.State) {
 	s.Part("replica", l.replica)
 	s.Tensor("outcome", &l.mean)
 }
 
-// State declares the gradients of the round.
+// State declares the sum of this round's gradients.
 func (a *accumulator) State(s *state.State) {
 	a.local.State(s)
 	s.Tensor("sum", &a.sum)
 }
 
-// State declares the joint model, its optimizer and the round.
+// State declares the shared model, the outer optimizer, and the round's counts.
 func (a *averager) State(s *state.State) {
 	a.local.State(s)
 	state.Int(s, "samples", &a.samples)
@@ -137,7 +138,7 @@ func (a *averager) State(s *state.State) {
 	}
 }
 
-// State declares the contribution. The random part that it is of follows from the round.
+// State declares the contribution. The round determines which random part of the model it covers.
 func (s *streamer) State(st *state.State) {
 	s.averager.State(st)
 	if st.Tensor("fixed", &s.fixed); st.Restoring() && s.fixed != nil {
@@ -145,7 +146,7 @@ func (s *streamer) State(st *state.State) {
 	}
 }
 
-// State declares what both ends remember, and the code of the round.
+// State declares the memories of both ends, and the code of the round.
 func (c *compressor) State(s *state.State) {
 	train.EncoderState(s, "encoder", c.encoder)
 	train.DecoderState(s, "decoder", c.decoder)

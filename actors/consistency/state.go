@@ -8,14 +8,14 @@ import (
 	"github.com/gradwire/gradwire/actors/state"
 )
 
-// State is what clocks depend on beside their model, as plain data.
+// State is the state of clocks as plain data. The consistency model is not part of it.
 type State struct {
 	Slowest uint64
-	// Workers are by the positions of their nodes; those of nodes that are no workers are zero.
+	// Workers has an entry for each node; the entry of a node that is no worker is zero.
 	Workers []WorkerState
 }
 
-// WorkerState is that of one worker.
+// WorkerState is the clock of one worker.
 type WorkerState struct {
 	There            bool
 	Rounds, Finished uint64
@@ -24,7 +24,7 @@ type WorkerState struct {
 	Granted          uint64
 }
 
-// State declares the clocks.
+// State declares all clocks.
 func (c *Clocks) State(s *state.State) {
 	now := State{Slowest: c.slowest, Workers: make([]WorkerState, len(c.workers))}
 	for i := range c.workers {
@@ -57,8 +57,8 @@ func (c *Clocks) Worker(worker int) WorkerState {
 		Pushes: w.pushes, Granted: w.granted}
 }
 
-// Restore puts the clocks into a state of clocks of the same model and number of nodes. It returns an
-// error about a state that no clocks can have.
+// Restore sets the clocks to a state that clocks with the same model and number of nodes had. It
+// returns an error if the state is inconsistent.
 func (c *Clocks) Restore(s State) error {
 	if len(s.Workers) != len(c.workers) {
 		return fmt.Errorf("clocks of %d nodes for %d", len(s.Workers), len(c.workers))

@@ -177,13 +177,13 @@ type coordinator struct {
 	before   *round                // the last that was settled with a model
 	judged   map[uint64]*judgement // by the hash of the parameters
 	latest   []uint64              // by node, the hash of the parameters at its latest evaluation
-	job      *completion           // under way; nil for none
+	job      *completion           // the completion under way; nil if there is none
 }
 
-// verdictIn is the message that a verdict of a round is in, or what takes its models together.
+// verdictIn reports that a job of a round has ended: a verdict on one model, or the comparison of all.
 type verdictIn struct{ round uint64 }
 
-// completed is the message that the completion under way has ended.
+// completed reports that the completion under way has ended.
 type completed struct{}
 
 // tick is the timer of evaluations by time; bound is the timer of the run's time.

@@ -194,7 +194,7 @@ func (j *completion) models(r *round) {
 // average completes the verdict on the average model of a round.
 func (j *completion) average(r *round) { j.add(r, r.average, 0, &r.verdict) }
 
-// completed takes in what the completion under way has found, and goes on.
+// completed stores the verdicts of the completion under way, and settles the rounds that awaited it.
 func (c *coordinator) completed() {
 	j := c.job
 	c.job = nil

@@ -78,7 +78,7 @@ func (c *coordinator) evaluate(ctx actor.Context) {
 	c.env.Record(actors.Event{Kind: actors.SnapshotTaken, Evaluation: r.number, Epoch: r.epoch, Step: c.total})
 }
 
-// round returns the round of a number that is not settled, or nil.
+// round returns the unsettled round with a number, or nil.
 func (c *coordinator) round(number uint64) *round {
 	i, ok := slices.BinarySearchFunc(c.rounds, number, func(r *round, n uint64) int { return int(r.number) - int(n) })
 	if !ok {
@@ -87,7 +87,7 @@ func (c *coordinator) round(number uint64) *round {
 	return c.rounds[i]
 }
 
-// find returns the look that a snapshot is for, or nil.
+// find returns the look that a snapshot answers, or nil.
 func (c *coordinator) find(number uint64, node int) *look {
 	r := c.round(number)
 	if r == nil {

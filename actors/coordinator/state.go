@@ -18,26 +18,25 @@ var (
 	_ = state.Register[TopologyChange]("coordinator.TopologyChange")
 )
 
-// State declares nothing: the timer says all.
+// State declares nothing: a tick has no fields.
 func (*tick) State(*state.State) {}
 
-// State declares nothing: the timer says all.
+// State declares nothing: a bound has no fields.
 func (*bound) State(*state.State) {}
 
-// State declares nothing: the coordinator knows which completion has ended.
+// State declares nothing: the coordinator holds the completion itself.
 func (*completed) State(*state.State) {}
 
-// State declares the round that the verdict is of.
+// State declares the round of the verdict.
 func (v *verdictIn) State(s *state.State) { state.Int(s, "round", &v.round) }
 
-// State declares when the topology changes, and to which.
+// State declares the time of the change, and the new topology.
 func (c *TopologyChange) State(s *state.State) {
 	state.Int(s, "at", &c.At)
 	state.Int(s, "topology", &c.Topology)
 }
 
-// State declares who takes part, the counts of steps, the evaluations that are not settled, and the
-// result so far.
+// State declares the members, the counts of steps, the unsettled evaluations, and the result so far.
 func (c *coordinator) State(s *state.State) {
 	s.Part("views", &c.views)
 	state.Int(s, "samples", &c.samples)
@@ -67,7 +66,7 @@ func (c *coordinator) State(s *state.State) {
 	s.Part("result", c.run.Result)
 }
 
-// State declares who takes part.
+// State declares the members.
 func (v *views) State(s *state.State) {
 	state.Int(s, "number", &v.number)
 	state.Bools(s, "gone", &v.gone)
@@ -79,13 +78,13 @@ func (v *views) State(s *state.State) {
 	state.Ints(s, "order", &v.order)
 }
 
-// declareJudgements declares all judgements, which looks share, and returns them in an order that saving
-// and restoring agree on.
+// declareJudgements declares all judgements and returns them, in the same order for saving and
+// restoring. Looks share judgements, so a look is saved with the position of its judgement.
 func (c *coordinator) declareJudgements(s *state.State) []*judgement {
 	type entry struct {
 		judgement *judgement
 		hash      uint64
-		newest    bool // the map has it
+		newest    bool // c.judged holds this judgement
 	}
 	var all []entry
 	if !s.Restoring() {
@@ -119,7 +118,7 @@ func (c *coordinator) declareJudgements(s *state.State) []*judgement {
 	return list
 }
 
-// unsettled are the rounds that are not settled, after the last that was.
+// unsettled returns the last settled round, if there is one, and all unsettled rounds.
 func (c *coordinator) unsettled() []*round {
 	if c.before == nil {
 		return c.rounds
@@ -181,8 +180,8 @@ func (l *look) declare(s *state.State, judgements []*judgement) {
 	}
 }
 
-// declareCompletion declares the completion whose result is due: by the round and the place of each
-// verdict among those of the rounds.
+// declareCompletion declares the completion under way. It names each verdict by its position among
+// the verdicts of the unsettled rounds.
 func (c *coordinator) declareCompletion(s *state.State, j *completion) {
 	var verdicts []*train.Verdict
 	var rounds []*round

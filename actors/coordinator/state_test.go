@@ -9,7 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors/state/statetest"
 )
 
-// What a run has led to so far is in its state. The models are those of its end.
+// The state covers every field of a result except the models, which are set when the run ends.
 func TestStateHasAllThatTheRunHasLedTo(t *testing.T) {
 	statetest.Whole(t, &Result{Reached: true, TimeToTarget: 1, EpochsToTarget: 2,
 		Crossings: map[actors.Of]time.Duration{actors.Mean: 3}, Last: 4, End: 5, Changed: 6, ChangedIn: 7, Moved: 8,

@@ -6,7 +6,7 @@ import (
 	"github.com/gradwire/gradwire/nn/compress"
 )
 
-// State declares the peer's model and steps, and what it knows of its neighbours.
+// State declares the peer's model and steps, and its view of each neighbour.
 func (p *peer) State(s *state.State) {
 	s.Part("local", p.local)
 	s.Part("replica", p.replica)
@@ -23,13 +23,13 @@ func (p *peer) State(s *state.State) {
 	if p.choco != nil {
 		s.Part("choco", p.choco)
 		if s.Restoring() && p.sent != nil {
-			*p.choco.encoder.Memories()[0] = p.sent.Data // one memory, as in know
+			*p.choco.encoder.Memories()[0] = p.sent.Data // shared memory, as in know
 		}
 	}
 	state.List(s, "neighbours", &p.pairs, func(s *state.State, x *pair) { x.declare(s, p.choco) })
 }
 
-// State declares the sending end, and the code of this step.
+// State declares the encoder, and the code of this step.
 func (c *choco) State(s *state.State) {
 	train.EncoderState(s, "encoder", c.encoder)
 	s.Tensor("code", &c.code)
@@ -42,8 +42,8 @@ func (t *tracker) State(s *state.State) {
 	s.Tensor("before", &t.before)
 }
 
-// declare declares what the peer knows of a neighbour, which is not named: neighbours are in the order of
-// the plan.
+// declare declares the peer's view of a neighbour. It does not name the neighbour, because neighbours
+// are in the order of the plan.
 func (p *pair) declare(s *state.State, c *choco) {
 	state.Int(s, "stage", &p.stage)
 	state.Int(s, "since", &p.since)
@@ -61,7 +61,7 @@ func (p *pair) declare(s *state.State, c *choco) {
 	}
 	train.DecoderState(s, "decoder", p.decoder)
 	if s.Restoring() && p.decoder != nil && p.known != nil {
-		*p.decoder.Memories()[0] = p.known.Data // one memory, as in take
+		*p.decoder.Memories()[0] = p.known.Data // shared memory, as in take
 	}
 	slots := p.slots[:]
 	state.List(s, "models", &slots, func(s *state.State, m *slot) {

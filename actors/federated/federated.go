@@ -178,7 +178,8 @@ func (a *Architecture) tensors() int {
 	return 1
 }
 
-// OuterOptimizer implements [train.Outer]: the schedules of the clients' rates count rounds, too.
+// OuterOptimizer implements [train.Outer]. It steps once a round, and so do the rate schedules of the
+// clients.
 func (a Architecture) OuterOptimizer() (optim.Method, int) { return a.Outer, 1 }
 
 // InRounds is true: a run can be evaluated and ended by rounds.

@@ -10,7 +10,7 @@ var (
 	_ = state.Register[deadline]("federated.deadline")
 )
 
-// State declares whose time is up.
+// State declares the round and the turn that the timer ends.
 func (t *timeUp) State(s *state.State) {
 	state.Int(s, "round", &t.round)
 	state.Int(s, "turn", &t.turn)
@@ -99,7 +99,7 @@ func declareUpdate(s *state.State, u *update) {
 	s.Tensor("control", &u.control)
 }
 
-// State declares an aggregator's place in the tree, and work that waits.
+// State declares the aggregator's place in the tree, and the order that waits.
 func (e *edge) State(s *state.State) {
 	s.Bool("served", &e.served)
 	state.Int(s, "since", &e.since)

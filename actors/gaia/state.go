@@ -14,7 +14,7 @@ var (
 	_ = state.Register[lineFree]("gaia.lineFree")
 )
 
-// State declares nothing: the timer says all.
+// State declares nothing: a lineFree has no fields.
 func (*lineFree) State(*state.State) {}
 
 // State implements [state.Declared].
@@ -34,8 +34,7 @@ func (s *server) State(st *state.State) {
 	st.Part("between", s.between)
 }
 
-// State declares what the server and those of other sites know of each other. The indices are of the
-// message that came last.
+// State declares the exchange with the servers of other sites.
 func (b *between) State(s *state.State) {
 	state.Each(s, "mirrors", b.mirrors, func(s *state.State, _ int, m *mirror) { m.State(s) })
 	s.Part("filter", b.filter)
@@ -50,7 +49,8 @@ func (b *between) State(s *state.State) {
 	state.Proto(s, "asked", &b.asked)
 }
 
-// State declares what the server knows of the site of another one, whose node follows from the view.
+// State declares the server's view of another site. The node of that site's server follows from the
+// view.
 func (m *mirror) State(s *state.State) {
 	state.Int(s, "clock", &m.clock)
 	s.Bool("trains", &m.trains)
@@ -59,8 +59,8 @@ func (m *mirror) State(s *state.State) {
 	s.Bool("over", &m.over)
 }
 
-// State declares the changes that other sites have not been told. Which were chosen last is of no use
-// after they were sent.
+// State declares the changes that were not sent to other sites yet. The last choice of changes is
+// scratch memory: it is of no use once they are sent.
 func (f *filter) State(s *state.State) {
 	s.Vector("held", &f.held)
 	var listed []int

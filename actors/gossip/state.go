@@ -6,11 +6,11 @@ import (
 
 var _ = state.Register[tick]("gossip.tick")
 
-// State declares nothing: the timer says all.
+// State declares nothing: a tick has no fields.
 func (*tick) State(*state.State) {}
 
-// State declares the peer's model and steps, and the exchange under way. The neighbours of the choice
-// follow from the view.
+// State declares the peer's model and steps, and the exchange under way. The list of neighbours to
+// choose from follows from the view.
 func (p *peer) State(s *state.State) {
 	s.Part("local", p.local)
 	s.Part("replica", p.replica)

@@ -4,10 +4,10 @@ import "github.com/gradwire/gradwire/actors/state"
 
 var _ = state.Register[tick]("gossiplearning.tick")
 
-// State declares nothing: the timer says all.
+// State declares nothing: a tick has no fields.
 func (*tick) State(*state.State) {}
 
-// State declares the peer's models, those that wait, and the creation under way.
+// State declares the peer's models, the visits that wait, and the creation under way.
 func (p *peer) State(s *state.State) {
 	s.Part("local", p.local)
 	s.Group("optimizer", p.optimizer.Declare)
@@ -27,13 +27,13 @@ func (p *peer) State(s *state.State) {
 	state.Int(s, "silence", &p.silence)
 }
 
-// State declares a model; without parameters it is none.
+// State declares a model. Without parameters there is no model.
 func (m *model) State(s *state.State) {
 	s.Tensor("params", &m.params)
 	state.Int(s, "age", &m.age)
 }
 
-// State declares the creation under way.
+// State declares the models of the creation under way.
 func (c *creation) State(s *state.State) {
 	s.Bool("busy", &c.busy)
 	s.Bool("useful", &c.useful)

@@ -7,7 +7,7 @@ import (
 
 var _ = state.Register[overdue]("innetwork.overdue")
 
-// State declares which timer it is.
+// State declares the number of the timer.
 func (o *overdue) State(s *state.State) { state.Int(s, "number", &o.number) }
 
 // State declares the model, the view, and the step under way.
@@ -30,7 +30,7 @@ func (w *worker) State(s *state.State) {
 	s.Tensor("mean", &w.mean)
 }
 
-// State declares the view. Stages are saved as numbers, which must not change.
+// State declares the view. Checkpoints hold the stage as a number: never renumber the stages.
 func (m *membership) State(s *state.State) {
 	state.Int(s, "view", &m.view)
 	state.Int(s, "stage", &m.stage)
@@ -40,7 +40,7 @@ func (m *membership) State(s *state.State) {
 	state.Int(s, "source", &m.source)
 }
 
-// State declares what was sent when, and the timer.
+// State declares the packets in flight with their times, and the timer for retransmission.
 func (r *repeats) State(s *state.State) {
 	s.Part("timeout", &r.timeout)
 	state.List(s, "flights", &r.flights, func(s *state.State, f *flight) {
@@ -57,7 +57,7 @@ func (r *repeats) State(s *state.State) {
 	s.Bool("armed", &r.armed)
 }
 
-// State declares which packets are on their way.
+// State declares the packets in flight.
 func (w *window) State(s *state.State) {
 	state.Int(s, "limit", &w.limit)
 	state.Int(s, "left", &w.left)
@@ -65,7 +65,7 @@ func (w *window) State(s *state.State) {
 	state.Bools(s, "sent", &w.sent)
 }
 
-// State declares the view and the sums.
+// State declares the view, the node's place in the tree, and the sums.
 func (a *aggregator) State(s *state.State) {
 	s.Bool("started", &a.started)
 	state.Int(s, "view", &a.view)
@@ -79,8 +79,8 @@ func (a *aggregator) State(s *state.State) {
 	}
 }
 
-// State declares the sums of those pools that are not vacant; their places follow from their numbers.
-// Their progress is saved as a number, which must not change.
+// State declares the pools that are not vacant; the place of a pool follows from its number.
+// Checkpoints hold the progress as a number: never renumber its values.
 func (s *slots) State(st *state.State) {
 	var taken []pool
 	for _, q := range s.pools {

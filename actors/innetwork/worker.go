@@ -115,7 +115,7 @@ func (w *worker) step(ctx actor.Context, g *train.Gradient) {
 	w.open(ctx)
 }
 
-// measure finds the peaks of the gradient.
+// measure computes the peak of each chunk of the gradient.
 func (w *worker) measure() {
 	for i := range w.own {
 		w.own[i] = peak(w.chunk(w.gradient.Data, i))

@@ -2,8 +2,8 @@ package noloco
 
 import "github.com/gradwire/gradwire/actors/state"
 
-// State declares both models, their optimizers and the round under way. The groups follow from the seed,
-// as the permutation of each round begins with any other.
+// State declares both models, their optimizers and the round under way. The groups of a round follow
+// from the seed alone, whatever permutation the round before left behind.
 func (p *peer) State(s *state.State) {
 	s.Part("local", p.local)
 	s.Part("own", p.own)

@@ -7,7 +7,7 @@ import (
 
 var _ = state.Register[AskAgain]("peer.AskAgain")
 
-// State declares nothing: the timer says all.
+// State declares nothing: an AskAgain has no fields.
 func (*AskAgain) State(*state.State) {}
 
 // State declares the model, its optimizer and their counts.
@@ -18,7 +18,7 @@ func (r *Replica) State(s *state.State) {
 	state.Int(s, "steps", &r.Steps)
 }
 
-// State declares the model that the others know.
+// State declares the reference model, which the other peers hold.
 func (d *Drift) State(s *state.State) { s.Tensor("reference", &d.reference) }
 
 // State declares the wait under way.
@@ -27,7 +27,7 @@ func (i *Idle) State(s *state.State) {
 	state.Text(s, "cause", &i.cause)
 }
 
-// State declares the clock, and what was announced of it.
+// State declares the clocks, and the last announcement.
 func (l *Lead) State(s *state.State) {
 	state.Ints(s, "clock", &l.clock)
 	state.Int(s, "told", &l.told)
@@ -37,7 +37,7 @@ func (l *Lead) State(s *state.State) {
 	state.Int(s, "least", &l.least)
 }
 
-// State declares how far the peer has come in getting its first model.
+// State declares the request for the first model, and the requests of others that wait.
 func (j *Joining) State(s *state.State) {
 	state.Int(s, "life", &j.life)
 	s.Bool("ready", &j.ready)

@@ -10,5 +10,5 @@ func (i *Inner) Declare(s *state.State) {
 	s.Vectors("slots", state.Pointers(i.state.Slots)...)
 }
 
-// Declare declares what the outer optimizer remembers.
+// Declare declares the memories of the outer optimizer.
 func (o *Outer) Declare(s *state.State) { s.Vectors("slots", state.Pointers(o.slots)...) }

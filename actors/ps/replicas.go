@@ -28,7 +28,7 @@ var (
 	_ shards.Keeper[*shard] = (*server)(nil)
 )
 
-// newReplica makes a copy of a shard of which nothing is known but its place.
+// newReplica returns an empty copy of a shard.
 func (s *server) newReplica(k int) *replica {
 	low, high := s.layout.bounds(k)
 	return &replica{env: s.env, workers: make([]*protos.Shard_Worker, len(s.env.View().Members)),

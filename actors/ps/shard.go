@@ -148,8 +148,7 @@ func (h *shard) greet(ctx actor.Context, node int) {
 	w.up = h.decoder()
 }
 
-// decoder is this end of what is compressed of a worker's gradients: that of all workers, or one of
-// its own.
+// decoder returns the decoder of a worker's gradients: the one that all workers share, or a new one.
 func (h *shard) decoder() *compress.Decoder {
 	if h.gradients != nil {
 		return h.gradients

@@ -34,7 +34,7 @@ func (s *server) State(st *state.State) {
 	state.List(st, "asks", &s.asks, func(st *state.State, a **protos.PullShards) { state.Proto(st, "ask", a) })
 }
 
-// copyState declares the copy of a shard that another server owns.
+// copyState declares this server's copy of another server's shard.
 func (s *server) copyState(st *state.State, k int, of *shards.Copy) {
 	if st.Restoring() {
 		*of = s.newReplica(k)
@@ -61,7 +61,7 @@ func (g *gather) State(s *state.State) {
 	state.Int(s, "version", &g.version)
 }
 
-// State declares the parameters, and what the shard knows of its workers.
+// State declares the parameters, and the shard's view of its workers.
 func (h *shard) State(s *state.State) {
 	s.Tensor("params", &h.params)
 	state.Int(s, "version", &h.version)
@@ -84,7 +84,7 @@ func (h *shard) State(s *state.State) {
 	}
 }
 
-// workerState declares what the shard knows of a worker.
+// workerState declares the shard's view of a worker.
 func (h *shard) workerState(s *state.State, node int, w *worked) {
 	answered := w.down != nil
 	actors.MemberState(s, "present", h.env, node, &w.pid)
@@ -109,7 +109,7 @@ func (h *shard) workerState(s *state.State, node int, w *worked) {
 	train.EncoderState(s, "down", w.down)
 }
 
-// State declares what the replicas were told of a worker.
+// State declares the last report about a worker to the replicas.
 func (k *known) State(s *state.State) {
 	s.Bool("told", &k.told)
 	s.Part("clock", &k.clock)
@@ -122,8 +122,8 @@ func (k *known) State(s *state.State) {
 	s.Bool("gradient", &k.gradient)
 }
 
-// State declares the gradients of the round under way. Whose gradients the last sum was of is of no
-// use after the step.
+// State declares the gradients of the round under way. The list of workers in the last sum is scratch
+// memory: it is of no use after the step.
 func (r *round) State(s *state.State) {
 	state.Each(s, "gradients", r.gradients, func(s *state.State, _ int, t **protos.Tensor) { s.Tensor("values", t) })
 	state.Each(s, "pushes", r.pushes, func(s *state.State, _ int, p *pushID) {
@@ -133,7 +133,7 @@ func (r *round) State(s *state.State) {
 	state.Bools(s, "missing", &r.missing)
 }
 
-// State implements [state.Declared]. Where shards are follows from the view.
+// State implements [state.Declared]. The owners of the shards follow from the view.
 func (w *worker) State(s *state.State) {
 	s.Part("local", w.local)
 	if w.team != nil {
@@ -153,7 +153,7 @@ func (w *worker) State(s *state.State) {
 	s.Bool("waiting", &w.waiting)
 }
 
-// State declares the worker's copy, and the gradients since its last push.
+// State declares the worker's own model, and the gradients since its last push.
 func (r *localRound) State(s *state.State) {
 	train.OptimizerState(s, "optimizer", r.optimizer)
 	s.Tensor("model", &r.model)
@@ -162,7 +162,7 @@ func (r *localRound) State(s *state.State) {
 	state.Int(s, "samples", &r.samples)
 }
 
-// State declares what the worker knows of a shard.
+// State declares the worker's view of a shard.
 func (p *part) State(s *state.State) {
 	s.Group("latest", func(s *state.State) {
 		s.Tensor("params", &p.latest.params)
@@ -186,7 +186,7 @@ func (p *part) State(s *state.State) {
 	train.DecoderState(s, "down", p.down)
 }
 
-// State declares a push that may have to be sent again.
+// State declares a push that the worker may retransmit.
 func (p *push) State(s *state.State) {
 	state.Int(s, "step", &p.step)
 	state.Int(s, "version", &p.version)

@@ -2,7 +2,7 @@ package session
 
 import "github.com/gradwire/gradwire/actors/state"
 
-// State declares what is known of round trips.
+// State declares the estimate of the round-trip time.
 func (t *Timeout) State(s *state.State) {
 	state.Int(s, "smoothed", &t.smoothed)
 	state.Int(s, "variation", &t.variation)

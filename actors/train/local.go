@@ -17,7 +17,7 @@ import (
 type Local struct {
 	env       actors.Env
 	task      *Task
-	client    int // of the population, counted from 1, that this worker is now; 0 for none
+	client    int // the client that this worker plays, counted from 1; 0 without a population
 	model     nn.Model
 	cores     int
 	sampler   *datasets.Sampler

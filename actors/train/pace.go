@@ -42,10 +42,10 @@ func Computing(a Architecture, c Crew) float64 {
 	return float64(c.Workers)
 }
 
-// Outer is an Architecture with an optimizer beside the workers', which makes one step in each round.
+// Outer is an Architecture with an outer optimizer, which steps once a round.
 type Outer interface {
-	// OuterOptimizer returns that optimizer, or nil if the architecture has none, and the number of
-	// steps of a worker's optimizer from one of its steps to the next.
+	// OuterOptimizer returns the outer optimizer, or nil if the architecture has none, and the number
+	// of steps that a worker's optimizer makes in a round.
 	OuterOptimizer() (m optim.Method, steps int)
 }
 

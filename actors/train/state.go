@@ -20,7 +20,8 @@ func (g *Gradient) State(s *state.State) {
 	g.Facts(s)
 }
 
-// Facts declares what a step has come to beside the values of its gradient, which somebody else has.
+// Facts declares the result of a step without the values of the gradient. A holder that keeps these
+// elsewhere calls Facts in place of State.
 func (g *Gradient) Facts(s *state.State) {
 	state.Float(s, "loss", &g.Loss)
 	state.Int(s, "samples", &g.Samples)
@@ -36,8 +37,8 @@ func (r *Round) State(s *state.State) {
 	})
 }
 
-// State declares how far the worker is in its shard, and the step whose result is due. No step may be
-// under way: the values of its gradient are in the result.
+// State declares the worker's position in its shard, and its last step. No step may be under way. The
+// result of the step declares the values of the gradient.
 func (l *Local) State(s *state.State) {
 	state.Int(s, "step", &l.step)
 	state.Int(s, "walked", &l.walked)
@@ -53,14 +54,14 @@ func (l *Local) State(s *state.State) {
 	}
 }
 
-// clientSampler returns the sampler of a client of the population.
+// clientSampler returns the sampler of one client of the population.
 func (t *Task) clientSampler(client int) (*datasets.Sampler, error) {
 	return datasets.NewSampler(t.Train, t.Clients.Rows(client), t.Batch, t.Seed, clientName(client))
 }
 
 func clientName(client int) string { return fmt.Sprintf("client%d", client+1) }
 
-// State declares the round whose result is due. No round may be under way.
+// State declares the last round and the shared model. No round may be under way.
 func (t *Team) State(s *state.State) {
 	s.Bool("busy", &t.busy)
 	state.Int(s, "step", &t.step)
@@ -76,7 +77,7 @@ func (t *Team) State(s *state.State) {
 	s.Vectors("sums", state.Pointers(t.sums)...)
 }
 
-// State declares what the codec remembers between vectors.
+// State declares the codec's memories.
 func (c *Codec) State(s *state.State) {
 	if c != nil {
 		EncoderState(s, "encoder", c.encoder)
@@ -84,21 +85,21 @@ func (c *Codec) State(s *state.State) {
 	}
 }
 
-// EncoderState declares the sending end of a compressor; nil has no state.
+// EncoderState declares the memories of an encoder; a nil encoder has none.
 func EncoderState(s *state.State, name string, e *compress.Encoder) {
 	if e != nil {
 		s.Vectors(name, e.Memories()...)
 	}
 }
 
-// DecoderState declares the receiving end of a compressor; nil has no state.
+// DecoderState declares the memories of a decoder; a nil decoder has none.
 func DecoderState(s *state.State, name string, d *compress.Decoder) {
 	if d != nil {
 		s.Vectors(name, d.Memories()...)
 	}
 }
 
-// OptimizerState declares an optimizer; nil has no state.
+// OptimizerState declares an optimizer; a nil optimizer has no state.
 func OptimizerState(s *state.State, name string, o optim.Optimizer) {
 	if o == nil {
 		return

@@ -34,7 +34,7 @@ func (c *Cores) Book(now time.Duration, n int, d time.Duration) time.Duration {
 	return end
 }
 
-// State declares until when the cores are booked.
+// State declares the bookings.
 func (c *Cores) State(s *state.State) {
 	state.Ints(s, "free", &c.free)
 	state.Int(s, "start", &c.start)

@@ -86,7 +86,7 @@ func (p Profile) Walk(seed uint64, owner string) *Walk {
 	return walk
 }
 
-// State declares where the time of steps has wandered.
+// State declares the current time of a step, and the position of the random stream.
 func (w *Walk) State(s *state.State) {
 	if w.random != nil {
 		state.Int(s, "step", &w.profile.Step)

@@ -6,8 +6,9 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// State declares the shards that are here, and what waits for others. The server declares shard k by
-// shard, which makes it first if the state is being restored. The owners follow from the view.
+// State declares the shards of this server, and the messages that wait for shards under way to it.
+// The function shard declares shard k; while restoring, it makes the shard first. The owners follow
+// from the view.
 func (d *Directory[S]) State(s *state.State, shard func(s *state.State, k int, of *S)) {
 	s.Part("fleet", &d.Fleet)
 	state.Each(s, "shards", d.shards, func(s *state.State, k int, of *S) {
@@ -21,7 +22,7 @@ func (d *Directory[S]) State(s *state.State, shard func(s *state.State, k int, o
 	})
 }
 
-// State declares who was there in the view before, and the farewells.
+// State declares the members of the previous view, and the farewells.
 func (f *Fleet) State(s *state.State) {
 	state.Int(s, "view", &f.number)
 	state.Ints(s, "since", &f.Since)
@@ -34,14 +35,15 @@ func (f *Fleet) State(s *state.State) {
 	state.Ints(s, "owes", &f.owes)
 }
 
-// State declares a farewell that is owed.
+// State declares an outstanding farewell.
 func (d *debt) State(s *state.State) {
 	state.Int(s, "node", &d.node)
 	state.Int(s, "view", &d.view)
 	state.Int(s, "until", &d.until)
 }
 
-// State declares the changes that the replicas may lack, and the answers that wait for them.
+// State declares the changes that replicas have not acknowledged, and the answers that wait for the
+// acknowledgements.
 func (l *Log) State(s *state.State) {
 	state.Int(s, "sequence", &l.sequence)
 	state.Int(s, "acked", &l.acked)
@@ -54,9 +56,9 @@ func (l *Log) State(s *state.State) {
 	})
 }
 
-// State declares the copies that are here, and how far the servers have come in telling each other of
-// theirs. The keeper declares the copy of shard k by copied, which makes it first if the state is being
-// restored. The chains follow from the view.
+// State declares the copies on this server, and the servers' reports of their own copies. The
+// function copied declares the copy of shard k; while restoring, it makes the copy first. The chains
+// follow from the view.
 func (r *Replicas[S]) State(s *state.State, copied func(s *state.State, k int, of *Copy)) {
 	state.Int(s, "view", &r.view)
 	if s.Restoring() && r.view > 0 {
