@@ -14,14 +14,15 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// ErrUndeclared is the error about an actor that declares no state.
+// ErrUndeclared reports an actor that declares no state.
 var ErrUndeclared = errors.New("it declares no state: it has fields, none of which is exported, and no method " +
 	"State(*state.State)")
 
-// Of returns the declared state of an actor: its method State, or else its exported fields. These may be
-// numbers, truth values, texts, lists, maps, structs and pointers to such, tensors, and messages of
-// protobuf. Nil and an empty list or map are the same. A field with the tag state:"-" is left as made. The error names a field of another type, and
-// is ErrUndeclared if the actor has fields that nothing declares.
+// Of returns the declared state of an actor: its method State, or else its exported fields. Fields
+// can be numbers, truth values, texts, lists, maps and structs, pointers to any of them, tensors, and
+// protobuf messages. An empty list or map is restored as nil. A field with the tag state:"-" keeps
+// the value that the actor was made with. The error names a field of another type. It is
+// ErrUndeclared if the actor has fields and exports none.
 func Of(actor any) (Declared, error) {
 	if d, ok := actor.(Declared); ok {
 		return d, nil
@@ -48,14 +49,14 @@ var (
 	declaredType = reflect.TypeFor[Declared]()
 )
 
-// exported returns the fields that are state.
+// exported returns the exported fields of a struct, without those tagged state:"-".
 func exported(t reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool {
 		return !f.IsExported() || len(f.Index) > 1 || f.Tag.Get("state") == "-"
 	})
 }
 
-// check returns an error about a type that cannot be saved; of are the types that it is within.
+// check returns an error if a type cannot be saved. of lists the types that contain it.
 func check(t reflect.Type, of []reflect.Type) error {
 	if t == tensorType || t.Implements(messageType) || reflect.PointerTo(t).Implements(declaredType) ||
 		slices.Contains(of, t) {
@@ -149,7 +150,7 @@ func value(s *State, name string, v reflect.Value) {
 	}
 }
 
-// pointer declares what a pointer points to; nil for nothing.
+// pointer declares a pointer with its target, or nil.
 func pointer(s *State, name string, v reflect.Value) {
 	if v.Type().Implements(messageType) {
 		var b []byte
@@ -183,7 +184,7 @@ func pointer(s *State, name string, v reflect.Value) {
 	s.Group(name, func(s *State) { value(s, "value", v.Elem()) })
 }
 
-// sequence declares a list, whose items are numbered.
+// sequence declares a list or an array. Numbers name the items.
 func sequence(s *State, name string, v reflect.Value) {
 	if s.lacks(name) {
 		return
@@ -202,12 +203,12 @@ func sequence(s *State, name string, v reflect.Value) {
 	})
 }
 
-// keyMark begins the names of a map's values, since a key may be empty.
+// keyMark is the prefix of a map's keys in a state: a key may be empty, a name may not.
 const keyMark = "="
 
 func keyName(key reflect.Value) string { return keyMark + fmt.Sprint(key.Interface()) }
 
-// mapping declares a map, in the order of its keys.
+// mapping declares a map, sorted by key.
 func mapping(s *State, name string, v reflect.Value) {
 	if s.lacks(name) {
 		return
@@ -241,7 +242,7 @@ func mapping(s *State, name string, v reflect.Value) {
 	})
 }
 
-// setKey sets the key of a map to what a name says, and reports whether it can.
+// setKey parses a name as the key of a map, and reports whether it is one.
 func setKey(k reflect.Value, name string) bool {
 	switch {
 	case k.Kind() == reflect.String:
@@ -262,6 +263,6 @@ func setKey(k reflect.Value, name string) bool {
 	return true
 }
 
-// Exported declares the exported fields of the struct that v points to, as [Of] does. Other packages call
-// it for plain records whose field names are stable. It panics if v is no pointer to a struct.
+// Exported declares the exported fields of the struct that v points to, as [Of] does. It serves plain
+// records whose field names never change. It panics if v is no pointer to a struct.
 func Exported(s *State, v any) { structure{reflect.ValueOf(v).Elem()}.State(s) }

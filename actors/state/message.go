@@ -11,7 +11,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// kind is a type of Go values that an actor may be sent, beside *protos.Message.
+// kind is a registered type of the values that an actor can receive.
 type kind struct {
 	name    string
 	save    func(s *State, v any)
@@ -31,8 +31,8 @@ func register(of reflect.Type, k *kind) struct{} {
 	return struct{}{}
 }
 
-// Register names the values of a type T that actors are sent: results of jobs and messages of timers.
-// A package registers its types once, as
+// Register gives a name to a type T of messages from timers and jobs, so that they can be saved. A
+// package registers each of its types once:
 //
 //	var _ = state.Register[deadline]("federated.deadline")
 //
@@ -48,7 +48,7 @@ func Register[T any, P interface {
 	})
 }
 
-// RegisterPointer is Register for pointers to values of a type T.
+// RegisterPointer registers the type *T, as Register does T.
 func RegisterPointer[T any, P interface {
 	*T
 	Declared
@@ -60,8 +60,8 @@ func RegisterPointer[T any, P interface {
 	})
 }
 
-// Any declares a value that an actor was or will be sent: a *protos.Message, a value of a registered
-// type, or nil.
+// Any declares a value that an actor receives: a *protos.Message, a value of a registered type, or
+// nil.
 func (s *State) Any(name string, v *any) {
 	s.Group(name, func(s *State) {
 		if s.out != nil {
@@ -72,7 +72,7 @@ func (s *State) Any(name string, v *any) {
 	})
 }
 
-// messages is the type of a *protos.Message in a state.
+// messages names the type *protos.Message in a state.
 const messages = "message"
 
 func (s *State) saveAny(v any) {
@@ -105,14 +105,14 @@ func (s *State) restoreAny() any {
 	case of == messages:
 		return s.restoreMessage()
 	case k == nil:
-		s.Fail(fmt.Errorf("%w: there is no type %s here", ErrForeign, of))
+		s.Fail(fmt.Errorf("%w: this program has no type %s", ErrForeign, of))
 		return nil
 	default:
 		return k.restore(s)
 	}
 }
 
-// Message declares a message; a nil pointer is none.
+// Message declares a message, or nil.
 func (s *State) Message(name string, m **protos.Message) {
 	switch {
 	case s.out != nil && *m != nil:
@@ -129,8 +129,8 @@ func (s *State) saveMessage(m *protos.Message) {
 	s.Tensors("tensors", &m.Tensors)
 }
 
-// restoreMessage returns a message with one reference. A receiver of a message that several were sent
-// has one of its own.
+// restoreMessage returns a message with one reference. Receivers that shared a message each restore
+// their own.
 func (s *State) restoreMessage() *protos.Message {
 	head := s.restoreProto()
 	var tensors []*protos.Tensor
@@ -141,13 +141,12 @@ func (s *State) restoreMessage() *protos.Message {
 	return protos.NewMessage(head, tensors...)
 }
 
-// Messages declares a list of messages, of which none is nil.
+// Messages declares a list of messages. None may be nil.
 func (s *State) Messages(name string, all *[]*protos.Message) {
 	List(s, name, all, func(s *State, m **protos.Message) { s.Message("message", m) })
 }
 
-// Proto declares a protobuf message without tensors, such as the head of a message that the actor
-// remembers; a nil pointer is none.
+// Proto declares a protobuf message without tensors, such as the head of a message, or nil.
 func Proto[M proto.Message](s *State, name string, m *M) {
 	var none M
 	if s.out != nil {
@@ -183,7 +182,7 @@ func (s *State) restoreProto() proto.Message {
 	s.Bytes("values", &values)
 	known, err := protoregistry.GlobalTypes.FindMessageByName(of)
 	if err != nil {
-		s.Fail(fmt.Errorf("%w: there is no message %s here", ErrForeign, of))
+		s.Fail(fmt.Errorf("%w: this program has no message %s", ErrForeign, of))
 		return nil
 	}
 	m := known.New().Interface()

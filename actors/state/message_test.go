@@ -9,13 +9,13 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// mailbox remembers messages, a head, and something for each of some nodes.
+// mailbox is an actor with queued messages, a pending request, and a number for each node.
 type mailbox struct {
 	early []*protos.Message
 	ask   *protos.PullShards
 	none  *protos.PullShards
 	nodes []int
-	other *protos.TakeSnapshot // restored from ask
+	other *protos.TakeSnapshot // declared under the name of ask, with another type, unless nil
 }
 
 func (b *mailbox) State(s *State) {

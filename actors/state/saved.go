@@ -7,8 +7,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Own returns the state with vectors of its own, so that its actor can go on. Their names begin with that
-// of their owner.
+// Own returns a copy of the state that shares no vector with the actor, so that the actor can go on.
+// The owner's name becomes a prefix of the vectors' names.
 func (saved *Saved) Own(owner string) *Saved {
 	own := &Saved{Root: saved.Root, Vectors: make([]Vector, len(saved.Vectors))}
 	for i, v := range saved.Vectors {
@@ -17,8 +17,8 @@ func (saved *Saved) Own(owner string) *Saved {
 	return own
 }
 
-// Saved declares a state that was saved by itself, as that of one of several nodes was; a nil pointer is
-// none. Its vectors keep their names.
+// Saved declares a state within a state, such as a node's within a run's, or nil. Its vectors keep
+// their names.
 func (s *State) Saved(name string, v **Saved) {
 	if s.out != nil {
 		if of := *v; of != nil {
@@ -44,7 +44,7 @@ func (s *State) Saved(name string, v **Saved) {
 	*v = &Saved{Root: x.GetRoot(), Vectors: all[first:end:end]}
 }
 
-// All declares several values, by their place.
+// All declares several values. Their positions in the list name them.
 type All []Declared
 
 // State implements [Declared].

@@ -1,12 +1,12 @@
-// Package state writes what actors remember to named values, and reads it back.
+// Package state saves the state of actors as named values, and restores it.
 //
 // An actor declares its state in one method, State, which serves both directions: each call in it
 // names a value and points to it. Saving reads the value, restoring sets it. So a checkpoint depends
 // on names alone: neither on the order nor on the types of fields, nor on the program file.
 //
-// An actor is restored after its [actors.Kind] has made it. A value that the checkpoint lacks stays
-// as made: a program may declare more than the one that saved. A value that nothing declares is an
-// error, because the actor would forget it.
+// An actor is restored after its [actors.Kind] has made it. A value that the checkpoint lacks keeps
+// the value it was made with, so a newer program may declare more values. A saved value that the
+// program does not declare is an error, because the actor would lose it.
 package state
 
 import (
@@ -23,67 +23,66 @@ import (
 
 // Declared is a value that declares its state.
 type Declared interface {
-	// State names every value that changes while the run goes on and that nothing else determines. It
-	// must name the same values whether the state is saved or restored.
+	// State declares every value that changes during the run and does not follow from other values.
+	// It must declare the same values when the state is saved and when it is restored.
 	State(s *State)
 }
 
-// ErrForeign is the error about a state that this program cannot restore.
+// ErrForeign reports a state whose values differ from those that this program declares.
 var ErrForeign = errors.New("the state was saved by a program that declares other values")
 
 // State saves the values that are declared to it, or restores them.
 type State struct {
 	run *run
-	out *protos.Declared                 // nil while restoring
-	in  map[string]*protos.DeclaredValue // by name: those that nothing has declared yet
+	out *protos.Declared                 // the saved values; nil while restoring
+	in  map[string]*protos.DeclaredValue // values left to restore, by name; nil while saving
 	at  string                           // path of the part, for errors and names of vectors
 }
 
-// run is what all parts of one state share.
+// run holds the data that all parts of one state share.
 type run struct {
 	saved *Saved
 	err   error
-	// indices holds the place of each saved tensor among the vectors.
+	// indices holds the index of each saved tensor's vector.
 	indices map[*protos.Tensor]uint32
-	// tensors holds the restored tensors by their place; nil for those that nothing has named yet.
+	// tensors holds the restored tensors by the index of their vector; nil for vectors not restored yet.
 	tensors []*protos.Tensor
 	into    Into
 }
 
-// Into is what restored values need of the world that they are restored into.
+// Into names the parts of a world that restored values depend on.
 type Into struct {
-	// Pool is the pool that tensors come from.
+	// Pool supplies the memory of restored tensors.
 	Pool *protos.TensorPool
-	// Clock is the clock of the actor's timers.
+	// Clock cancels the actor's timers.
 	Clock interface{ CancelTimer(id uint64) }
 }
 
-// Saved is a state that was saved.
+// Saved is a saved state.
 type Saved struct {
 	// Root is the state without its vectors.
 	Root *protos.Declared
-	// Vectors are those that Root names by number.
+	// Vectors are the vectors of the state. Root refers to them by index.
 	Vectors []Vector
 }
 
 // Vector is a vector of a state.
 type Vector struct {
-	// Name is the path by which the state named it first, such as "replica.params".
+	// Name is the path of the value that declared the vector first, such as "replica.params".
 	Name string
-	// Data are the values. They belong to the actor and must be copied or written before it goes on.
+	// Data are the values. The actor owns them: copy or write them before it goes on.
 	Data []float32
 }
 
-// Save returns the state of a value. Nothing may change the value meanwhile, nor its vectors before
-// they are written.
+// Save returns the state of a value. The value must not change meanwhile, and its vectors must not
+// change until they are written.
 func Save(of Declared) (*Saved, error) {
 	r := &run{saved: &Saved{Root: &protos.Declared{}}, indices: map[*protos.Tensor]uint32{}}
 	of.State(&State{run: r, out: r.saved.Root})
 	return r.saved, r.err
 }
 
-// Restore brings a value, which was just made, into a saved state. After an error the value is of no
-// use.
+// Restore sets a newly made value to a saved state. If it returns an error, discard the value.
 func (saved *Saved) Restore(to Declared, into Into) error {
 	r := &run{saved: saved, tensors: make([]*protos.Tensor, len(saved.Vectors)), into: into}
 	s := r.reader(saved.Root, "")
@@ -97,11 +96,11 @@ func (saved *Saved) Restore(to Declared, into Into) error {
 	return r.err
 }
 
-// Restoring reports whether the state is being restored. An actor asks in order to rebuild what it
-// does not declare because it follows from declared values.
+// Restoring reports whether the state is being restored. A method State then also rebuilds the values
+// that follow from declared values.
 func (s *State) Restoring() bool { return s.out == nil }
 
-// Clock is the clock of the actor's timers in the world that the state is restored into.
+// Clock returns the clock of the world that the state is restored into. It cancels timers.
 func (s *State) Clock() interface{ CancelTimer(id uint64) } { return s.run.into.Clock }
 
 // Fail ends saving or restoring with an error.
@@ -119,14 +118,14 @@ func (r *run) reader(from *protos.Declared, at string) *State {
 	s := &State{run: r, in: make(map[string]*protos.DeclaredValue, len(from.GetFields())), at: at}
 	for _, f := range from.GetFields() {
 		if _, twice := s.in[f.GetName()]; twice || f.GetName() == "" || f.GetValue() == nil {
-			s.Fail(fmt.Errorf("the value %q is there twice or empty", f.GetName()))
+			s.Fail(fmt.Errorf("the value %q occurs twice or is empty", f.GetName()))
 		}
 		s.in[f.GetName()] = f.GetValue()
 	}
 	return s
 }
 
-// finish reports saved values that nothing has declared.
+// finish fails if a saved value was not declared.
 func (s *State) finish() {
 	if len(s.in) > 0 {
 		s.Fail(fmt.Errorf("%w: nothing remembers %q", ErrForeign, slices.Sorted(maps.Keys(s.in))[0]))
@@ -138,14 +137,14 @@ func (s *State) put(name string, v *protos.DeclaredValue) {
 	s.out.Fields = append(s.out.Fields, &protos.DeclaredField{Name: name, Value: v})
 }
 
-// take returns the saved value of a name; nil if there is none.
+// take removes the saved value with a name and returns it, or nil if there is none.
 func (s *State) take(name string) *protos.DeclaredValue {
 	v := s.in[name]
 	delete(s.in, name)
 	return v
 }
 
-// path returns the path of a value.
+// path returns the path of a value of this part.
 func (s *State) path(name string) string {
 	if s.at == "" {
 		return name
@@ -153,12 +152,12 @@ func (s *State) path(name string) string {
 	return s.at + "." + name
 }
 
-// kind reports a saved value whose type differs from the declared one.
+// kind fails because a saved value does not have the declared type.
 func (s *State) kind(name, want string) {
 	s.Fail(fmt.Errorf("%w: %s is no %s", ErrForeign, name, want))
 }
 
-// lacks reports that the state is being restored and has no value of a name.
+// lacks reports whether the state is being restored and has no value with a name.
 func (s *State) lacks(name string) bool { return s.out == nil && s.in[name] == nil }
 
 // wire declares a value with the wire type W, one of the wrappers of DeclaredValue. save returns the
@@ -289,10 +288,10 @@ func Bools[T ~bool](s *State, name string, v *[]T) {
 	}
 }
 
-// Part declares a value that is always there, in place.
+// Part declares a value that is never nil. Restoring keeps the value and sets its parts.
 func (s *State) Part(name string, of Declared) { s.Group(name, of.State) }
 
-// Group declares several values under a name.
+// Group declares several values under one name.
 func (s *State) Group(name string, declare func(s *State)) {
 	if s.out != nil {
 		part := &protos.Declared{}
@@ -318,8 +317,8 @@ func (s *State) restorePart(name string, saved *protos.DeclaredValue, declare fu
 	}
 }
 
-// Optional declares a value that may be absent: a nil pointer. Restoring a present value makes a zero
-// T where the pointer is nil, and declares it.
+// Optional declares a pointer that may be nil. Restoring a value through a nil pointer starts from a
+// zero T.
 func Optional[T any](s *State, name string, v **T, declare func(s *State, v *T)) {
 	if s.out != nil {
 		if *v != nil {
@@ -338,8 +337,8 @@ func Optional[T any](s *State, name string, v **T, declare func(s *State, v *T))
 	s.restorePart(name, saved, func(s *State) { declare(s, *v) })
 }
 
-// List declares a list of parts. Restoring sets its length, keeps the items that are there, and makes
-// zero values for others.
+// List declares a list of parts. Restoring sets the length of the list. It keeps existing items, and
+// starts from zero values for new ones.
 func List[T any](s *State, name string, v *[]T, declare func(s *State, v *T)) {
 	if s.out != nil {
 		list := &protos.DeclaredList{}
@@ -370,8 +369,8 @@ func List[T any](s *State, name string, v *[]T, declare func(s *State, v *T)) {
 	}
 }
 
-// Each declares the items of a list of a length that the plan gives, such as one by nodes, in place;
-// declare is also told their places.
+// Each declares a list whose length follows from the plan, such as a list by node. declare receives
+// the index of each item.
 func Each[T any](s *State, name string, v []T, declare func(s *State, i int, v *T)) {
 	if s.in[name] != nil && len(s.in[name].GetList().GetItems()) != len(v) {
 		s.kind(name, fmt.Sprintf("list of %d", len(v)))
@@ -386,7 +385,7 @@ func Each[T any](s *State, name string, v []T, declare func(s *State, i int, v *
 
 func (s *State) item(name string, i int) string { return fmt.Sprintf("%s[%d]", s.path(name), i) }
 
-// Table declares a map, in the order of its keys. Restoring makes a new one.
+// Table declares a map, sorted by key. Restoring makes a new map.
 func Table[K cmp.Ordered, V any](s *State, name string, m *map[K]V, key func(s *State, k *K),
 	declare func(s *State, v *V)) {
 	type entry struct {
@@ -414,17 +413,17 @@ func Table[K cmp.Ordered, V any](s *State, name string, m *map[K]V, key func(s *
 	}
 }
 
-// IntKey declares the key of an entry of a Table that is a whole number.
+// IntKey declares the key of a Table's entry as a whole number.
 func IntKey[K integer](s *State, k *K) { Int(s, "key", k) }
 
-// TextKey declares the key of an entry of a Table that is a text.
+// TextKey declares the key of a Table's entry as a text.
 func TextKey[K ~string](s *State, k *K) { Text(s, "key", k) }
 
 // Random declares the position of a random stream.
 func (s *State) Random(name string, source *rand.PCG) {
 	var b []byte
 	if s.out != nil {
-		b, _ = source.MarshalBinary() // which never fails
+		b, _ = source.MarshalBinary() // never fails
 	}
 	s.Bytes(name, &b)
 	if s.out == nil && len(b) > 0 {

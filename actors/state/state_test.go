@@ -18,7 +18,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// account has exported fields of all kinds and no method State.
+// account has an exported field of each kind that Of accepts, and no method State.
 type account struct {
 	Open    bool
 	Count   int
@@ -65,7 +65,7 @@ func restore(saved *state.Saved, v any) error {
 	return saved.Restore(d, state.Into{Pool: &protos.TensorPool{}})
 }
 
-// plain makes of empty lists and maps what restoring makes of them.
+// plain replaces empty lists and maps by nil, as restoring does.
 func plain(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Slice, reflect.Map:
@@ -105,7 +105,7 @@ func TestExportedFieldsComeBack(t *testing.T) {
 	}
 }
 
-// drawn draws an account.
+// drawn returns a random account.
 func drawn(r *rand.Rand, deep int) account {
 	a := account{
 		Open:    r.IntN(2) == 0,
@@ -169,7 +169,7 @@ func TestActorsThatDeclareNothingAreRefused(t *testing.T) {
 	}
 }
 
-// older and newer are one actor in two versions of a program.
+// older and newer are the same actor in two versions of a program.
 type older struct{ Steps int }
 
 type newer struct {
@@ -196,7 +196,7 @@ func TestAnotherProgramReadsTheState(t *testing.T) {
 	}
 }
 
-// holder shares tensors between places.
+// holder holds several references to one tensor.
 type holder struct {
 	model, same, view, part, none *protos.Tensor
 	message                       any
@@ -246,7 +246,7 @@ func TestTensorsAreSharedAgain(t *testing.T) {
 	}
 }
 
-// A state that was damaged is an error or another state, and never more than that.
+// Restoring a damaged state returns an error or yields other values. It never panics.
 func TestDamagedStatesAreNoMoreThanErrors(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	a := drawn(random, 3)

@@ -6,9 +6,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Tensor declares a tensor, or a view of one; a nil pointer is none. Several holders of a tensor share
-// it again when they are restored, each with a reference of its own. Restoring gives up the reference
-// to the tensor that the holder was made with.
+// Tensor declares a tensor, a view of a tensor, or nil. Restored holders of the same tensor share it
+// again, each with its own reference. Restoring releases the tensor that the holder was made with.
 func (s *State) Tensor(name string, t **protos.Tensor) {
 	if s.out != nil {
 		if *t != nil {
@@ -31,8 +30,8 @@ func (s *State) Tensor(name string, t **protos.Tensor) {
 	}
 }
 
-// Received declares a tensor that another actor made, as Tensor does. A view is saved by its own
-// values: its maker may go on writing those around them.
+// Received declares a tensor that another actor made, as Tensor does. It saves only the values of a
+// view, because the other actor may write the values around them meanwhile.
 func (s *State) Received(name string, t **protos.Tensor) {
 	if s.out == nil {
 		s.Tensor(name, t)
@@ -43,8 +42,8 @@ func (s *State) Received(name string, t **protos.Tensor) {
 	}
 }
 
-// Vector declares values that have one holder; no values and nil are the same. Restoring copies as many
-// values as there are in place, and makes memory for another number.
+// Vector declares values with a single holder. Restoring reuses the holder's memory if the number of
+// values is the same. An empty vector is restored as nil.
 func (s *State) Vector(name string, values *[]float32) {
 	if s.out != nil {
 		if len(*values) > 0 {
@@ -70,7 +69,7 @@ func (s *State) Vector(name string, values *[]float32) {
 	copy(*values, data)
 }
 
-// Vectors declares a fixed number of vectors, each as Vector does.
+// Vectors declares a fixed number of vectors, as Vector does.
 func (s *State) Vectors(name string, all ...*[]float32) {
 	s.Group(name, func(s *State) {
 		for i, v := range all {
@@ -79,12 +78,12 @@ func (s *State) Vectors(name string, all ...*[]float32) {
 	})
 }
 
-// Tensors declares a list of tensors that other actors made, of which none is nil.
+// Tensors declares a list of tensors that other actors made. None may be nil.
 func (s *State) Tensors(name string, all *[]*protos.Tensor) {
 	List(s, name, all, func(s *State, t **protos.Tensor) { s.Received("values", t) })
 }
 
-// vector returns the place of a tensor among the saved vectors.
+// vector returns the index of a tensor's vector, and saves the vector the first time.
 func (s *State) vector(name string, t *protos.Tensor) *protos.DeclaredVector {
 	i, known := s.run.indices[t]
 	if !known {
@@ -118,7 +117,7 @@ func (s *State) restoreTensor(name string, saved *protos.DeclaredValue) *protos.
 	return whole.View(int(v.GetLow()), int(v.GetHigh()))
 }
 
-// Pointers returns pointers to the elements of a list, as Vectors takes them.
+// Pointers returns pointers to the elements of a list, for Vectors.
 func Pointers[T any](list []T) []*T {
 	all := make([]*T, len(list))
 	for i := range list {

@@ -8,8 +8,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// held is what an actor holds of tensors: all of one, a range of it, and a range that another actor
-// sent.
+// held is an actor with a whole tensor, a view of that tensor, and a view of another actor's tensor.
 type held struct{ whole, own, received *protos.Tensor }
 
 func (h *held) State(s *state.State) {
@@ -18,8 +17,8 @@ func (h *held) State(s *state.State) {
 	s.Received("received", &h.received)
 }
 
-// A range of an actor's own tensor stays one when it is restored. Of a range that another actor sent,
-// its own values are saved, and no others.
+// A restored view of the actor's own tensor shares its memory again. A view of another actor's tensor
+// is saved without the values outside the view.
 func TestReceivedRangesAreSavedByTheirOwnValues(t *testing.T) {
 	whole, other := protos.NewTensor([]float32{1, 2, 3, 4}), protos.NewTensor([]float32{5, 6, 7, 8})
 	saved, err := state.Save(&held{whole, whole.View(1, 3), other.View(2, 3)})
