@@ -44,8 +44,8 @@ func Computing(a Architecture, c Crew) float64 {
 
 // Outer is an Architecture with an outer optimizer, which steps once a round.
 type Outer interface {
-	// OuterOptimizer returns the outer optimizer, or nil if the architecture has none, and the number
-	// of steps that a worker's optimizer makes in a round.
+	// OuterOptimizer returns the outer optimizer, or nil if the architecture has none. steps is the
+	// number of steps by which a worker's rate schedule advances in a round.
 	OuterOptimizer() (m optim.Method, steps int)
 }
 

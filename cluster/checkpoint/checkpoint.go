@@ -1,12 +1,14 @@
-// Package checkpoint keeps the states of a run, each in a folder, whole or not at all:
+// Package checkpoint writes and reads the checkpoints of a run. A checkpoint is a folder, which is
+// written atomically:
 //
 //	manifest.json        the format, the other files with their SHA-256, a signature, its own SHA-256
-//	state.pb             what the state is of, and all of it but vectors: a protos.Checkpoint
+//	state.pb             the origin of the state, and its values without vectors: a protos.Checkpoint
 //	tensors.safetensors  the vectors, such as parameters, optimizer states and residues
 //	world.image          in virtual time, in place of tensors and declared state: see package image
 //
-// In real time actors declare their state, see package actors/state: any build reads it, on any machine
-// that has the key of the user or the cluster. An image is for the program that made it.
+// In real time, actors declare their state (see package actors/state). Any build of the program can
+// read it, on any machine that has the key of the user or the cluster. Only the program that made an
+// image can read the image.
 package checkpoint
 
 import (
@@ -26,14 +28,14 @@ import (
 
 // State is a run at an instant.
 type State struct {
-	// Origin tells of which run.
+	// Origin identifies the run.
 	live.Origin
 	// At is the instant on the run's clock.
 	At time.Duration
-	// Events is how many bytes of events were written until then.
+	// Events is the number of bytes of events written until then.
 	Events int64
-	// Declared is the state of a run in real time, and World the image of a virtual world. One of
-	// them is nil.
+	// Declared is the state of a run in real time. World is the image of a virtual world. One of the
+	// two is nil.
 	Declared *state.Saved
 	World    []byte
 }
@@ -42,25 +44,29 @@ type State struct {
 func (s *State) Real() bool { return s.Declared != nil }
 
 const (
-	// Name is the folder of a run's checkpoints in the run's.
-	Name    = "checkpoints"
+	// Name is the folder of a run's checkpoints within the folder of the run.
+	Name = "checkpoints"
+	// Manifest is the file of a checkpoint that lists the checkpoint's other files.
+	Manifest = "manifest.json"
+
 	ending  = ".state"
 	partial = ".partial"
 )
 
 var (
-	// ErrDamaged means that a folder is no checkpoint, or has changed since it was written.
+	// ErrDamaged means that a folder is not a checkpoint, or has changed since it was written.
 	ErrDamaged = errors.New("the checkpoint is damaged")
 	// ErrUnwritten means that a checkpoint could not be written.
 	ErrUnwritten = errors.New("writing a checkpoint")
 	// ErrForeign means that a checkpoint was signed with the key of another user, machine, cluster or
-	// run, or changed by somebody without the key.
+	// run, or was changed without the key.
 	ErrForeign = errors.New("the checkpoint comes from elsewhere or was changed: it is not signed with the key of " +
 		"this user or cluster")
-	// ErrOld means that an earlier version of this program wrote a checkpoint, in a format that is
-	// read no more.
+	// ErrOld means that an earlier version of this program wrote the checkpoint, in a format that this
+	// version cannot read.
 	ErrOld = errors.New("the checkpoint was written by an earlier version of gradwire")
-	// ErrNew means that a later version wrote it. The run can go on with that version.
+	// ErrNew means that a later version of this program wrote the checkpoint. That version can continue
+	// the run.
 	ErrNew = errors.New("the checkpoint was written by a later version of gradwire: go on with that version")
 )
 
@@ -73,7 +79,7 @@ type Folder struct {
 
 	dir     string
 	keep    int
-	written chan error // of the checkpoint that is being written
+	written chan error // result of the write under way
 	writing bool
 }
 
@@ -125,7 +131,7 @@ func (f *Folder) write(s *State) (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(os.RemoveAll(path+partial), discard(path)); err != nil { // of an earlier attempt
+	if err := errors.Join(os.RemoveAll(path+partial), discard(path)); err != nil { // an earlier attempt
 		return err
 	}
 	err = f.writeFiles(path+partial, s)
@@ -152,7 +158,7 @@ func (f *Folder) tidy() error {
 	return syncFolder(f.dir)
 }
 
-// discard removes a checkpoint, which is never there in part.
+// discard removes a checkpoint atomically: it renames the folder first.
 func discard(name string) error {
 	err := os.Rename(name, name+partial)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +177,7 @@ func syncFolder(name string) error {
 	return dir.Close()
 }
 
-// DropOld removes the checkpoints before the newest one that has all its files.
+// DropOld removes all checkpoints older than the newest complete one.
 func (f *Folder) DropOld() error {
 	names, err := f.Names()
 	for i := slices.IndexFunc(names, complete) + 1; i > 0 && i < len(names); i++ {
@@ -211,7 +217,7 @@ func (f *Folder) Newest() string {
 	return names[0]
 }
 
-// Read reads a checkpoint. It returns ErrDamaged, ErrForeign, ErrOld or ErrNew if that cannot be used.
+// Read reads a checkpoint. It returns ErrDamaged, ErrForeign, ErrOld or ErrNew for an unusable one.
 func (f *Folder) Read(name string) (State, error) {
 	s, err := f.read(name)
 	if err != nil {

@@ -36,7 +36,7 @@ type model struct {
 
 func (m *model) State(s *state.State) { state.Exported(s, m) }
 
-// saved is a state: in real time every other second, and else an image.
+// saved returns a state: a declared state for odd seconds, an image for even ones.
 func saved(t testing.TB, second int) checkpoint.State {
 	t.Helper()
 	s := checkpoint.State{
@@ -56,7 +56,7 @@ func saved(t testing.TB, second int) checkpoint.State {
 	return s
 }
 
-// compare returns how states differ, of which a NaN equals itself.
+// compare returns the difference of two states. It compares floats by their bits, so NaN equals NaN.
 func compare(want, got any) string {
 	return cmp.Diff(want, got, protocmp.Transform(),
 		cmp.Comparer(func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }))
@@ -79,7 +79,7 @@ func read(t *testing.T, f *checkpoint.Folder) (states []checkpoint.State) {
 	return states
 }
 
-// written returns the newest checkpoint of a folder that has the states of some seconds.
+// written saves the states of some seconds, and returns the newest checkpoint.
 func written(t *testing.T, f *checkpoint.Folder, seconds ...int) string {
 	t.Helper()
 	for _, second := range seconds {
@@ -111,7 +111,7 @@ func TestNewestStatesAreKept(t *testing.T) {
 	}
 }
 
-// A run that goes on saves the state of an instant again.
+// A continued run saves again at an instant that already has a checkpoint.
 func TestStateOfTheSameInstantReplacesTheOneBefore(t *testing.T) {
 	f := checkpoint.NewFolder(t.TempDir(), 2)
 	written(t, f, 1, 1)
@@ -131,13 +131,13 @@ func TestFolderThatIsStillBeingWrittenIsNoCheckpoint(t *testing.T) {
 	if diff := compare([]checkpoint.State{saved(t, 1)}, read(t, f)); diff != "" {
 		t.Error(diff)
 	}
-	written(t, f, 2) // which was begun by a process that was killed
+	written(t, f, 2) // the leftover of a killed process does not prevent it
 	if diff := compare([]checkpoint.State{saved(t, 2), saved(t, 1)}, read(t, f)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A copy that arrives in part replaces no checkpoint that is whole.
+// An incomplete copy of a newer checkpoint does not replace a complete older one.
 func TestOldCheckpointsAreDroppedOnceANewerOneIsWhole(t *testing.T) {
 	f := checkpoint.NewFolder(t.TempDir(), 9)
 	manifest := filepath.Join(written(t, f, 1, 2, 3), "manifest.json")
@@ -156,7 +156,8 @@ func TestOldCheckpointsAreDroppedOnceANewerOneIsWhole(t *testing.T) {
 	}
 }
 
-// spoiled is a byte of a file, or its end, that differs.
+// spoiled returns the bytes of a file with one bit flipped or the end cut off, and describes the
+// damage.
 func spoiled(b []byte, random *rand.Rand) (other []byte, how string) {
 	at := random.IntN(len(b))
 	if random.IntN(2) == 0 {
@@ -216,7 +217,7 @@ func TestEveryDamageIsRefusedByName(t *testing.T) {
 	}
 }
 
-// reseal makes the checksums of a checkpoint's manifest right again, after a change of its text.
+// reseal changes the text of a checkpoint's manifest, and updates all checksums in the manifest.
 func reseal(t *testing.T, name string, change func(text string) string) {
 	t.Helper()
 	path := filepath.Join(name, "manifest.json")
@@ -245,7 +246,8 @@ func reseal(t *testing.T, name string, change func(text string) string) {
 	}
 }
 
-// What other versions have written is refused by the version's name: neither taken for damage nor read.
+// A checkpoint of another version is refused with an error that names the version. It is not called
+// damaged.
 func TestOtherVersionsAreRefusedByName(t *testing.T) {
 	f := checkpoint.NewFolder(t.TempDir(), 9)
 	fails := func(name string, want error, word string) {
@@ -307,7 +309,7 @@ func TestErrorOfWritingIsTold(t *testing.T) {
 	}
 }
 
-// Whoever changes a checkpoint can make its checksums right as well, but cannot sign it.
+// Anybody can update the checksums of a changed checkpoint, but cannot sign it without the key.
 func TestCheckpointThatSomebodyElseHasWrittenIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "key")
@@ -345,7 +347,7 @@ func TestCheckpointThatSomebodyElseHasWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// forge flips each bit of a checkpoint's file, and makes the checksums right.
+// forge flips each bit of a checkpoint's file in turn, updates the checksums, and expects ErrForeign.
 func forge(t *testing.T, f *checkpoint.Folder, name, file string) {
 	t.Helper()
 	same := func(text string) string { return text }
@@ -370,7 +372,7 @@ func forge(t *testing.T, f *checkpoint.Folder, name, file string) {
 	reseal(t, name, same)
 }
 
-// python reads the vectors of a checkpoint as anybody does who has no Gradwire.
+// python prints the vectors of a checkpoint without the help of Gradwire.
 const python = `
 import json, struct, sys
 raw = open(sys.argv[1], "rb").read()
@@ -403,7 +405,7 @@ func TestPythonOpensTheTensors(t *testing.T) {
 	}
 }
 
-// The parts by which a state travels are put together again, and parts of anything else are refused.
+// Parts joins the parts of a state, and refuses a part that was cut off.
 func TestStateTravelsInParts(t *testing.T) {
 	of, err := state.Save(&model{make([]float32, 100_000), []float32{1}, 3})
 	if err != nil {

@@ -25,18 +25,18 @@ import (
 )
 
 const (
-	manifestName = "manifest.json"
-	stateName    = "state.pb"
-	tensorsName  = "tensors.safetensors"
-	imageName    = "world.image"
+	stateName   = "state.pb"
+	tensorsName = "tensors.safetensors"
+	imageName   = "world.image"
 
-	// family begins the format of every version, and format is this one's. The folder, the manifest
-	// and the files have its number; the fields of state.pb have version.
+	// family is the prefix of every version's format, and format is the format of this version. Its
+	// number covers the folder, the manifest and the set of files. version covers the fields of
+	// state.pb.
 	family  = "gradwire checkpoint "
 	format  = family + "4"
-	oldest  = family + "3\n" // begins a checkpoint that was one file
+	oldest  = family + "3\n" // prefix of a checkpoint in a single file
 	version = 1
-	// manifestLimit bounds a manifest that is read.
+	// manifestLimit bounds the bytes read of a manifest.
 	manifestLimit = 1 << 20
 )
 
@@ -44,7 +44,7 @@ const (
 type manifest struct {
 	Format string `json:"format"`
 	Files  []file `json:"files"`
-	// Signature is that of the manifest without it, and so of every file that the manifest lists.
+	// Signature signs the manifest without this field, and so every file that the manifest lists.
 	Signature string `json:"signature,omitempty"`
 }
 
@@ -81,7 +81,7 @@ func (f *Folder) writeFiles(dir string, s *State) error {
 		return err
 	}
 	m.Signature = f.signature(m)
-	if _, err := writeFile(dir, manifestName, bytesTo(seal(m.encode()))); err != nil {
+	if _, err := writeFile(dir, Manifest, bytesTo(seal(m.encode()))); err != nil {
 		return err
 	}
 	return syncFolder(dir)
@@ -94,7 +94,7 @@ func bytesTo(b []byte) func(io.Writer) error {
 	}
 }
 
-// writeFile writes a file, and describes it.
+// writeFile writes a file, and returns its entry in the manifest.
 func writeFile(dir, name string, content func(to io.Writer) error) (file, error) {
 	out, err := os.Create(filepath.Join(dir, name))
 	if err != nil {
@@ -111,13 +111,13 @@ func writeFile(dir, name string, content func(to io.Writer) error) (file, error)
 	return file{name, size.Bytes, hex.EncodeToString(sum.Sum(nil))}, errors.Join(err, out.Close())
 }
 
-// encode returns the text of a manifest without its end.
+// encode returns the text of a manifest up to the place of its own SHA-256.
 func (m *manifest) encode() []byte {
 	text, _ := json.MarshalIndent(m, "", " ") // never fails for strings and numbers
 	return bytes.TrimSuffix(text, []byte("\n}"))
 }
 
-// seal ends the text of a manifest with its SHA-256.
+// seal completes the text of a manifest with its SHA-256.
 func seal(text []byte) []byte { return fmt.Appendf(text, "%s%x\"\n}\n", sealed, sha256.Sum256(text)) }
 
 const sealed = ",\n \"sha256\": \""
@@ -136,7 +136,7 @@ func readManifest(name string) (*manifest, error) {
 	} else if !is.IsDir() {
 		return nil, readOld(name)
 	}
-	in, err := os.Open(filepath.Join(name, manifestName))
+	in, err := os.Open(filepath.Join(name, Manifest))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -147,7 +147,7 @@ func readManifest(name string) (*manifest, error) {
 	}
 	end := max(bytes.LastIndex(text, []byte(sealed)), 0)
 	if !bytes.Equal(seal(text[:end:end]), text) {
-		return nil, fmt.Errorf("%w: %s: its SHA-256 differs", ErrDamaged, manifestName)
+		return nil, fmt.Errorf("%w: %s: its SHA-256 differs", ErrDamaged, Manifest)
 	}
 	m := &manifest{}
 	err = json.Unmarshal(text, m)
@@ -155,12 +155,12 @@ func readManifest(name string) (*manifest, error) {
 	case strings.HasPrefix(m.Format, family) && m.Format != format:
 		return nil, fmt.Errorf("%w; its format is %.40q, and this version reads %q", ErrNew, m.Format, format)
 	case err != nil:
-		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, manifestName, err)
+		return nil, fmt.Errorf("%w: %s: %w", ErrDamaged, Manifest, err)
 	}
 	return m, nil
 }
 
-// readOld returns the error about a checkpoint that is one file.
+// readOld returns the error about a checkpoint in a single file.
 func readOld(name string) error {
 	in, err := os.Open(name)
 	if err != nil {
@@ -174,7 +174,7 @@ func readOld(name string) error {
 	return fmt.Errorf("%w: it is no folder", ErrDamaged)
 }
 
-// complete reports whether a checkpoint has all its files. It does not look at what is in them.
+// complete reports whether a checkpoint has all its files, by their names and sizes.
 func complete(name string) bool {
 	m, err := readManifest(name)
 	return err == nil && !slices.ContainsFunc(m.Files, func(f file) bool {
@@ -201,10 +201,10 @@ func (f *Folder) read(name string) (State, error) {
 		}
 	}
 	if open[stateName] == nil || (open[tensorsName] == nil) == (open[imageName] == nil) {
-		return State{}, fmt.Errorf("%w: %s lists other files than %s, and %s or %s", ErrDamaged, manifestName,
+		return State{}, fmt.Errorf("%w: %s lists other files than %s, and %s or %s", ErrDamaged, Manifest,
 			stateName, tensorsName, imageName)
 	}
-	if !hmac.Equal([]byte(m.Signature), []byte(f.signature(m))) { // checked last: damage is called damage
+	if !hmac.Equal([]byte(m.Signature), []byte(f.signature(m))) { // checked last, so that damage is reported as damage
 		return State{}, ErrForeign
 	}
 	text, err := io.ReadAll(open[stateName])
@@ -221,10 +221,10 @@ func (f *Folder) read(name string) (State, error) {
 	return s, err
 }
 
-// open opens a file that is as it was written.
+// open opens a file of a checkpoint, and returns an error if the file has changed.
 func (f *file) open(dir string) (*os.File, error) {
 	if f.Name != filepath.Base(f.Name) || !filepath.IsLocal(f.Name) {
-		return nil, fmt.Errorf("%w: %s lists a file %.80q", ErrDamaged, manifestName, f.Name)
+		return nil, fmt.Errorf("%w: %s lists a file %.80q", ErrDamaged, Manifest, f.Name)
 	}
 	in, err := os.Open(filepath.Join(dir, f.Name))
 	if err != nil {
@@ -248,7 +248,7 @@ func (f *file) open(dir string) (*os.File, error) {
 	return in, nil
 }
 
-// encode returns all of a state but its vectors, and but for an image.
+// encode returns the content of state.pb.
 func encode(s *State) ([]byte, error) {
 	m := &protos.Checkpoint{Version: version, Plan: s.Plan, Seed: s.Seed, Data: s.Data, At: int64(s.At),
 		Events: s.Events}
@@ -261,7 +261,7 @@ func encode(s *State) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-// writeTensors writes vectors one after the other.
+// writeTensors writes vectors in the format of safetensors.
 func writeTensors(to io.Writer, vectors []state.Vector) error {
 	tensors, parts := make([]safetensors.Tensor, len(vectors)), make([][]float32, len(vectors))
 	offset := 0
@@ -269,14 +269,14 @@ func writeTensors(to io.Writer, vectors []state.Vector) error {
 		tensors[i], parts[i] = safetensors.Tensor{Name: v.Name, Shape: []int{len(v.Data)}, Offset: offset}, v.Data
 		offset += len(v.Data)
 	}
-	if len(tensors) == 0 { // which would be one named params
+	if len(tensors) == 0 { // safetensors.Write would name the missing tensor params
 		tensors = []safetensors.Tensor{{Name: "none", Shape: []int{0}}}
 	}
 	return safetensors.Write(to, tensors, nil, parts...)
 }
 
-// decode returns the state that encode and writeTensors have written, without an image. There are no
-// tensors beside one.
+// decode reads the state from state.pb and tensors.safetensors. tensors is nil beside an image, which
+// decode does not read.
 func decode(text []byte, tensors io.Reader) (State, error) {
 	m := &protos.Checkpoint{}
 	if err := proto.Unmarshal(text, m); err != nil {

@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 )
 
-// Key signs checkpoints. A program reads only those that are signed with the key of its user or cluster:
-// a forged image would control the program, and a forged declared state would falsify the run without a
-// word.
+// Key signs checkpoints. A program reads only checkpoints signed with the key of its user or cluster:
+// a forged image would control the program, and a forged declared state would silently falsify the
+// run.
 type Key []byte
 
 // keySize is how long a key is, in bytes.

@@ -61,7 +61,7 @@ func (p *Parts) Add(m *protos.StatePart) (*live.State, error) {
 	return unpack(p.bytes)
 }
 
-// pack returns the bytes of a state: the length of its state.pb, that, and its tensors.safetensors.
+// pack encodes a state: the length of state.pb, state.pb, and tensors.safetensors.
 func pack(s *live.State) ([]byte, error) {
 	saved, err := declared(s)
 	if err != nil {
@@ -76,6 +76,7 @@ func pack(s *live.State) ([]byte, error) {
 	return b.Bytes(), err
 }
 
+// unpack decodes a state that pack has encoded.
 func unpack(b []byte) (*live.State, error) {
 	length, n := binary.Uvarint(b)
 	if n <= 0 || length > uint64(len(b)-n) {
@@ -89,13 +90,13 @@ func unpack(b []byte) (*live.State, error) {
 	return saved.live()
 }
 
-// declared returns the state of a run in real time as a checkpoint has it.
+// declared converts the state of a run in real time to the state in a checkpoint.
 func declared(s *live.State) (*State, error) {
 	saved, err := state.Save(s)
 	return &State{Origin: s.Origin, At: s.At, Events: s.Events, Declared: saved}, err
 }
 
-// live returns the state of a run in real time.
+// live converts the state in a checkpoint to the state of a run in real time.
 func (s *State) live() (*live.State, error) {
 	of := &live.State{}
 	if err := s.Declared.Restore(of, state.Into{}); err != nil {

@@ -17,7 +17,7 @@ var ErrUnusable = errors.New("cannot be used")
 type Run struct {
 	// Folder is where its states are.
 	Folder *Folder
-	// Origin tells which run in virtual time it is; a world in real time knows it.
+	// Origin identifies the run in virtual time. In real time, live.Checkpoints has the origin.
 	Origin live.Origin
 	// From is where it goes on; nil for its beginning. It is nil again when it has begun to.
 	From *State

@@ -1,11 +1,11 @@
 package experiment
 
 const (
-	// comings has nodes crash, pause, join and leave.
+	// comings is a schedule on which nodes crash, pause, join and leave.
 	comings = "schedule=[{at: 50ms, node: w2, do: crash}, {at: 110ms, node: w3, do: pause, for: 60ms}, " +
 		"{at: 190ms, node: w2, do: join}, {at: 230ms, node: w4, do: leave}, {at: 270ms, node: w3, do: crash}, " +
 		"{at: 310ms, node: w4, do: join}]"
-	// rough has links on which messages are lost, repeated and overtaken.
+	// rough is a network that loses, repeats and reorders messages.
 	rough = "network.default={delay: {kind: uniform, range: 1ms..9ms}, reorder: true, repeat: 10%, " +
 		"loss: {kind: drop, probability: 10%}}"
 	noticed = "detect=15ms"

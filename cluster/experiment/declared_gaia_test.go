@@ -21,7 +21,7 @@ func init() {
 	}
 }
 
-// twoSites are settings of a run at two sites far from each other.
+// twoSites are settings of a run at two distant sites.
 var twoSites = []string{
 	"nodes=[{name: s, count: 2}, {name: w, count: 4, compute: {step: 5ms}}]",
 	"architecture.roles={server: [s1, s2]}", "network.preset=regions-aws-2024",

@@ -22,8 +22,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// substitute is an actor that is replaced, now and then and before it handles a message, by another
-// that is made anew and restored from its state. Nobody may notice.
+// substitute stands in for an actor. Before some messages it saves the actor, makes a new one, and
+// restores the new actor from the saved state. The rest of the run must not notice.
 type substitute struct {
 	t      *testing.T
 	kind   actors.Kind
@@ -35,14 +35,14 @@ type substitute struct {
 	clock  interface{ CancelTimer(id uint64) }
 }
 
-// ownStreams is the world as seen by one of an actor's substitutes: each has its own random streams.
+// ownStreams is the Env of one restored actor, which has its own random streams.
 type ownStreams struct {
 	actors.Env
 	seed    uint64
 	owner   string
 	streams world.Streams
-	jobs    *int      // under way
-	told    io.Writer // of events
+	jobs    *int      // number of jobs under way
+	told    io.Writer // receives the recorded events
 }
 
 func (e *ownStreams) Rand(purpose string) *rand.Rand              { return e.streams.Get(e.seed, e.owner, purpose) }
@@ -74,7 +74,7 @@ func (e *ownStreams) ComputeTeam(team actors.Team) {
 // computed marks the result of a job.
 type computed struct{ result any }
 
-// node is what a checkpoint of an actor holds.
+// declaredNode is the state of an actor together with the message that it is about to handle.
 type declaredNode struct {
 	s       *substitute
 	message any
@@ -143,12 +143,13 @@ func (s *substitute) Waiting() string {
 	return ""
 }
 
-// leaver is a substitute for a [actors.Leaver].
+// leaver is a substitute for an [actors.Leaver].
 type leaver struct{ *substitute }
 
 func (leaver) HandsOver() {}
 
-// played runs a plan in virtual time, with actors that are replaced before a share of their messages.
+// played runs a plan in virtual time. It replaces actors before a share of their messages, and returns
+// a digest of the run and the number of replacements.
 func played(t *testing.T, often float64, set ...string) (hash string, times int) {
 	t.Helper()
 	p, err := Parse("plan.yaml", []byte(steady), set...)
@@ -188,7 +189,7 @@ func played(t *testing.T, often float64, set ...string) (hash string, times int)
 	coordinate := s.Deployment.Coordinate
 	s.Deployment.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return wrap("run", func(env actors.Env) (actor.Actor, error) { return coordinate(env, control) },
-			often/20)(env) // it holds copies of all models
+			often/20)(env) // less often, because the coordinator holds copies of all models
 	}
 	result, err := (Virtual{}).Play(context.Background(), s)
 	if err != nil {
@@ -199,12 +200,12 @@ func played(t *testing.T, often float64, set ...string) (hash string, times int)
 	return fmt.Sprintf("%s, events %x, result %+v", digest(*result.Digest, s.result.Models), told.Sum64(), led), times
 }
 
-// declaredCases are further settings, by architecture, that bring its actors into more of their
-// states. Those that name an architecture are tried once.
+// declaredCases holds further settings by architecture, which bring its actors into more states.
+// Settings that themselves set the architecture run once.
 var declaredCases = map[string][][]string{}
 
-// Every actor of every architecture can be replaced at any time by one that was made anew and restored
-// from its state: the messages and events of the run stay the same, to the bit.
+// Replacing any actor, at any time, by a new actor with its restored state leaves the messages and
+// events of the run the same, to the bit.
 func TestARestoredActorGoesOnAsItself(t *testing.T) {
 	for kind, all := range variants {
 		for v, variant := range all {

@@ -22,19 +22,19 @@ import (
 	"github.com/gradwire/gradwire/cluster/sim/simtest"
 )
 
-// The programs of TestCheckpointsAreReadByOtherBuilds write a checkpoint of each architecture, or go on from
-// those, in the folder that one of these variables names.
+// A program of TestCheckpointsAreReadByOtherBuilds writes a checkpoint of each architecture into a folder, or
+// continues from the checkpoints in a folder. One of these variables names the folder.
 const (
 	writesTo  = "GRADWIRE_WRITES_CHECKPOINTS"
 	readsFrom = "GRADWIRE_READS_CHECKPOINTS"
 )
 
-// otherFolder is the folder of an architecture's checkpoints.
+// otherFolder returns the folder of an architecture's checkpoints.
 func otherFolder(dir string, i int) *checkpoint.Folder {
 	return checkpoint.NewFolder(filepath.Join(dir, fmt.Sprint(i)), 1)
 }
 
-// otherStage is a run in real time of an architecture, which is saved from time to time.
+// otherStage returns a run of an architecture in real time, with checkpoints.
 func otherStage(t *testing.T, dir string, i int, from *checkpoint.State) (*Stage, *live.World, error) {
 	t.Helper()
 	s := stagedPlan(t, base, "checkpoint={every: 30ms}", "architecture="+architectures[i])
@@ -87,11 +87,11 @@ func readCheckpoints(t *testing.T, dir string, want error) {
 	}
 }
 
-// declares finds the methods by which types of actors declare their state.
+// declares matches the methods State of actors and of their parts.
 var declares = regexp.MustCompile(`(?m)^func \((\w+) \*(\w+)\) State\((\w+) \*state\.State\) \{`)
 
-// withAField writes an overlay in which most structs that declare their state, in packages of actors, have one
-// field more, at the beginning, which is declared if declared is true.
+// withAField writes an overlay for the go command that adds a first field to most structs with declared state
+// in packages of actors. If declared is true, their methods State declare the field.
 func withAField(t *testing.T, root string, declared bool) (overlay string) {
 	t.Helper()
 	dir, replaced, fields := t.TempDir(), map[string]string{}, 0
@@ -112,7 +112,7 @@ func withAField(t *testing.T, root string, declared bool) (overlay string) {
 			begin, found := fmt.Sprintf("\ntype %s struct {\n", m[2]), false
 			if regexp.MustCompile(`\b`+m[2]+`\{\w[^:\n]*\}`).MatchString(strings.Join(before, "")) ||
 				strings.Contains(strings.Join(before, ""), m[0]+"\n\tif "+m[1]+" ") {
-				continue // literals list its fields by their places, or it may be nil
+				continue // it has literals without field names, or its pointer may be nil
 			}
 			for i, text := range texts {
 				found = found || strings.Contains(text, begin)
@@ -157,7 +157,7 @@ func otherProgram(t *testing.T, overlay, arch string) string {
 	return path
 }
 
-// otherRuns has a program write or read the checkpoints in a folder.
+// otherRuns runs a program that writes or reads the checkpoints in a folder.
 func otherRuns(t *testing.T, program []string, variable, dir string) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program[0], append(program[1:], "-test.run",
@@ -168,9 +168,9 @@ func otherRuns(t *testing.T, program []string, variable, dir string) {
 	}
 }
 
-// TestCheckpointsAreReadByOtherBuilds has programs go on with runs of all architectures that others have
-// begun: a build in which each actor has a field more, and one for another processor. A state with values
-// that nothing here declares is refused by name.
+// TestCheckpointsAreReadByOtherBuilds continues runs of all architectures in another program: a build with an
+// additional field in each actor, and a build for another processor. This program refuses a state with values
+// that it does not declare.
 func TestCheckpointsAreReadByOtherBuilds(t *testing.T) {
 	if dir := os.Getenv(writesTo); dir != "" {
 		writeCheckpoints(t, dir)

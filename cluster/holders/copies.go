@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/archive"
+	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/lease"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
@@ -555,7 +556,7 @@ func (s *Service) merge(from, to string) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(last(a), last(b)) })
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(mergeOrder(a), mergeOrder(b)) })
 	for _, name := range names {
 		at, err := filepath.Rel(from, name)
 		if err != nil {
@@ -572,8 +573,9 @@ func (s *Service) merge(from, to string) error {
 	return nil
 }
 
-// last orders a checkpoint's manifest behind its files, and behind all others the file by which a run
-// counts as finished.
-func last(name string) int {
-	return slices.Index([]string{"manifest.json", "run.json"}, filepath.Base(name))
+// mergeOrder orders the files of a record for merge. A checkpoint's manifest comes after the checkpoint's
+// other files, because it makes the checkpoint complete. run.json comes last, because it marks the run
+// as finished.
+func mergeOrder(name string) int {
+	return slices.Index([]string{checkpoint.Manifest, "run.json"}, filepath.Base(name))
 }

@@ -235,7 +235,7 @@ func (p *process) note(id, text string) {
 	p.c.t.Logf("%s: submission %s: %s", p.name, id, text)
 }
 
-// log writes a line into the log of the process.
+// log appends a line to the log of the process.
 func (p *process) log(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -33,12 +33,12 @@ func (s *Service) advance(h *holding) {
 // events is the file of the events of a run under way.
 const events = "events.jsonl.partial"
 
-// newest has the newest checkpoint of each run of a record, by the run's folder, as it was when that was
-// asked for first: a copy has one checkpoint as a whole.
+// newest caches the newest checkpoint of each run of a record, by the run's folder. While files are
+// copied, the run may write a newer checkpoint; the copy still gets all files of the cached one.
 type newest map[string]string
 
-// goesOn reports whether a file of a record is one from which a run under way goes on: in its newest
-// checkpoint, or its events.
+// goesOn reports whether a run under way needs a file of its record to continue: its events, or a file
+// of its newest checkpoint.
 func (n newest) goesOn(dir, name string) bool {
 	parts := strings.Split(name, "/")
 	if len(parts) < 3 || parts[0] != "runs" {

@@ -27,12 +27,11 @@ import (
 type Checkpoints struct {
 	// Every is the time between two, on the run's clock, in the world of the coordinator.
 	Every time.Duration
-	// Origin is what the states of this run are of. A state of another origin is refused.
+	// Origin identifies this run. A state of another origin is refused.
 	Origin Origin
-	// With are pointers to what is recorded of the run, in the coordinator's world.
+	// With is the record of the run, in the coordinator's world.
 	With []state.Declared
-	// Held calls a function while nobody changes what With points to, when the cut of a number
-	// begins.
+	// Held calls a function while nobody changes With, when the cut of a number begins.
 	Held func(number uint64, do func())
 	// Save takes the state of the nodes that live here. An error ends the run.
 	Save func(*State) error
@@ -57,11 +56,11 @@ type State struct {
 	// At is when the last of them was saved, on the run's clock: of nothing that is in the state
 	// can anybody say that it happened later.
 	At time.Duration
-	// Origin is what the state is of.
+	// Origin identifies the run.
 	Origin Origin
-	// Record is what was recorded of the run when the cut began, with so many bytes of Events
-	// written, and Tail are the events that nodes have recorded since, before they were saved, in
-	// any order; Place brings those of a run that goes on into that of time.
+	// Record is the record of the run when the cut began, and Events the number of bytes of events
+	// written until then. Tail holds the events that nodes recorded between the beginning of the cut
+	// and their own save, in any order; Place sorts the events of a continued run by time.
 	Record *state.Saved
 	Events int64
 	Tail   []world.Recorded
@@ -73,7 +72,7 @@ type State struct {
 
 // NodeState is the state of a node.
 type NodeState struct {
-	// Actor is the state of its actor, with the messages that wait for it.
+	// Actor is the state of the node's actor, with the messages that wait for it.
 	Actor *state.Saved
 	// Frames are the messages that were on their way to it.
 	Frames [][]byte
@@ -81,16 +80,16 @@ type NodeState struct {
 	Sent []link.Count
 }
 
-// Origin tells which run a state is of. A run goes on from a state of its own origin alone.
+// Origin identifies the run of a state. A run continues only from a state of its own origin.
 type Origin struct {
 	// Plan is the plan of the run, in YAML, and Seed its seed.
 	Plan string
 	Seed uint64
-	// Data is a fingerprint of the samples; empty in a process that does not have them all.
+	// Data is a fingerprint of the samples; empty in a process that does not have all samples.
 	Data string
 }
 
-// check returns an error that names how the origin of a state differs.
+// check returns an error that names the difference to the origin of a state.
 func (o *Origin) check(from *Origin) error {
 	switch {
 	case from.Plan != o.Plan:

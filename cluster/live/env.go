@@ -22,7 +22,7 @@ type env struct {
 	node      *node
 	life      *life
 	view      *actors.View
-	announced *protos.View // that view, as the coordinator has announced it; nil for the first
+	announced *protos.View // the coordinator's announcement of view; nil for the first view
 	owner     string       // of the random streams
 	streams   world.Streams
 }
@@ -234,7 +234,7 @@ func (p *performer) Receive(ctx actor.Context) {
 	}
 	defer p.env.recover()
 	if announced, ok := protos.Announced(ctx.Message()); ok {
-		p.env.announced = proto.Clone(announced).(*protos.View) // the message's own is used again
+		p.env.announced = proto.Clone(announced).(*protos.View) // the message is reused
 		p.env.view = w.views.Of(announced)
 	}
 	if !p.env.node.coordinates() && !isControl(ctx.Message()) {

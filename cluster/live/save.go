@@ -20,7 +20,7 @@ import (
 type cut struct {
 	times    uint64          // it was saved
 	asked    uint64          // it is to be: it handles nothing before it has been
-	held     int             // saves that are being made
+	held     int             // saves under way
 	still    []chan struct{} // are closed when no handler is at work and no job is under way
 	collects bool            // messages that were sent before it was saved
 	late     [][]byte        // the frames of these
@@ -100,7 +100,7 @@ type saved struct {
 	number    int
 	started   bool
 	announced *protos.View
-	entered   uint64 // messages of timers, so far
+	entered   uint64 // number of the latest timer or job
 	due       map[uint64]timer
 	control   []letter
 	user      []letter
@@ -128,7 +128,7 @@ func (m *mailbox) take(s *saved, number uint64) bool {
 	return true
 }
 
-// release has a node go on that has been saved.
+// release lets a node go on after its save.
 func (m *mailbox) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -189,7 +189,8 @@ func (l *life) save(number uint64, given <-chan struct{}) (now *NodeState, err e
 	return now, nil
 }
 
-// save returns the state of a value, with vectors of its own.
+// save returns a copy of the state of a value. It turns a panic of an actor's method State into an
+// error.
 func save(of state.Declared, owner string) (_ *state.Saved, err error) {
 	defer recovered(&err)
 	saved, err := state.Save(of)
@@ -199,7 +200,7 @@ func save(of state.Declared, owner string) (_ *state.Saved, err error) {
 	return saved.Own(owner), nil
 }
 
-// restore brings a value into a saved state.
+// restore sets a value to a saved state. It turns a panic of an actor's method State into an error.
 func restore(saved *state.Saved, to state.Declared, into state.Into) (err error) {
 	defer recovered(&err)
 	if saved == nil {
@@ -208,18 +209,18 @@ func restore(saved *state.Saved, to state.Declared, into state.Into) (err error)
 	return saved.Restore(to, into)
 }
 
-// recovered makes an error of a panic: what is declared is an actor's code.
+// recovered turns a panic into an error.
 func recovered(err *error) {
 	if reason := recover(); reason != nil {
 		*err = world.PanicError(reason)
 	}
 }
 
-// errHidden says that protoactor knows of an actor what no state can hold.
+// errHidden reports that protoactor holds data of an actor that no state can hold.
 var errHidden = errors.New("its actor has spawned others or ended itself, is watched, stashes messages, awaits an " +
 	"answer in a future, or has a timeout of protoactor's")
 
-// alone reports whether protoactor knows nothing of the node that no state can hold.
+// alone reports whether protoactor holds no data of the node that no state can hold.
 func (l *life) alone() bool {
 	return door.Locals(l.system) == l.locals && !door.HasExtras(l.mailbox.invoker)
 }

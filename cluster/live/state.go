@@ -14,8 +14,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// State declares the state of a run, or of a part of its nodes, but for what every checkpoint has: its
-// origin, its time, and the bytes of events.
+// State declares the state of a run, or of a part of its nodes. It leaves out the origin, the time and
+// the bytes of events: protos.Checkpoint has fields for them.
 func (s *State) State(st *state.State) {
 	state.Int(st, "number", &s.Number)
 	st.Saved("record", &s.Record)
@@ -28,14 +28,14 @@ func (s *State) State(st *state.State) {
 	})
 }
 
-// State declares what a checkpoint has of a node: its actor, its emulated machine, and what waits for it.
+// State declares a node: its actor, its emulated machine, and the messages that wait for it.
 func (s *saved) State(st *state.State) {
 	declared, err := state.Of(s.actor)
 	if err != nil {
 		st.Fail(err)
 		return
 	}
-	st.Part("env", s.env) // first: actors rebuild from the view what follows from it
+	st.Part("env", s.env) // first, because actors rebuild values from its view
 	st.Part("actor", declared)
 	st.Part("walk", s.walk)
 	st.Part("cores", s.cores)
@@ -48,7 +48,7 @@ func (s *saved) State(st *state.State) {
 	state.List(st, "messages", &s.user, func(s *state.State, l *letter) { l.declare(s) })
 }
 
-// State declares the actor's random streams, and the view that it knows.
+// State declares the actor's random streams, and its current view.
 func (e *env) State(s *state.State) {
 	w := e.node.world
 	e.streams.State(s, w.config.Deployment.Seed, e.owner)
@@ -57,7 +57,7 @@ func (e *env) State(s *state.State) {
 	}
 }
 
-// declareView declares a view as its coordinator has announced it; nil is none.
+// declareView declares the announcement of a view, or nil.
 func declareView(s *state.State, name string, v **protos.View) {
 	b := []byte(nil)
 	if !s.Restoring() && *v != nil {
@@ -71,7 +71,7 @@ func declareView(s *state.State, name string, v **protos.View) {
 	}
 }
 
-// declareDue declares the messages of timers and the results that are due, in the order of their numbers.
+// declareDue declares the pending timers and results, sorted by number.
 func (s *saved) declareDue(st *state.State) {
 	type numbered struct {
 		number uint64
@@ -96,7 +96,7 @@ func (s *saved) declareDue(st *state.State) {
 	}
 }
 
-// declare declares a message with its sender, if it has one.
+// declare declares a message with its sender, which may be nil.
 func (l *letter) declare(s *state.State) {
 	message, envelope := l.message, &actor.MessageEnvelope{}
 	if e, ok := message.(*actor.MessageEnvelope); ok {

@@ -11,7 +11,7 @@ import (
 type timers struct {
 	box     *mailbox // whose lock guards them
 	entered uint64
-	due     map[uint64]timer // by number; it is saved with what waits in the mailbox
+	due     map[uint64]timer // by number; saved with the messages in the mailbox
 }
 
 // timer is a message that is due.

@@ -1,4 +1,4 @@
-// Package drivertest interrupts runs of plans, for tests of programs that have actors of their own.
+// Package drivertest tests that runs continue from their checkpoints, in programs with their own actors.
 package drivertest
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-// errCut is why a run is interrupted.
+// errCut is the cause of the interruption.
 var errCut = errors.New("interrupted by the test")
 
-// Resumed runs a plan in real time, interrupts its only run after the second checkpoint, and continues from
-// there. It returns the report of the second part. Each part has actors made anew, so that what they do not
-// declare is lost.
+// Resumed runs a plan in real time, interrupts its only run after the second checkpoint, and continues
+// the run from there. It returns the report of the second part. Each part makes new actors, so state
+// that they do not declare is lost.
 func Resumed(t *testing.T, plan *driver.Plan, options driver.Options) *driver.Report {
 	t.Helper()
 	options.Out, options.Clock = filepath.Join(t.TempDir(), "out"), driver.Real
@@ -38,7 +38,7 @@ func Resumed(t *testing.T, plan *driver.Plan, options driver.Options) *driver.Re
 	return report
 }
 
-// interrupt cancels a run when it has a second checkpoint.
+// interrupt cancels a run once it has written a second checkpoint.
 func interrupt(ctx context.Context, out string, cancel context.CancelCauseFunc) {
 	seen := map[string]bool{}
 	for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
