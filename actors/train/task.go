@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/datasets"
@@ -59,20 +58,6 @@ type Task struct {
 type Clients interface {
 	// Rows returns the rows of Train that a client has, counted from 0. Nobody may change them.
 	Rows(client int) []int32
-}
-
-// Sent returns what a process has of the task that is sent the samples of its workers, in the same
-// memory. It has the same form in all processes.
-func (t *Task) Sent() *Task {
-	sent := *t
-	sent.Train = &datasets.Set{Name: t.Train.Name, Inputs: t.Train.Inputs,
-		Classes: slices.Clip(slices.Clone(t.Train.Classes)), X: slices.Clip(t.Train.X), Y: slices.Clip(t.Train.Y)}
-	sent.Test, sent.Validation, sent.Sparse = nil, nil, nil
-	sent.Shards = make([][]int32, len(t.Shards))
-	for i, shard := range t.Shards {
-		sent.Shards[i] = slices.Clip(shard)
-	}
-	return &sent
 }
 
 // Validate returns an error that names what does not fit together.

@@ -368,7 +368,7 @@ func (s *Stage) simulation() sim.Config {
 
 // saved has a virtual world save its state from time to time.
 func (s *Stage) saved(c *sim.Config, every time.Duration, save func(at time.Duration, world []byte) error) {
-	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.given, s.Point},
+	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.Task, s.Point},
 		With: slices.Clone(s.state)}
 	for _, r := range s.recorders {
 		c.Checkpoints.With = append(c.Checkpoints.With, r)

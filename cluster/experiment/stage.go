@@ -333,9 +333,8 @@ type Stage struct {
 	// Collector records the run. The code that runs it sets it before.
 	Collector *record.Collector
 
-	given     *train.Task // as the nodes have it
-	holders   []int       // nodes that hold a model
-	joint     bool        // the holders have one model among them
+	holders   []int // nodes that hold a model
+	joint     bool  // the holders have one model among them
 	result    coordinator.Result
 	state     []any               // pointers to what changes with the run besides its world
 	recorders []state.Declared    // recorders of the run, whose state changes during it
@@ -356,10 +355,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	if err != nil {
 		return nil, refusal.Input(err)
 	}
-	s := &Stage{Point: p, Task: task, given: task, Threads: threads, Locked: func(do func()) { do() }}
-	if p.Spec.Data.Sent && p.Spec.Plan.Checkpoint != nil {
-		s.given = task.Sent()
-	}
+	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() }}
 	scheduled := p.Scheduled(task.Seed)
 	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed, faults.Cuts(scheduled))
 	s.Deployment = &world.Deployment{
@@ -380,7 +376,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 		}
 		s.Deployment.Nodes = append(s.Deployment.Nodes, world.Node{
 			Name: node.Name, Role: role.Name, Profile: profile(node.Compute, task.Model, task.Batch), Absent: absent[i],
-			Kind: p.Spec.Architecture.Kind(s.given, train.Place{Node: i, Name: node.Name, Role: role.Name}),
+			Kind: p.Spec.Architecture.Kind(task, train.Place{Node: i, Name: node.Name, Role: role.Name}),
 		})
 		s.Deployment.Nodes[i].Profile.Slowdowns = slow[i]
 		if p.Spec.Sites != nil {

@@ -35,15 +35,7 @@ type Given struct {
 }
 
 // NewGiven explores what some pointers lead to. Whoever reads an image gives what is equal to it.
-func NewGiven(roots ...any) (*Given, error) { return newGiven((*object).digest, roots) }
-
-// NewGivenForm is NewGiven for what whoever reads an image gives in the same form, with other
-// numbers and texts in it.
-func NewGivenForm(roots ...any) (*Given, error) {
-	return newGiven(func(*object, *xxhash.Digest) {}, roots)
-}
-
-func newGiven(digest func(*object, *xxhash.Digest), roots []any) (*Given, error) {
+func NewGiven(roots ...any) (*Given, error) {
 	own, err := program()
 	if err != nil {
 		return nil, err
@@ -57,7 +49,7 @@ func newGiven(digest func(*object, *xxhash.Digest), roots []any) (*Given, error)
 	for i := range g.heap.objects {
 		o := &g.heap.objects[i]
 		_, _ = h.Write(number(number(nil, o.layout.hash), uint64(o.count)))
-		digest(o, h)
+		o.digest(h)
 	}
 	g.hash = h.Sum64()
 	return g, nil
