@@ -60,7 +60,7 @@ func TestPacketsHaveMoreRoomThanFramesAndTakeNoneFromThem(t *testing.T) {
 	v := a.pool.Get(250_000)
 	sent := 0
 	var err error
-	for deadline := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(deadline); sent++ {
+	for deadline := time.Now().Add(patience); err == nil && time.Now().Before(deadline); sent++ {
 		var p *wire.Packet
 		if p, err = wire.Pack(chunk(sent, v.Retain()), wire.Eager); err != nil {
 			t.Fatal(err)
