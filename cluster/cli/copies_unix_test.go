@@ -168,7 +168,7 @@ func TestHolderWithAFullDiskIsNamedAndReplaced(t *testing.T) {
 	}
 	s := newSite(t)
 	for _, name := range []string{"b", "c", "d"} {
-		mountSmall(t, s.path("records-"+name), "256k")
+		mountSmall(t, s.path("records-"+name), "16m")
 	}
 	s.settle([]string{"a", "b", "c", "d"})
 	s.write("plan.yaml", shortRuns)
