@@ -88,7 +88,7 @@ func number(n int64) *protos.Message { return protos.NewMessage(wrapperspb.Int64
 // ask asks and returns the number in the answer.
 func ask(t *testing.T, r *driver.Ref, n int64) int64 {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	m, err := r.Ask(ctx, number(n))
 	if err != nil {
@@ -364,7 +364,7 @@ func TestQuestionEndsAtItsDeadlineAndMessagesAreBoundedInSizeAndNumber(t *testin
 	_, client := office(t)
 	r := spawn(t, client, driver.ActorSpec{Name: "book", Kind: "ledger", Node: "b"})
 	ask(t, r, 1) // now there is a line to the cluster
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if _, err := r.Ask(ctx, number(0)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(),
 		"actor book on node b has not answered") {
@@ -376,7 +376,7 @@ func TestQuestionEndsAtItsDeadlineAndMessagesAreBoundedInSizeAndNumber(t *testin
 		"a head of 10485")
 	refused(t, "no head", r.Send(t.Context(), protos.NewMessage(nil)), "without a head")
 	await := func(what string, condition func(s driver.RefStats) bool) {
-		for end := time.Now().Add(2 * time.Minute); !condition(r.Stats()); {
+		for end := time.Now().Add(patience); !condition(r.Stats()); {
 			if time.Now().After(end) {
 				t.Fatalf("no %s: %+v", what, r.Stats())
 			}
@@ -388,7 +388,7 @@ func TestQuestionEndsAtItsDeadlineAndMessagesAreBoundedInSizeAndNumber(t *testin
 		go func() { _, _ = r.Ask(t.Context(), number(0)) }()
 	}
 	await("full window", func(s driver.RefStats) bool { return s.UnderWay == driver.MaxUnderWay })
-	soon, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	soon, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := r.Send(soon, number(1)); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(),
 		"1024 messages are under way") {

@@ -542,8 +542,8 @@ func TestNodeThatLeavesTakesItsWorkersAndTheRunGoesOn(t *testing.T) {
 
 func TestRunWaitsForAProcessThatNodesMustLiveOnAndThenFailsAndNamesIt(t *testing.T) {
 	c := newCluster(t)
-	const patience = time.Second
-	defer c.serve("a", func(n *driver.NodeConfig) { n.Absence = patience })()
+	const absence = time.Second
+	defer c.serve("a", func(n *driver.NodeConfig) { n.Absence = absence })()
 	leave := c.serve("b")
 	client := c.client(identity.Operator)
 	c.gather(client, 2)
@@ -565,7 +565,7 @@ func TestRunWaitsForAProcessThatNodesMustLiveOnAndThenFailsAndNamesIt(t *testing
 	leave()
 	const where = "node worker is to live on process b, which is not in the cluster; there are a"
 	s, _, _ := c.ended(client, id)
-	if s.State != driver.Failed || !strings.Contains(s.Error, where) || time.Since(left) < patience {
+	if s.State != driver.Failed || !strings.Contains(s.Error, where) || time.Since(left) < absence {
 		t.Errorf("%v after b has left: %+v", time.Since(left), s)
 	}
 	if log := c.logOf(client, id); strings.Count(log, "waits for a place for each node: "+where) != 1 {
@@ -619,10 +619,13 @@ func TestRoundTripsOfAllPairsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(trips) == 2 && len(trips["a"]) == 1 && len(trips["b"]) == 1 { // heartbeats have come back
-			if there, back := trips["a"]["b"], trips["b"]["a"]; there <= 0 || there > 1 || back <= 0 || back > 1 {
+			there, back := trips["a"]["b"], trips["b"]["a"]
+			if there <= 0 || back <= 0 {
 				t.Errorf("on one machine %v", trips)
 			}
-			return
+			if there <= 1 && back <= 1 { // later if the first ones met a busy machine
+				return
+			}
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -202,7 +202,7 @@ type spec struct {
 	incarnation uint64
 	wires       *wires
 	pace        time.Duration // of the protocol, by default the usual
-	patience    time.Duration // of Join, by default 5 s
+	patience    time.Duration // of Join, by default patienceOfTests
 	change      func(*Config)
 	listen      func(netip.AddrPort) (net.PacketConn, error) // by default Join's
 }
@@ -231,7 +231,7 @@ func start(tb testing.TB, name string, s spec) (*node, error) {
 		s.listen = listen
 	}
 	if s.patience == 0 {
-		s.patience = 5 * time.Second
+		s.patience = patienceOfTests
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.patience)
 	defer cancel()

@@ -96,7 +96,7 @@ func place(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(wo
 func begin(t *testing.T, r *mesh.Run, receive [2]actor.ReceiveFunc, lead func(world.Control)) (wait func()) {
 	t.Helper()
 	w := place(t, r, receive, lead)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	var running sync.WaitGroup
 	running.Go(func() {
 		if _, err := w.Run(ctx); err != nil {
@@ -227,7 +227,7 @@ func TestTooManyMessagesForASlowProcessEndTheRun(t *testing.T) {
 			ctx.Send(actor.NewPID("n1", "n1/peer"), protos.NewMessage(&protos.Chunk{}, large.Retain()))
 		}
 	}}, func(world.Control) {})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	const limit = "to b: the queue for this peer stayed full: "
 	_, err = w.Run(ctx)

@@ -100,7 +100,7 @@ func asks(t testing.TB, p *process, r *protos.Request) *protos.Reply {
 	here, there := net.Pipe()
 	defer here.Close() //nolint:errcheck // a test's
 	go p.client(there, transport.Peer{Name: "me", Role: identity.Operator})
-	if err := here.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := here.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	if err := request.Write(here, r); err != nil {
@@ -212,7 +212,7 @@ func FuzzRequest(f *testing.F) {
 			}
 			p.dismiss(c)
 		}()
-		if err := here.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		if err := here.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		go func() {

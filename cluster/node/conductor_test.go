@@ -83,7 +83,7 @@ func TestConnectionThatBreaksWhileNodesArePlacedEndsTheWait(t *testing.T) {
 		<-arrived
 		cut() // the answer that b would give goes down with it
 	}()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c := p.newConductor(1, p.log, &protos.PlaceRun{Processes: []string{"a", "b"}})
 	err := c.placeAll(ctx)
