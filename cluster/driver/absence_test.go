@@ -10,6 +10,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // begins waits until a submission has begun on both processes.
@@ -27,6 +28,7 @@ func begins(t *testing.T, operator *driver.Client, id string) {
 }
 
 func TestRunsOfAProcessThatIsAwayAreKnownWithWhereTheyWereAndSinceWhen(t *testing.T) {
+	turns.Take(t, 2, 3)
 	t.Parallel()
 	c := newCluster(t)
 	leave := c.serve("a")
@@ -119,7 +121,7 @@ func hears(at *string, ready func(string)) func(string) {
 // await waits until something succeeds.
 func await(t *testing.T, what string, try func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for {
 		err := try()

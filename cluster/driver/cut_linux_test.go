@@ -9,6 +9,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // cut breaks every connection of this process, and so all of a test's cluster, and tells how many
@@ -51,6 +52,7 @@ func cut(t *testing.T) (broken int) {
 // Connections between processes break again and again while a run goes on. No message is lost, no
 // node is taken out of the run, and the models have the bits of virtual time.
 func TestBrokenConnectionsLoseNothing(t *testing.T) {
+	turns.Take(t, 1, 3)
 	c, _ := gathered(t, "a", "b", "c")
 	for _, architecture := range []string{"{kind: all-reduce, algorithm: all-to-all}",
 		"{kind: parameter-server, consistency: bsp, roles: {server: added}}"} {

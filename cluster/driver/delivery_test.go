@@ -177,6 +177,7 @@ func TestSessionsDeliverInRealTime(t *testing.T) {
 
 // So it is where nodes live in several processes, which also survive that a node comes and goes.
 func TestSessionsDeliverOnACluster(t *testing.T) {
+	turns.Take(t, 0, 3)
 	c, client := gathered(t, "a", "b", "c")
 	set := func(architecture, link string, more ...string) []string {
 		return append(more, "architecture="+architecture, "network={default: {delay: 1ms"+link+"}}")

@@ -10,6 +10,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // lossy loses every tenth message for good, and its workers wait for all others.
@@ -43,6 +44,7 @@ func (c *testCluster) submit(client *driver.Client, text string, place []string,
 }
 
 func TestRunOfSeveralProcessesThatStandsStillEndsAndTellsWhoWaits(t *testing.T) {
+	turns.Take(t, 2, 3)
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed")
 	}
@@ -66,15 +68,20 @@ func TestSlowRunIsNoStandstill(t *testing.T) {
 		t.Skip("takes the time in which a standstill is noticed, several times")
 	}
 	t.Parallel()
-	for slow, set := range map[string][]string{
-		"steps": {"nodes=[{name: w, count: 2, compute: {step: 6s}}]", "network={default: {delay: 1ms}}"},
-		"messages": {"nodes=[{name: w, count: 2, compute: {step: 5ms}}]", "network={default: {delay: 6s}}",
-			"architecture.algorithm=all-to-all"}, // one message for each step
-	} {
-		t.Run(slow, func(t *testing.T) {
+	rows := []struct {
+		slow string
+		set  []string
+	}{
+		{"steps", []string{"nodes=[{name: w, count: 2, compute: {step: 6s}}]", "network={default: {delay: 1ms}}"}},
+		{"messages", []string{"nodes=[{name: w, count: 2, compute: {step: 5ms}}]", "network={default: {delay: 6s}}",
+			"architecture.algorithm=all-to-all"}}, // one message for each step
+	}
+	for i, x := range rows {
+		t.Run(x.slow, func(t *testing.T) {
+			turns.Row(t, i, len(rows), 2)
 			t.Parallel()
 			c, client := gathered(t, "a", "b")
-			s, _ := c.result(client, lossy, append(set, "stop={steps: 2}", "evaluate={every: 1 steps}")...)
+			s, _ := c.result(client, lossy, append(x.set, "stop={steps: 2}", "evaluate={every: 1 steps}")...)
 			if s.Runs[0].Steps < 2 {
 				t.Errorf("%+v", s.Runs[0])
 			}
@@ -83,6 +90,7 @@ func TestSlowRunIsNoStandstill(t *testing.T) {
 }
 
 func TestRunThatAllWorkersHaveLeftEndsAndNamesThem(t *testing.T) {
+	turns.Take(t, 2, 3)
 	if testing.Short() {
 		t.Skip("waits for those who are gone")
 	}
@@ -95,8 +103,8 @@ func TestRunThatAllWorkersHaveLeftEndsAndNamesThem(t *testing.T) {
 	c.gather(client, 2)
 	id := c.submit(client, long, []string{"server=a", "worker=b"}, "stop={epochs: 100000}")
 	c.running(client, id)
-	leave()
 	began := time.Now()
+	leave()
 	why := c.failed(client, id)
 	if took := time.Since(began); took < absence-time.Second || !strings.Contains(why, "standstill") ||
 		!strings.Contains(why, "without process b: it is gone") {
@@ -106,6 +114,7 @@ func TestRunThatAllWorkersHaveLeftEndsAndNamesThem(t *testing.T) {
 
 // Half of the run nobody was there to train: it is not done.
 func TestBoundedRunThatAllWorkersHaveLeftIsDegraded(t *testing.T) {
+	turns.Take(t, 1, 3)
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed")
 	}
@@ -150,6 +159,7 @@ func (c *testCluster) running(client *driver.Client, id string) {
 
 // A run that its time bounds goes on to its end, and tells from when on its nodes stood still.
 func TestBoundedRunOfSeveralProcessesTellsThatItStoodStill(t *testing.T) {
+	turns.Take(t, 0, 3)
 	if testing.Short() {
 		t.Skip("takes the time in which a standstill is noticed")
 	}

@@ -4,8 +4,10 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/turns"
 	"github.com/gradwire/gradwire/nn"
 )
 
@@ -109,7 +112,7 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 		t.Skip("runs in real time")
 	}
 	t.Parallel()
-	for name, text := range map[string]string{
+	texts := map[string]string{
 		"peers": blocking,
 		// Nodes are halted seconds before the run is over.
 		"slow judge": strings.NewReplacer("kind: mlp", "kind: slow-judge", "every: 500ms", "every: 4s").
@@ -119,8 +122,10 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 			"[{name: p, count: 4, ", "[{name: hub, role: server}, {name: p, role: worker, count: 4, ",
 			"to: p2", "to: hub",
 		).Replace(blocking),
-	} {
+	}
+	for i, name := range slices.Sorted(maps.Keys(texts)) {
 		t.Run(name, func(t *testing.T) {
+			turns.Row(t, i, len(texts), 3)
 			t.Parallel()
 			c := newCluster(t)
 			for _, name := range []string{"a", "b"} {
@@ -128,7 +133,7 @@ func TestNodesThatStandStillAtTheEndAreNamedAndNoOthers(t *testing.T) {
 			}
 			client := c.client(identity.Operator)
 			c.gather(client, 2)
-			id := c.submit(client, text, []string{"p1=a", "p2=b"})
+			id := c.submit(client, texts[name], []string{"p1=a", "p2=b"})
 			ended, s, dir := c.ended(client, id)
 			log := c.logOf(client, id)
 			slept := strings.Contains(log, " was paused for ") // which excuses those who made no step meanwhile

@@ -20,6 +20,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/store"
 	"github.com/gradwire/gradwire/cluster/store/storetest"
+	"github.com/gradwire/gradwire/cluster/turns"
 )
 
 // serveStored starts processes whose records stay in a store. The function returned ends them all.
@@ -75,6 +76,7 @@ func keepers(t *testing.T, s *storetest.Server, id string) (n int) {
 // All processes of a cluster and their folders are lost at any time. New processes go on with a submission
 // that two of the lost processes had uploaded, and its record can be read without any process.
 func TestClusterGoesOnFromAStoreAfterTheLossOfAllProcesses(t *testing.T) {
+	turns.Take(t, 2, 3)
 	s := storetest.Start(t)
 	t.Setenv("XDG_STATE_HOME", t.TempDir())
 	c := newCluster(t)

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/gradwire/gradwire/actors/state/statetest"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/shelf"
+	"github.com/gradwire/gradwire/cluster/turns"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -207,31 +209,37 @@ var declaredCases = map[string][][]string{}
 // Replacing any actor, at any time, by a new actor with its restored state leaves the messages and
 // events of the run the same, to the bit.
 func TestARestoredActorGoesOnAsItself(t *testing.T) {
-	for kind, all := range variants {
-		for v, variant := range all {
+	for k, kind := range slices.Sorted(maps.Keys(variants)) {
+		for v, variant := range variants[kind] {
 			t.Run(variant, func(t *testing.T) {
-				if only := os.Getenv("GRADWIRE_DECLARED"); only != "" && !strings.Contains(kind, only) {
-					t.Skip("not asked for")
-				}
 				t.Parallel()
-				for _, more := range append([][]string{
+				all := append([][]string{
 					nil,
 					{"train.optimizer={kind: adam, rate: 0.01}", "network.default.loss={probability: 5%, kind: drop}"},
 					{"schedule=[{at: 300ms, node: w2, do: crash}, {at: 500ms, node: w2, do: join}]"},
-				}, declaredCases[kind]...) {
+				}, declaredCases[kind]...)
+				for i, more := range all {
 					if v > 0 && len(more) > 0 && strings.HasPrefix(more[0], "architecture=") {
 						continue
 					}
-					set := append([]string{"architecture=" + variant, "stop={time: 1s}"}, more...)
-					want, _ := played(t, 0, set...)
-					for _, often := range []float64{0.02, 1} {
-						got, times := played(t, often, set...)
-						if got != want || times == 0 {
-							t.Errorf("%v: digest %s after %d substitutions, want %s", set, got, times, want)
-						}
-					}
+					t.Run(strings.Join(more, " "), func(t *testing.T) {
+						turns.Row(t, i+v+k, len(all), 6)
+						goesOnAsItself(t, append([]string{"architecture=" + variant, "stop={time: 1s}"}, more...)...)
+					})
 				}
 			})
+		}
+	}
+}
+
+// goesOnAsItself compares a run with the same run in which actors are replaced.
+func goesOnAsItself(t *testing.T, set ...string) {
+	t.Helper()
+	want, _ := played(t, 0, set...)
+	for _, often := range []float64{0.02, 1} {
+		got, times := played(t, often, set...)
+		if got != want || times == 0 {
+			t.Errorf("%v: digest %s after %d substitutions, want %s", set, got, times, want)
 		}
 	}
 }

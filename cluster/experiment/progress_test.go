@@ -3,6 +3,7 @@ package experiment
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -217,14 +218,19 @@ func TestAnUpdateBeyondTheEndIsNoProgress(t *testing.T) {
 	t.Parallel()
 	hubs := "nodes=[{name: s, role: %s, compute: {speed: 1 FLOP/s}}, {name: w, count: 4, role: %s, " +
 		"compute: {step: 5ms}}]"
-	for architecture, roles := range map[string][2]string{
+	all := map[string][2]string{
 		"{kind: parameter-server}": {"server", "worker"}, "{kind: gaia}": {"server", "worker"},
 		"{kind: federated}": {"server", "client"},
 		"{kind: federated, preset: fedbuff, buffer: 2, count: 3}": {"server", "client"},
 		"{kind: in-network, slots: 2, values: 100}":               {"switch", "worker"},
-	} {
+	}
+	for i, architecture := range slices.Sorted(maps.Keys(all)) {
+		roles := all[architecture]
 		for clock, stop := range map[Clock]string{VirtualTime: "{time: 60s}", RealTime: "{time: 1.5s}"} {
 			t.Run(fmt.Sprintf("%s, %s", architecture, clock), func(t *testing.T) {
+				if clock == RealTime {
+					turns.Row(t, i, len(all), 3)
+				}
 				t.Parallel()
 				for _, every := range []string{"evaluate.every=100ms", "evaluate.every=1h"} {
 					run, _ := attemptOn(t, clock, "architecture="+architecture, fmt.Sprintf(hubs, roles[0], roles[1]),
