@@ -26,13 +26,25 @@ func (p *Plan) Notes(c *catalog.Catalog) ([]string, error) {
 
 func notes(points []Point) []string {
 	all := comparison(points)
+	var texts []string
+	at := map[string][]string{} // labels of the points with a text
 	for i := range points {
-		all = addNew(all, points[i].Spec.Notes)
+		own := points[i].Spec.Notes
 		for _, instants := range points[i].instants(0) {
 			if note := points[i].Spec.Plan.Stop.Late(instants); note != "" {
-				all = addNew(all, []string{note})
+				own = append(slices.Clip(own), note)
 			}
 		}
+		texts = addNew(texts, own)
+		for _, text := range addNew(nil, own) {
+			at[text] = append(at[text], describe(points[i].Labels))
+		}
+	}
+	for _, text := range texts {
+		if len(at[text]) < len(points) {
+			text = atPoints(text, at[text])
+		}
+		all = append(all, text)
 	}
 	return all
 }

@@ -216,11 +216,12 @@ func (c *cost) add(o cost, times float64) {
 	c.bytes += times * o.bytes
 }
 
-// part is a point with its number of runs.
+// part is a point, or a candidate for a point, with its number of runs.
 type part struct {
 	*Point
-	runs float64
-	one  Estimate
+	label string
+	runs  float64
+	one   Estimate
 }
 
 // forecast sums the costs of the points, given an estimate of one run and the number of missing runs
@@ -241,11 +242,12 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 		told.AtMost = told.AtMost || p.Spec.Plan.Stop.Target != nil
 		live = max(live, each[i].Memory-programBytes)
 		if len(p.candidates) == 0 {
-			parts = append(parts, part{p, float64(left[i]), each[i]})
+			parts = append(parts, part{p, describe(p.Labels), float64(left[i]), each[i]})
 		}
 		for k := range p.candidates {
+			c := &p.candidates[k]
 			runs := 1 + float64(left[i])/float64(len(p.candidates))
-			parts = append(parts, part{&p.candidates[k].Point, runs, each[i]})
+			parts = append(parts, part{&c.Point, describe(slices.Concat(p.Labels, c.chosen)), runs, each[i]})
 		}
 	}
 	f.jobs = min(f.jobs, max(told.Runs, 1))
@@ -259,7 +261,7 @@ func (f *forecaster) forecast(ctx context.Context, points []Point, each []Estima
 	if f.clock != RealTime {
 		told.Seconds = record.Float(sum.simulated/float64(min(f.jobs, told.Cores)) + sum.computed/float64(told.Cores))
 	}
-	told.Unknown, told.Notes = told.unknown(parts), slices.Concat(f.notes, f.late.notes())
+	told.Unknown, told.Notes = told.unknown(parts), slices.Concat(f.notes, f.late.notes(parts))
 	return told, context.Cause(ctx)
 }
 
@@ -375,7 +377,7 @@ func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c
 	if err != nil {
 		return c, samples, err
 	}
-	f.late.add(p.Point, task, whole.clock)
+	f.late.add(p.Point, p.label, task, whole.clock)
 	runs := 1.0
 	if faults.Hurts(p.Spec.Plan) {
 		runs++ // the fault-free run

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gradwire/gradwire/actors/train"
@@ -145,19 +146,21 @@ func instant(seconds float64) unit.Duration {
 	return unit.Duration(min(seconds, forever) * float64(time.Second))
 }
 
-// lateness collects the instants that are due after the end of the runs of every forecast point.
+// lateness collects the instants that are due after the end of the runs of forecast points.
 type lateness struct {
-	late, met []lateNote
+	late []lateNote
+	met  []syntax.Pos // places whose instants come at a point
 }
 
-// lateNote is a note about the instants at a place in the plan. Its text is empty if the run meets them.
+// lateNote is a note about the instants at a place in the plan that do not come at some points.
 type lateNote struct {
-	place syntax.Pos
-	text  string
+	place  syntax.Pos
+	text   string   // about the first of the points
+	points []string // labels
 }
 
-// add compares a point's instants with the forecast end of its runs, in seconds.
-func (l *lateness) add(p *Point, t *train.Task, end float64) {
+// add compares the instants of a labelled point with the forecast end of its runs, in seconds.
+func (l *lateness) add(p *Point, label string, t *train.Task, end float64) {
 	const margin = 1.25 // for the error of the forecast
 	stop := &p.Spec.Plan.Stop
 	without := p.instants(0)
@@ -169,28 +172,53 @@ func (l *lateness) add(p *Point, t *train.Task, end float64) {
 		if slices.ContainsFunc(without, noted) {
 			continue // the plan's own notes include it
 		}
-		n := lateNote{place: i.At.Pos}
-		if n.text = stop.Late(i); n.text == "" {
-			n.text = i.Late(unit.Duration(margin*end*float64(time.Second)), "a run ends after about "+roughly(end))
+		text := stop.Late(i)
+		if text == "" {
+			text = i.Late(unit.Duration(margin*end*float64(time.Second)), "a run ends after about "+roughly(end))
 		}
-		same := func(o lateNote) bool { return o.place == n.place }
+		place := i.At.Pos
+		known := slices.IndexFunc(l.late, func(n lateNote) bool { return n.place == place })
 		switch {
-		case n.text == "":
-			l.met = append(l.met, n)
-		case !slices.ContainsFunc(l.late, same):
-			l.late = append(l.late, n)
+		case text == "":
+			l.met = append(l.met, place)
+		case known < 0:
+			l.late = append(l.late, lateNote{place, text, []string{label}})
+		default:
+			l.late[known].points = addNew(l.late[known].points, []string{label})
 		}
 	}
 }
 
-// notes returns the texts about instants that were late at every point.
-func (l *lateness) notes() (all []string) {
+// notes returns the texts about late instants. A text names its points if the instants come at others.
+func (l *lateness) notes(parts []part) (all []string) {
 	for _, n := range l.late {
-		if !slices.Contains(l.met, lateNote{place: n.place}) {
-			all = append(all, n.text)
+		if slices.Contains(l.met, n.place) {
+			var points []string
+			for _, p := range parts {
+				if slices.Contains(n.points, p.label) {
+					points = append(points, p.label)
+				}
+			}
+			n.text = atPoints(n.text, points)
 		}
+		all = append(all, n.text)
 	}
 	return all
+}
+
+// atPoints names the points for which a note holds, in its first line.
+func atPoints(note string, points []string) string {
+	const most = 3
+	more := ""
+	if n := len(points) - most; n > 0 {
+		points, more = points[:most], fmt.Sprintf("; and at %d more points", n)
+	}
+	text, source, placed := strings.Cut(note, "\n")
+	text += " (at " + strings.Join(points, "; ") + more + ")"
+	if placed {
+		text += "\n" + source
+	}
+	return text
 }
 
 // leastPass returns the length of the shortest pass of a worker through its samples, in steps; 0 with a

@@ -172,3 +172,31 @@ func TestSchedulesOfOuterRatesLongerThanTheRunAreNamed(t *testing.T) {
 		}
 	}
 }
+
+// A point that meets an instant, or whose run is as long as a schedule, hides nothing about the others.
+func TestNotesNameThePointsForWhichTheyHold(t *testing.T) {
+	for _, c := range []struct {
+		set  []string
+		want string
+	}{
+		{[]string{"schedule=[{at: 10s, node: w2, do: crash}]", "sweep={stop.steps: [30, 9000, 60]}"},
+			"(at stop.steps = 30; stop.steps = 60)"},
+		{[]string{"schedule=[{at: 10s, node: w2, do: crash}]", "sweep={stop.time: [1s, 1m]}"}, "(at stop.time = 1s)"},
+		{[]string{"schedule=[{at: 10s, node: w2, do: crash}]",
+			"sweep={stop.steps: [9000, 10, 20, 30, 40, 50]}"},
+			"(at stop.steps = 10; stop.steps = 20; stop.steps = 30; and at 2 more points)"},
+		{[]string{"train.optimizer={kind: sgd, rate: {kind: cosine, first: 0.1, steps: 100}}",
+			"sweep={stop.steps: [30, 150]}"}, "(at stop.steps = 30)"},
+		{[]string{"stop={steps: 150}", "sweep={architecture: [{kind: gossip}, {kind: local}]}",
+			"data.validation=10%", "train.optimizer={kind: sgd}",
+			"tune={train.optimizer.rate: [0.1, {kind: cosine, first: 0.1, steps: 1000}]}"}, ""},
+		{[]string{"schedule=[{at: 10s, node: w2, do: crash}]", "sweep={stop.steps: [30, 60]}"}, ""},
+	} {
+		set := append([]string{"stop={}"}, c.set...)
+		told := strings.Join(warnings(t, short, set...), "\n")
+		if !strings.Contains(told, "this never happens") && !strings.Contains(told, "longer than the run") ||
+			!strings.Contains(told, c.want) || c.want == "" && strings.Contains(told, "(at ") {
+			t.Errorf("%v: want %q: %s", c.set, c.want, told)
+		}
+	}
+}
