@@ -52,16 +52,31 @@ func volley(edge link.Config, bound time.Duration) (s *stage, took func() time.D
 	return s, func() time.Duration { return ended - began }
 }
 
+// doesNotAddUp checks that a run is not behind. A busy machine may keep a run from its end for a
+// moment; a run whose delays add up is behind every time.
+func doesNotAddUp(t *testing.T, what string, want time.Duration, run func() (took time.Duration)) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; {
+		switch took := run(); {
+		case took < want, took > want+behind && time.Now().After(end):
+			t.Errorf("%s took %v, want %v", what, took, want)
+			return
+		case took <= want+behind:
+			return
+		}
+	}
+}
+
 func TestLatenessOfHandlersDoesNotAddUpInMessages(t *testing.T) {
 	for name, run := range map[string]func(s *stage){
 		"one process":   func(s *stage) { s.run(t) },
 		"two processes": func(s *stage) { s.split(0, 1, 1).run(t) },
 	} {
-		s, took := volley(constant(delay), patience)
-		run(s)
-		if want := (hops + 2) * delay; took() < want || took() > want+behind {
-			t.Errorf("%s: %d messages of %v took %v, want %v", name, hops+2, delay, took(), want)
-		}
+		doesNotAddUp(t, name, (hops+2)*delay, func() time.Duration {
+			s, took := volley(constant(delay), patience)
+			run(s)
+			return took()
+		})
 	}
 }
 
@@ -75,6 +90,12 @@ func TestLatenessBeyondTheBoundDelaysTheRun(t *testing.T) {
 }
 
 func TestLatenessOfHandlersDoesNotAddUpInStepsAndTimers(t *testing.T) {
+	doesNotAddUp(t, "timers and steps", hops*delay, func() time.Duration { return toils(t) })
+}
+
+// toils runs timers and steps whose handlers take long, and returns how long all took.
+func toils(t *testing.T) time.Duration {
+	t.Helper()
 	var ended time.Duration
 	s := &stage{bound: patience}
 	s.handlers = []handler{member(func(_ actor.Context, env actors.Env) { env.After(delay, 0) },
@@ -104,9 +125,7 @@ func TestLatenessOfHandlersDoesNotAddUpInStepsAndTimers(t *testing.T) {
 		lead(ctx, env)
 	}
 	s.run(t)
-	if want := began + hops*delay; ended < want || ended > want+behind {
-		t.Errorf("%d timers and steps of %v came to an end at %v, want %v", hops, delay, ended, want)
-	}
+	return ended - began
 }
 
 func TestContinuationChargesAndGoesOnFromItsHandlersTime(t *testing.T) {
