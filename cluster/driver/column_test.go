@@ -71,6 +71,26 @@ func TestATableIsSplitByAColumn(t *testing.T) {
 	expectInput(t, err, "data set synthetic-traffic has no columns to split by; csv has")
 }
 
+func TestWrongColumnsArePlacedAtTheirSettings(t *testing.T) {
+	once := rare(t, t.TempDir(), "once.csv", 1)
+	for set, want := range map[string]string{
+		"data.label=z":      `data.label: ` + once + `:1: there is no column "z"`,
+		"data.words=[x, z]": `data.words: ` + once + `:1: there is no column "z"`,
+		"data.ignore=[4]":   `data.ignore: ` + once + `:2: the line before: there is no column "4"`,
+		"data.ignore=[x]":   ``,
+	} {
+		p, err := driver.Parse("unequal.yaml", fmt.Appendf(nil, unequal, once, once), set, "model.layers=[1, 2]")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = try(t, p, driver.Options{}); want != "" {
+			expectInput(t, err, want)
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // sortedDigests are the digests, whatever the points are called.
 func sortedDigests(digests map[string]string) (all []string) {
 	for _, d := range digests {

@@ -167,9 +167,15 @@ func (s *Shelf) Files() (files []record.DataFile) {
 	return record.SortFiles(files)
 }
 
-// blamed is the value of a section data that an error of loading is about: the file that it names,
-// or else the set.
+// blamed is the value of a section data that an error of loading is about: the setting or the file
+// that it names, or else the set.
 func blamed(section *syntax.Node, err error) *syntax.Node {
+	var setting *datasets.SettingError
+	if errors.As(err, &setting) {
+		if at, given := section.Get(setting.Key); given {
+			return at
+		}
+	}
 	at := section.At("set")
 	longest := 0
 	fields := section.Fields

@@ -470,20 +470,18 @@ func (t *table) header(names [][]byte) error {
 		return t.sameAs(columns)
 	}
 	if slices.Contains(t.twice, t.options.Label) {
-		return fmt.Errorf("the label's column is named %s, and several columns are; accepted is its number, as in "+
-			"label: %d", input.Quote(t.options.Label), seen[t.options.Label])
+		return &datasets.SettingError{Key: "label", Err: fmt.Errorf("the label's column is named %s, and several columns "+
+			"are; accepted is its number, as in label: %d", input.Quote(t.options.Label), seen[t.options.Label])}
 	}
-	if err := assign(columns, seen, t.options.Label, label); err != nil {
-		return err
-	}
-	for _, name := range t.options.Words {
-		if err := assign(columns, seen, name, word); err != nil {
-			return err
-		}
-	}
-	for _, name := range t.options.Ignore {
-		if err := assign(columns, seen, name, ignored); err != nil {
-			return err
+	for _, roles := range []struct {
+		key   string
+		names []string
+		role  role
+	}{{"label", []string{t.options.Label}, label}, {"words", t.options.Words, word}, {"ignore", t.options.Ignore, ignored}} {
+		for _, name := range roles.names {
+			if err := assign(columns, seen, name, roles.role); err != nil {
+				return &datasets.SettingError{Key: roles.key, Err: err}
+			}
 		}
 	}
 	if t.options.By != "" {
