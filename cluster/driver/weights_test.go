@@ -133,3 +133,38 @@ func TestWeightsThatMeanNothingAreRefused(t *testing.T) {
 	expectInput(t, err, `--set train.class-weights={dos: 2}: train.class-weights.dos: there is no class "dos" to `+
 		"weight")
 }
+
+func TestClassesThatATableOfWeightsLacksAreNoted(t *testing.T) {
+	dir := t.TempDir()
+	once := rare(t, dir, "once.csv", 1)
+	for table, want := range map[string]string{
+		"a,2\n":       `the table has no line for 1 of 2 classes, "b"; their weight is 1`,
+		"a,2\nb,1\n":  "",
+		"{a: 2}":      "",
+		"{b: 2,a: 1}": "",
+	} {
+		weights := table
+		if !strings.HasPrefix(table, "{") {
+			weights = filepath.Join(dir, "weights.csv")
+			if err := os.WriteFile(weights, []byte(table), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := driver.Parse("unequal.yaml", fmt.Appendf(nil, unequal, once, once), "train.class-weights="+weights)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := p.Examine(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := e.Forecast(t.Context(), driver.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := strings.Join(f.Notes, "\n")
+		if !strings.Contains(told, want) || strings.Contains(told, "table") != (want != "") {
+			t.Errorf("%q: want %q: %s", table, want, told)
+		}
+	}
+}

@@ -361,8 +361,10 @@ func (f *forecaster) probe(ctx context.Context, p part, within time.Duration) (c
 	took := time.Since(reading)
 	f.began, f.end = f.began.Add(took), f.end.Add(took)
 	samples = 4 * float64(len(task.Train.X)+len(task.Test.X))
-	if text := smallShards(task); text != "" && !slices.Contains(f.notes, text) {
-		f.notes = append(f.notes, text)
+	for _, text := range []string{smallShards(task), p.Spec.Weights.Unlisted(task.Train.Classes)} {
+		if text != "" {
+			f.notes = addNew(f.notes, []string{text})
+		}
 	}
 	var unit unitCost
 	if !p.counts {

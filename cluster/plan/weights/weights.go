@@ -211,3 +211,26 @@ func (c *Classes) For(classes []string, counts []int) ([]float32, error) {
 	}
 	return of, nil
 }
+
+// Unlisted returns a note about classes that the table does not list; empty without a table.
+func (c *Classes) Unlisted(classes []string) string {
+	if c == nil || c.File == "" {
+		return ""
+	}
+	var unlisted []string
+	for _, name := range classes {
+		if _, listed := c.Of[name]; !listed {
+			unlisted = append(unlisted, strconv.Quote(name))
+		}
+	}
+	if len(unlisted) == 0 {
+		return ""
+	}
+	const most = 3
+	first, more := unlisted[:min(most, len(unlisted))], ""
+	if len(unlisted) > most {
+		more = " and others"
+	}
+	return syntax.Errorf(c.Source, "the table has no line for %d of %d classes, %s%s; their weight is 1", len(unlisted),
+		len(classes), strings.Join(first, ", "), more).Error()
+}
