@@ -2644,7 +2644,9 @@ type Process struct {
 	// When its certificate expires, in s since 1970; 0 if it has none or the answering process does not know.
 	Expires int64 `protobuf:"varint,9,opt,name=expires,proto3" json:"expires,omitempty"`
 	// Names its program, and tells it from every other one.
-	Build         string `protobuf:"bytes,10,opt,name=build,proto3" json:"build,omitempty"`
+	Build string `protobuf:"bytes,10,opt,name=build,proto3" json:"build,omitempty"`
+	// The silence, in ns, after which it counts another process as absent; 0 if the answering process does not know.
+	Timeout       int64 `protobuf:"varint,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2747,6 +2749,13 @@ func (x *Process) GetBuild() string {
 		return x.Build
 	}
 	return ""
+}
+
+func (x *Process) GetTimeout() int64 {
+	if x != nil {
+		return x.Timeout
+	}
+	return 0
 }
 
 // Submissions answers ListRuns.
@@ -3018,14 +3027,15 @@ func (x *Submission) GetContinues() []string {
 	return nil
 }
 
-// News is what a process tells each other one about itself: its submissions that have changed, and when its
-// certificate expires, in s since 1970, 0 without one.
+// News is what a process tells each other one about itself: its submissions that have changed, when its
+// certificate expires, in s since 1970, 0 without one, and its node timeout, in ns.
 type News struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Submissions []*Submission          `protobuf:"bytes,1,rep,name=submissions,proto3" json:"submissions,omitempty"`
 	Expires     int64                  `protobuf:"varint,2,opt,name=expires,proto3" json:"expires,omitempty"`
 	// All that was told before is void: the process tells everything again.
-	First         bool `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
+	First         bool  `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
+	Timeout       int64 `protobuf:"varint,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3079,6 +3089,13 @@ func (x *News) GetFirst() bool {
 		return x.First
 	}
 	return false
+}
+
+func (x *News) GetTimeout() int64 {
+	if x != nil {
+		return x.Timeout
+	}
+	return 0
 }
 
 // LogLines are the next lines of a log.
@@ -4256,7 +4273,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04note\x18\x02 \x01(\tR\x04note\"<\n" +
 	"\tProcesses\x12/\n" +
-	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\"\xda\x02\n" +
+	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\"\xf4\x02\n" +
 	"\aProcess\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -4269,7 +4286,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"round_trip\x18\b \x01(\x03R\troundTrip\x12\x18\n" +
 	"\aexpires\x18\t \x01(\x03R\aexpires\x12\x14\n" +
 	"\x05build\x18\n" +
-	" \x01(\tR\x05build\x1a9\n" +
+	" \x01(\tR\x05build\x12\x18\n" +
+	"\atimeout\x18\v \x01(\x03R\atimeout\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +
@@ -4301,11 +4319,12 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\tcontinues\x18\x19 \x03(\tR\tcontinues\x1a<\n" +
 	"\x0ePlacementEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"n\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x88\x01\n" +
 	"\x04News\x126\n" +
 	"\vsubmissions\x18\x01 \x03(\v2\x14.gradwire.SubmissionR\vsubmissions\x12\x18\n" +
 	"\aexpires\x18\x02 \x01(\x03R\aexpires\x12\x14\n" +
-	"\x05first\x18\x03 \x01(\bR\x05first\" \n" +
+	"\x05first\x18\x03 \x01(\bR\x05first\x12\x18\n" +
+	"\atimeout\x18\x04 \x01(\x03R\atimeout\" \n" +
 	"\bLogLines\x12\x14\n" +
 	"\x05lines\x18\x01 \x03(\tR\x05lines\"\x1f\n" +
 	"\aPortion\x12\x14\n" +

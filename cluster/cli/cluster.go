@@ -74,8 +74,8 @@ func nodesCommand(con *console) *cobra.Command {
 		Use: "nodes", Short: "List the nodes of a cluster", Args: noArguments,
 		Long: `List the nodes of a cluster as the node that is asked sees them, with the time that a
 heartbeat takes from it to each and back; with --round-trips, from each node to each. A node that
-has been silent for 1.5 s is suspended. One that has been silent for the --node-timeout of the node
-that is asked is absent, and others take its place.`,
+has been silent for 1.5 s is suspended. One that has been silent for the node timeout of the node
+that is asked (--node-timeout) is absent, and others take its place.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
 	}, func(ctx context.Context, c *driver.Client, _ []string) error {
 		if pairwise {
@@ -99,12 +99,20 @@ that is asked is absent, and others take its place.`,
 
 // writeNodes writes a table with a row for each node.
 func writeNodes(w io.Writer, nodes []driver.Node) {
-	fmt.Fprintln(w, "node\taddress\tstate\tround trip\tcores\trole\tlabels\tup for\tcertificate")
+	fmt.Fprintln(w, "node\taddress\tstate\tround trip\tnode timeout\tcores\trole\tlabels\tup for\tcertificate")
 	for _, n := range nodes {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
-			n.Name, n.Address, n.State, trip(n.RoundTrip), n.Cores, orDash(n.Role), orDash(pairs(n.Labels)),
-			time.Since(n.Started).Round(time.Second), certificate(n.Expires))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
+			n.Name, n.Address, n.State, trip(n.RoundTrip), timeout(n.Timeout), n.Cores, orDash(n.Role),
+			orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second), certificate(n.Expires))
 	}
+}
+
+// timeout writes a node timeout of some seconds; 0 stands for an unknown one.
+func timeout(seconds float64) string {
+	if seconds == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%g s", seconds)
 }
 
 // certificate says until when one holds, and warns of its end.

@@ -212,7 +212,8 @@ func TestNodeBoundToEveryAddressAdvertisesOneAndSaysSo(t *testing.T) {
 	s := newSite(t)
 	for _, name := range []string{"a", "b"} {
 		s.must("identity", "issue", s.path("ca"), "--node", name, "--out", s.path(name))
-		p := s.program("node", "--bind", "0.0.0.0:0", "--identity", name, "--join", s.seed, "--out", "records-"+name)
+		p := s.program("node", "--bind", "0.0.0.0:0", "--identity", name, "--join", s.seed, "--out", "records-"+name,
+			"--node-timeout", "7s")
 		h := listen(t, p)
 		s.await("ready", h.has("ready at "))
 		if h.find("--advertise HOST:PORT says another") == "" {
@@ -225,6 +226,7 @@ func TestNodeBoundToEveryAddressAdvertisesOneAndSaysSo(t *testing.T) {
 		}
 	}
 	s.await("cluster", func() bool { return strings.Count(s.must("nodes"), "\n") == 3 })
+	s.await("node timeouts", func() bool { return strings.Count(s.must("nodes"), " 7 s ") == 2 })
 	for name := range s.nodes {
 		endsWithin(t, s.nodes[name], syscall.SIGTERM, 15*time.Second)
 	}

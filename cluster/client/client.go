@@ -61,6 +61,9 @@ type Node struct {
 	Expires time.Time `json:"certificate_expires,omitzero"`
 	// Build identifies the process's program.
 	Build string `json:"build,omitempty"`
+	// Timeout is the silence, in seconds, after which it counts another process as absent; 0 if the
+	// process that was asked does not know.
+	Timeout float64 `json:"node_timeout_s,omitzero"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -305,7 +308,7 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 		n := Node{
 			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
 			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip).Seconds(),
-			Build: p.Build,
+			Build: p.Build, Timeout: time.Duration(p.Timeout).Seconds(),
 		}
 		if p.Expires != 0 {
 			n.Expires = time.Unix(p.Expires, 0)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -604,6 +605,26 @@ func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
 		"loopback") {
 		t.Errorf("insecure to another machine: %v", err)
 	}
+}
+
+func TestNodeTimeoutsAreTold(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	defer c.serve("a")()
+	defer c.serve("b", func(n *driver.NodeConfig) { n.NodeTimeout = 7 * time.Second })()
+	client := c.client(identity.Client)
+	want := map[string]float64{"a": driver.DefaultNodeTimeout.Seconds(), "b": 7}
+	await(t, "news of timeouts", func() error {
+		nodes, err := client.Nodes(t.Context())
+		told := map[string]float64{}
+		for _, n := range nodes {
+			told[n.Name] = n.Timeout
+		}
+		if err == nil && !maps.Equal(told, want) {
+			err = fmt.Errorf("told %v, want %v", told, want)
+		}
+		return err
+	})
 }
 
 func TestRoundTripsOfAllPairsAreTold(t *testing.T) {

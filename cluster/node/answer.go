@@ -63,9 +63,9 @@ func (p *process) processes() *protos.Processes {
 		states[s.Peer.Name], trips[s.Peer.Name] = s.State.String(), s.RoundTrip
 	}
 	for _, m := range p.members.View().Members {
-		expires := p.directory.expires(m.Name)
+		expires, timeout := p.directory.settings(m.Name)
 		if m.Name == p.config.Name {
-			expires = p.expires()
+			expires, timeout = p.expires(), int64(p.config.NodeTimeout)
 		}
 		all.Processes = append(all.Processes, &protos.Process{
 			Name:        m.Name,
@@ -78,6 +78,7 @@ func (p *process) processes() *protos.Processes {
 			RoundTrip:   int64(trips[m.Name]),
 			Expires:     expires,
 			Build:       m.Meta.Build,
+			Timeout:     timeout,
 		})
 	}
 	return all

@@ -44,6 +44,7 @@ type directory struct {
 // listing is a process that has sent news.
 type listing struct {
 	expires     int64 // its certificate, in s since 1970; 0 without one
+	timeout     int64 // its node timeout, in ns
 	submissions map[string]*protos.Submission
 	away        time.Time // since when it is; zero while it is there
 	why         string
@@ -64,7 +65,7 @@ func (d *directory) learn(name string, m *protos.News) {
 	if m.First || of.submissions == nil {
 		of.submissions = map[string]*protos.Submission{}
 	}
-	of.expires = m.Expires
+	of.expires, of.timeout = m.Expires, m.Timeout
 	for _, s := range m.Submissions {
 		if len(of.submissions) < submission.MaxKept || of.submissions[s.Id] != nil {
 			s.Process = name
@@ -139,14 +140,15 @@ func (d *directory) complete(m *protos.Submission) {
 	}
 }
 
-// expires is when the certificate of another process does, in s since 1970; 0 if that is not known.
-func (d *directory) expires(name string) int64 {
+// settings returns when the certificate of another process expires, in s since 1970, and its node timeout,
+// in ns; 0 for what is not known.
+func (d *directory) settings(name string) (expires, timeout int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if of := d.known[name]; of != nil {
-		return of.expires
+		return of.expires, of.timeout
 	}
-	return 0
+	return 0, 0
 }
 
 // latest returns the number of the latest change here, and of the latest change that voided all
@@ -242,7 +244,8 @@ func (p *process) inform(name string, l *listener, submissions []*submission.Sub
 	}
 	for first := l.number == 0; first || len(fresh) > 0; first = false {
 		n := min(len(fresh), maxNews)
-		m := &protos.News{Submissions: fresh[:n], Expires: p.expires(), First: first}
+		m := &protos.News{Submissions: fresh[:n], Expires: p.expires(), First: first,
+			Timeout: int64(p.config.NodeTimeout)}
 		if err := p.node.TrySend(name, &wire.Frame{Kind: wire.User, Head: m}); err != nil {
 			l.number = 0 // it hears all again
 			return
