@@ -156,7 +156,7 @@ same bits; in real time the same actors meet the same delays.`,
 	root.SetErr(con.errs)
 	root.SetFlagErrorFunc(flagUsage)
 	con.add(root)
-	root.AddCommand(runCommand(c, con), drillCommand(c, con), reportCommand(con), diffCommand(con),
+	root.AddCommand(runCommand(c, con), drillCommand(c, con), reportCommand(c, con), diffCommand(con),
 		replayCommand(c, con),
 		evalCommand(c, con), predictCommand(c, con), planCommand(c, con), linksCommand(c, con), listCommand(c, con),
 		dataCommand(c, con))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli/display"
 	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -30,7 +31,7 @@ type reporting struct {
 	where      []string
 }
 
-func reportCommand(con *console) *cobra.Command {
+func reportCommand(c *catalog.Catalog, con *console) *cobra.Command {
 	f := &reporting{}
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
@@ -51,7 +52,7 @@ as a table, and makes no page.`,
   gradwire report results/sweep --by architecture --facet data.split
   gradwire report results/sweep --where 'architecture=gossip,local,delay!=1ms' --table markdown`,
 		Args: some("the folders of one or several records, but none was given"),
-		RunE: func(cmd *cobra.Command, dirs []string) error { return f.run(cmd, con, dirs) },
+		RunE: func(cmd *cobra.Command, dirs []string) error { return f.run(cmd, c, con, dirs) },
 	}
 	con.addExplain(cmd)
 	flags := cmd.Flags()
@@ -64,7 +65,7 @@ as a table, and makes no page.`,
 	return cmd
 }
 
-func (f *reporting) run(cmd *cobra.Command, con *console, dirs []string) error {
+func (f *reporting) run(cmd *cobra.Command, c *catalog.Catalog, con *console, dirs []string) error {
 	switch extension := strings.ToLower(filepath.Ext(f.out)); {
 	case f.table != "" && !slices.Contains(pivot.Formats, f.table):
 		return usage(cmd, unknown(f.table, "a value of --table", pivot.Formats))
@@ -81,6 +82,11 @@ func (f *reporting) run(cmd *cobra.Command, con *console, dirs []string) error {
 	sources, err := page.Read(dirs)
 	if err != nil {
 		return &driver.InputError{Err: err}
+	}
+	for _, s := range sources {
+		if note := driver.Edited(c, filepath.Join(s.Dir, record.PlanName), s.Plan, &s.Summary); note != "" {
+			fmt.Fprintln(con.notes(), "warning: "+note)
+		}
 	}
 	all, err := page.Choose(sources, f.view, f.where)
 	if err != nil {

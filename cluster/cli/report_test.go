@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/cluster/record"
 )
 
 // recorded runs the small plan with events into a folder.
@@ -42,6 +43,36 @@ func TestReportLeavesAPageInTheRecordOrWhereItIsAskedFor(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("new", "both.html"))
 	if err != nil || !strings.Contains(string(text), "Accuracy over time, all records") {
 		t.Errorf("%v in a page of %d bytes", err, len(text))
+	}
+}
+
+func TestReportWarnsOfAPlanThatWasEditedAfterTheRuns(t *testing.T) {
+	enter(t, small)
+	recorded(t, "out")
+	plan := filepath.Join("out", record.PlanName)
+	text, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, edited, want string }{
+		{"", "", ""},
+		{"name: ", "name: re", ""}, // which changes no run
+		{"seed: ", "seed: 1", ""},
+		{"rate: ", "rate: 0", plan + " was edited after the runs: "},
+		{"rate: ", "rate: x", plan + " was edited after the runs: "},
+	} {
+		edited := strings.Replace(string(text), c.old, c.edited, 1)
+		if c.old != "" && edited == string(text) {
+			t.Fatalf("no %q in %s", c.old, text)
+		}
+		if err := os.WriteFile(plan, []byte(edited), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, _, errs := gradwire(t, "report", "out")
+		expectCode(t, cli.ExitDone, code, errs)
+		if !strings.Contains(errs, c.want) || strings.Contains(errs, "edited") != (c.want != "") {
+			t.Errorf("%s: want %q: %s", c.edited, c.want, errs)
+		}
 	}
 }
 

@@ -1,14 +1,19 @@
 package experiment
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/nn/kernel"
 )
 
 // savePlan writes the resolved plan into the folder. A record that is continued may be given more
@@ -135,4 +140,43 @@ func seedOf(done record.Run) string {
 		return fmt.Sprintf("seed %d", done.Seed)
 	}
 	return fmt.Sprintf("%v, seed %d", done.Point, done.Seed)
+}
+
+// Edited returns a note if runs of a record were made by another plan than the record has now; empty if
+// they were not, or if this program cannot tell because another build made the record.
+func Edited(c *catalog.Catalog, file, text string, s *record.Summary) string {
+	if s.Build != record.ReadBuild(kernel.Name()) {
+		return ""
+	}
+	r := Runner{}
+	p, err := Parse(file, []byte(text))
+	if err == nil {
+		r.points, err = p.Points(c)
+	}
+	if err == nil {
+		err = r.digestPoints()
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "" // a file that the plan names is not here
+	case err != nil:
+		return fmt.Sprintf("%s was edited after the runs: %v", file, err)
+	}
+	var others []string
+	for i := range s.Runs {
+		run := &s.Runs[i]
+		if digest := r.digests[run.Point.Key()]; run.PlanDigest != "" && run.PlanDigest != digest {
+			others = append(others, strconv.Itoa(run.Number))
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	const most = 3
+	first, more := strings.Join(others[:min(most, len(others))], ", "), ""
+	if len(others) > most {
+		more = " and others"
+	}
+	return fmt.Sprintf("%s was edited after the runs: another plan made %d of %d (run %s%s)", file, len(others),
+		len(s.Runs), first, more)
 }
