@@ -197,6 +197,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 	}
 	r, err := driver.Run(cmd.Context(), p, f.Options)
 	show.Close()
+	err = withFlags(err)
 	switch {
 	case r == nil && errors.Is(err, context.Canceled) && f.resume == "":
 		return errors.New("interrupted before the first run: there is no record to continue; run the plan again")
@@ -212,12 +213,26 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 		stopped := fmt.Errorf("interrupted: %d of %d runs are finished and kept; go on with --continue %s", len(r.Runs),
 			r.RunsPlanned, r.Record)
 		if unsent := (*store.UnsentError)(nil); errors.As(err, &unsent) {
-			return errors.Join(stopped, unsent)
+			return errors.Join(stopped, withFlags(unsent))
 		}
 		return stopped
 	}
 	if err == nil && degraded(r.Summary) {
 		return errDegraded
+	}
+	return err
+}
+
+// withFlags adds to an error of a run the flags that avoid it or go on.
+func withFlags(err error) error {
+	var unsent *store.UnsentError
+	switch {
+	case errors.As(err, &unsent):
+		return fmt.Errorf("%w; the same command with --continue uploads them", err)
+	case errors.Is(err, store.ErrHoldsRecord):
+		return fmt.Errorf("%w; --continue goes on with it, or name another path", err)
+	case errors.Is(err, record.ErrExists):
+		return fmt.Errorf("%w; --out names another one, --continue goes on with the record in it", err)
 	}
 	return err
 }

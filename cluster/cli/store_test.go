@@ -19,6 +19,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/cli"
+	"github.com/gradwire/gradwire/cluster/driver"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/store"
 	"github.com/gradwire/gradwire/cluster/store/storetest"
@@ -264,6 +265,30 @@ func TestStoreThatCannotBeWrittenIsNoticedAtTheStart(t *testing.T) {
 			if err := os.RemoveAll("here"); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// Errors of packages name no flags, because another program has others.
+func TestRunNamesTheFlagsThatHelpWithARecordThatIsThere(t *testing.T) {
+	storetest.Start(t)
+	enter(t, small)
+	for out, flags := range map[string]string{
+		"s3://bucket/first": "; --continue goes on with it, or name another path",
+		"first":             "; --out names another one, --continue goes on with the record in it",
+	} {
+		wants(t, cli.ExitDone, "run", "plan.yaml", "--out", out)
+		code, _, errs := gradwireHere("run", "plan.yaml", "--out", out)
+		if code != cli.ExitInput || !strings.Contains(errs, flags) {
+			t.Errorf("exit code %d, want %q: %s", code, flags, errs)
+		}
+		p, err := driver.Load("plan.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = driver.Run(t.Context(), p, driver.Options{Out: out})
+		if err == nil || strings.Contains(err.Error(), "--") {
+			t.Errorf("the error of the package is: %v", err)
 		}
 	}
 }

@@ -280,9 +280,6 @@ func (r *Runner) openFolder() (err error) {
 	if err == nil {
 		r.folder, err = record.Create(r.Out)
 	}
-	if errors.Is(err, record.ErrExists) {
-		err = fmt.Errorf("%w; --out names another one, --continue goes on with the record in it", err)
-	}
 	return err
 }
 

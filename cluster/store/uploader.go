@@ -152,8 +152,8 @@ type UnsentError struct {
 }
 
 func (e *UnsentError) Error() string {
-	return fmt.Sprintf("the upload to %v is incomplete (files missing: %d, of %d bytes): %v\nThey are kept in %s; the "+
-		"same command with --continue uploads them", e.To, e.Files, e.Bytes, e.Err, e.Dir)
+	return fmt.Sprintf("the upload to %v is incomplete (files missing: %d, of %d bytes): %v\nThey are kept in %s", e.To,
+		e.Files, e.Bytes, e.Err, e.Dir)
 }
 
 // free unlocks a working folder, after removing it on request.

@@ -37,8 +37,7 @@ func openToWrite(ctx context.Context, at Address, mode Mode, notify func(string)
 	m, err := readManifest(ctx, s, at)
 	switch {
 	case err == nil && mode == MustBeEmpty:
-		return nil, nil, refusal.Input(fmt.Errorf("%v: %w: it holds a record; --continue goes on with it, or name "+
-			"another path", at, ErrExists))
+		return nil, nil, refusal.Input(fmt.Errorf("%v: %w", at, ErrHoldsRecord))
 	case errors.Is(err, ErrNoRecord) && mode == MustHoldRecord:
 		return nil, nil, err
 	case err != nil && !errors.Is(err, ErrNoRecord):
