@@ -84,8 +84,12 @@ func (f *reporting) run(cmd *cobra.Command, c *catalog.Catalog, con *console, di
 		return &driver.InputError{Err: err}
 	}
 	for _, s := range sources {
-		if note := driver.Edited(c, filepath.Join(s.Dir, record.PlanName), s.Plan, &s.Summary); note != "" {
-			fmt.Fprintln(con.notes(), "warning: "+note)
+		note, err := driver.Edited(c, s.Dir)
+		if err != nil {
+			return err
+		}
+		if note != "" {
+			con.note("warning: " + note)
 		}
 	}
 	all, err := page.Choose(sources, f.view, f.where)

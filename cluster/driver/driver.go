@@ -27,7 +27,6 @@ import (
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/node"
-	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/saved"
@@ -187,10 +186,10 @@ func Predict(c *catalog.Catalog, path, node string, o OtherFile) (*Predicted, er
 	return m.Predict(o)
 }
 
-// Edited returns a note if runs of a record were made by another plan than its text says; empty if they
-// were not, or if this program cannot tell. A nil catalog stands for catalog.Default().
-func Edited(c *catalog.Catalog, file, text string, s *record.Summary) string {
-	return experiment.Edited(c, file, text, s)
+// Edited returns a note if runs of a record were made by another plan than the record has now; empty if
+// they were not, or if this program cannot tell. A nil catalog stands for catalog.Default().
+func Edited(c *catalog.Catalog, dir string) (note string, err error) {
+	return experiment.Edited(c, dir)
 }
 
 // Replay runs the run of a folder DIR/runs/NNNN of a record again, and compares the digests.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/plan"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/nn/kernel"
 )
 
@@ -143,13 +145,15 @@ func seedOf(done record.Run) string {
 }
 
 // Edited returns a note if runs of a record were made by another plan than the record has now; empty if
-// they were not, or if this program cannot tell because another build made the record.
-func Edited(c *catalog.Catalog, file, text string, s *record.Summary) string {
-	if s.Build != record.ReadBuild(kernel.Name()) {
-		return ""
+// they were not, or if this program cannot tell because another build made the record. A nil catalog
+// stands for catalog.Default().
+func Edited(c *catalog.Catalog, dir string) (note string, err error) {
+	recorded, err := record.NewReader(dir)
+	if err != nil || recorded.Summary.Build != record.ReadBuild(kernel.Name()) {
+		return "", refusal.Input(err)
 	}
-	r := Runner{}
-	p, err := Parse(file, []byte(text))
+	r, runs, file := Runner{}, recorded.Summary.Runs, filepath.Join(dir, record.PlanName)
+	p, err := Parse(file, []byte(recorded.Plan))
 	if err == nil {
 		r.points, err = p.Points(c)
 	}
@@ -158,19 +162,19 @@ func Edited(c *catalog.Catalog, file, text string, s *record.Summary) string {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "" // a file that the plan names is not here
+		return "", nil // a file that the plan names is not here
 	case err != nil:
-		return fmt.Sprintf("%s was edited after the runs: %v", file, err)
+		return fmt.Sprintf("%s was edited after the runs: %v", file, err), nil
 	}
 	var others []string
-	for i := range s.Runs {
-		run := &s.Runs[i]
+	for i := range runs {
+		run := &runs[i]
 		if digest := r.digests[run.Point.Key()]; run.PlanDigest != "" && run.PlanDigest != digest {
 			others = append(others, strconv.Itoa(run.Number))
 		}
 	}
 	if len(others) == 0 {
-		return ""
+		return "", nil
 	}
 	const most = 3
 	first, more := strings.Join(others[:min(most, len(others))], ", "), ""
@@ -178,5 +182,5 @@ func Edited(c *catalog.Catalog, file, text string, s *record.Summary) string {
 		more = " and others"
 	}
 	return fmt.Sprintf("%s was edited after the runs: another plan made %d of %d (run %s%s)", file, len(others),
-		len(s.Runs), first, more)
+		len(runs), first, more), nil
 }

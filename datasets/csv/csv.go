@@ -470,8 +470,9 @@ func (t *table) header(names [][]byte) error {
 		return t.sameAs(columns)
 	}
 	if slices.Contains(t.twice, t.options.Label) {
-		return &datasets.SettingError{Key: "label", Err: fmt.Errorf("the label's column is named %s, and several columns "+
-			"are; accepted is its number, as in label: %d", input.Quote(t.options.Label), seen[t.options.Label])}
+		err := fmt.Errorf("the label's column is named %s, and several columns are; accepted is its number, as in "+
+			"label: %d", input.Quote(t.options.Label), seen[t.options.Label])
+		return &datasets.SettingError{Key: "label", Err: err}
 	}
 	for _, roles := range []struct {
 		key   string
