@@ -65,7 +65,7 @@ var table = map[string]string{
 	"actors/state/statetest": "actors/state protos" + protobuf,
 	"actors/ps":              architecture + " actors/consistency actors/ps/shards",
 	"actors/ps/shards":       "actors actors/state cluster/plan/field" + mailbox + message + xxhash,
-	"actors/ps/table":        "actors actors/ps/shards nn/optim" + mailbox + message + xxhash,
+	"actors/ps/table":        "actors actors/ps/shards actors/state nn/optim" + mailbox + message + xxhash,
 	"actors/collective":      architecture + " actors/periodic",
 	"actors/gossip":          architecture,
 	"actors/gossiplearning":  architecture + " actors/periodic",

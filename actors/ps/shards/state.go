@@ -8,8 +8,11 @@ import (
 
 // State declares the shards of this server, and the messages that wait for shards under way to it.
 // The function shard declares shard k; while restoring, it makes the shard first. The owners follow
-// from the view.
+// from the view, which may be later than the one that the server was made in.
 func (d *Directory[S]) State(s *state.State, shard func(s *state.State, k int, of *S)) {
+	if s.Restoring() {
+		d.owners = d.servers.Owners(d.env.View(), len(d.shards))
+	}
 	s.Part("fleet", &d.Fleet)
 	state.Each(s, "shards", d.shards, func(s *state.State, k int, of *S) {
 		here := d.Has(k)

@@ -157,6 +157,35 @@ func BenchmarkTables(b *testing.B) {
 	}
 }
 
+// pump pushes zeros to keys and pulls them, a number of times.
+type pump struct {
+	quiet
+	make  func(*table.Client, *table.Table) *table.Keys
+	table *table.Table
+	keys  *table.Keys
+	left  int
+}
+
+func (p *pump) start(u *user) {
+	p.keys = p.make(u.Client, p.table)
+	p.push(u)
+}
+
+func (p *pump) push(u *user) {
+	values := u.env.Tensors().Get(p.keys.Len())
+	clear(values.Data)
+	u.PushPull(u.ctx, p.keys, values)
+}
+
+func (p *pump) done(u *user, d table.Done) {
+	d.Values.Release()
+	if p.left--; p.left == 0 {
+		u.over = true
+		return
+	}
+	p.push(u)
+}
+
 // BenchmarkReplicas is what tasks of 4 clients take on 2 servers, with and without a copy of each
 // shard: ns/op is per push with its pull of all of 20,000 values, or of a list of 1,000 keys.
 func BenchmarkReplicas(b *testing.B) {
@@ -169,23 +198,7 @@ func BenchmarkReplicas(b *testing.B) {
 				s := &site{tables: sgd(1, 20_000, false), servers: 2, clients: 4, delay: ms, spread: spread,
 					options: table.Options{Delay: table.Eventual}}
 				s.tables[0].Shards = 8
-				s.program = func(u *user) {
-					left, k := 1+(b.N-1)/4, keys(u.Client, s.tables[0])
-					push := func() {
-						values := u.env.Tensors().Get(k.Len())
-						clear(values.Data)
-						u.PushPull(u.ctx, k, values)
-					}
-					u.done = func(d table.Done) {
-						d.Values.Release()
-						if left--; left == 0 {
-							u.over = true
-							return
-						}
-						push()
-					}
-					push()
-				}
+				s.program = func(int) program { return &pump{make: keys, table: s.tables[0], left: 1 + (b.N-1)/4} }
 				b.ReportAllocs()
 				s.must(b)
 			})

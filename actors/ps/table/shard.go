@@ -132,6 +132,13 @@ func (s *shard) choose(head *protos.Access, pushed *protos.Tensor, rest []*proto
 	if hashOf(list) != head.List {
 		return nil, errList
 	}
+	c := s.rowsOf(keys)
+	s.lists.remember(head.List, c, rest[0])
+	return c, nil
+}
+
+// rowsOf finds the rows of a list of keys. The rows of a sparse table are found when they are used.
+func (s *shard) rowsOf(keys []uint64) *chosen {
 	c := &chosen{count: len(keys)}
 	if s.table.Sparse {
 		c.keys, c.missing = keys, len(keys)
@@ -142,8 +149,7 @@ func (s *shard) choose(head *protos.Access, pushed *protos.Tensor, rest []*proto
 			c.rows[i] = int32(key - s.first)
 		}
 	}
-	s.lists.remember(head.List, c, rest[0])
-	return c, nil
+	return c
 }
 
 // chooseRange finds the rows of a range. In a sparse table they matter only if it pushes.

@@ -14,8 +14,10 @@ import (
 	"github.com/gradwire/gradwire/actors/coordinator"
 	"github.com/gradwire/gradwire/actors/ps/shards"
 	"github.com/gradwire/gradwire/actors/ps/table"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/actors/world/worldtest"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/protos"
@@ -33,7 +35,7 @@ type site struct {
 	delay    time.Duration
 	jitter   bool // messages overtake each other
 	schedule []world.NodeChange
-	program  func(u *user)
+	program  func(index int) program // of a client
 	seed     uint64
 	strict   bool
 
@@ -42,32 +44,78 @@ type site struct {
 	overs  int             // clients that end the run when they are over; 0 for all
 	digest uint64          // of the run
 
-	actor func(env actors.Env, c *table.Client) actor.Actor // in place of a user
-	time  time.Duration                                     // when the run ends; 0 for when users are over
+	time  time.Duration // when the run ends; 0 for when users are over
 	saves *sim.Checkpoints
 	from  []byte // a state to go on from
+
+	replaced bool    // the site replaces actors by restored ones
+	often    float64 // before this share of their messages
+	times    int     // replacements
+}
+
+// program is what a user does with its client. State declares what the program remembers.
+type program interface {
+	state.Declared
+	start(u *user)
+	// done is called with each task that has finished; after it nothing may be open if the user is over.
+	done(u *user, d table.Done)
+	// tick is called when a tick arrives.
+	tick(u *user)
+	// value is the user's answer to a request for a snapshot.
+	value() float32
+}
+
+// quiet is a program that does nothing.
+type quiet struct{}
+
+func (quiet) State(*state.State)     {}
+func (quiet) start(*user)            {}
+func (quiet) done(*user, table.Done) {}
+func (quiet) tick(*user)             {}
+func (quiet) value() float32         { return 0 }
+
+// begins is a program that only does something at the start.
+type begins struct {
+	quiet
+	begin func(u *user)
+}
+
+func (p *begins) start(u *user) { p.begin(u) }
+
+// only returns the program for all clients that calls begin at the start.
+func only(begin func(u *user)) func(int) program {
+	return func(int) program { return &begins{begin: begin} }
 }
 
 // user is a client that carries a program out.
 type user struct {
 	*table.Client
-	env   actors.Env
-	index int // of the client
-	ctx   actor.Context
-	// done is called with each task that has finished; after it nothing may be open if over.
-	done func(d table.Done)
-	over bool
-	tick func() // is called when a tick arrives
+	program program
+	env     actors.Env
+	index   int           // of the client
+	ctx     actor.Context // of the message at hand
+	over    bool          // with the message at hand
+}
+
+// State declares the client and the program.
+func (u *user) State(s *state.State) {
+	s.Part("client", u.Client)
+	s.Part("program", u.program)
 }
 
 // tick is a message of a user to itself.
 type tick struct{}
 
-// receive hands the client what is its own.
-func (u *user) receive(ctx actor.Context, s *site) {
+var _ = state.Register[tick]("table_test.tick")
+
+// State declares nothing: a tick has no fields.
+func (*tick) State(*state.State) {}
+
+// Receive implements [actor.Actor].
+func (u *user) Receive(ctx actor.Context) {
 	u.ctx = ctx
 	defer func() { // what a program does in its first message is over with it, too
-		if u.over {
+		if u.ctx = nil; u.over {
 			u.over = false
 			u.env.Record(actors.Event{Kind: actors.Measured, Name: "over"})
 		}
@@ -75,20 +123,20 @@ func (u *user) receive(ctx actor.Context, s *site) {
 	m, ok := ctx.Message().(*protos.Message)
 	if !ok {
 		if _, is := ctx.Message().(tick); is {
-			u.tick()
+			u.program.tick(u)
 		}
 		return
 	}
 	defer m.Release()
-	done, own := u.Receive(ctx, m)
+	done, own := u.Client.Receive(ctx, m)
 	for _, d := range done {
-		u.done(d)
+		u.program.done(u, d)
 	}
 	switch head := m.Head.(type) {
 	case *protos.Start:
-		s.program(u)
+		u.program.start(u)
 	case *protos.TakeSnapshot:
-		train.AnswerSnapshot(ctx, u.env, head, vector(0), 0)
+		train.AnswerSnapshot(ctx, u.env, head, vector(u.program.value()), 0)
 	case *protos.View:
 	default:
 		if !own {
@@ -127,11 +175,7 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 			n.Name, n.Role = fmt.Sprint("client", c+1), "client"
 			n.Kind = func(env actors.Env) (actor.Actor, error) {
 				client, err := table.NewClient(env, s.tables, s.spread, s.options)
-				if s.actor != nil {
-					return s.actor(env, client), err
-				}
-				u := &user{Client: client, env: env, index: c, done: func(table.Done) {}}
-				return actor.ReceiveFunc(func(ctx actor.Context) { u.receive(ctx, s) }), err
+				return &user{Client: client, program: s.program(c), env: env, index: c}, err
 			}
 		}
 		names = append(names, n.Name)
@@ -145,6 +189,10 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		end.finish = control.Finish
 		return coordinator.New(run, env, control)
+	}
+	var r *worldtest.Replacements
+	if s.replaced {
+		r = worldtest.Replace(tb.(*testing.T), d, s.often)
 	}
 	network := link.New(s.seed+1, append(slices.Clone(names), actors.Coordinator))
 	config := link.Config{Delay: link.Constant{Delay: s.delay}}
@@ -164,7 +212,9 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 		return 0, err
 	}
 	of, err := w.Run(context.Background())
-	s.digest = of.Digest
+	if s.digest = of.Digest; r != nil {
+		s.times = r.Times
+	}
 	for _, c := range network.Used() {
 		if int(max(c.Source, c.Destination)) < len(names) {
 			bytes += c.SentBytes
@@ -180,6 +230,26 @@ func (s *site) must(tb testing.TB) int64 {
 		tb.Fatal(err)
 	}
 	return bytes
+}
+
+// unnoticed plays a scenario, and plays it again with actors that are replaced by restored ones: before
+// every message, and at random. It checks that the runs have the same digest, carry the same bytes and
+// end with the same error.
+func unnoticed(t *testing.T, scenario func() *site) (bytes int64, err error) {
+	t.Helper()
+	s := scenario()
+	s.replaced = true
+	bytes, err = s.run(t)
+	for _, often := range []float64{1, 0.05} {
+		again := scenario()
+		again.replaced, again.often = true, often
+		b, e := again.run(t)
+		if b != bytes || again.digest != s.digest || fmt.Sprint(e) != fmt.Sprint(err) || often == 1 && again.times == 0 {
+			t.Errorf("%d bytes, digest %x and error %v after %d replacements, want %d, %x and %v", b, again.digest, e,
+				again.times, bytes, s.digest, err)
+		}
+	}
+	return bytes, err
 }
 
 // movement has servers join and leave while tasks are under way.

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gradwire/gradwire/actors/ps/table"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/world"
 )
 
@@ -153,6 +154,32 @@ func dumbs(all []*table.Table) (ds []*dumb) {
 	return ds
 }
 
+// sequence begins all operations at once, and compares the outcome of each with a map.
+type sequence struct {
+	quiet
+	*rapid.T
+	ops     []operation
+	plain   []*dumb
+	checked int
+}
+
+func (p *sequence) State(s *state.State) { state.Int(s, "checked", &p.checked) }
+
+func (p *sequence) start(u *user) {
+	for i := range p.ops {
+		p.ops[i].begin(p.T, u, p.plain[p.ops[i].table].of)
+	}
+}
+
+func (p *sequence) done(u *user, d table.Done) {
+	if int(d.Time) != p.checked+1 {
+		p.Fatalf("task %d finishes after %d", d.Time, p.checked)
+	}
+	p.ops[p.checked].check(p.T, p.plain[p.ops[p.checked].table], d)
+	p.checked++
+	u.over = p.checked == len(p.ops)
+}
+
 // With a bounded delay of 0 all is as a program that does one thing after another, wherever the
 // shards are.
 func TestSequentialTasksAreThoseOfAMapWhileServersComeAndGo(t *testing.T) {
@@ -160,141 +187,194 @@ func TestSequentialTasksAreThoseOfAMapWhileServersComeAndGo(t *testing.T) {
 		all := tables()
 		draw := rapid.Custom(func(r *rapid.T) operation { return drawOperation(r, all) })
 		ops := rapid.SliceOfN(draw, 1, 60).Draw(r, "ops")
-		plain := dumbs(all)
-		checked := 0
-		s := &site{tables: all, servers: 4, absent: []int{2, 3}, clients: 1, delay: 2 * ms, schedule: movement,
-			seed: rapid.Uint64().Draw(r, "seed"), jitter: rapid.Bool().Draw(r, "jitter"), strict: true}
-		if s.jitter { // farewells are for links that keep the order
-			s.schedule = nil
-		}
-		s.program = func(u *user) {
-			for i := range ops {
-				ops[i].begin(r, u, all[ops[i].table])
+		seed, jitter := rapid.Uint64().Draw(r, "seed"), rapid.Bool().Draw(r, "jitter")
+		_, err := unnoticed(t, func() *site {
+			s := &site{tables: all, servers: 4, absent: []int{2, 3}, clients: 1, delay: 2 * ms, schedule: movement,
+				seed: seed, jitter: jitter, strict: true}
+			if s.jitter { // farewells are for links that keep the order
+				s.schedule = nil
 			}
-			u.done = func(d table.Done) {
-				if int(d.Time) != checked+1 {
-					r.Fatalf("task %d finishes after %d", d.Time, checked)
-				}
-				ops[checked].check(r, plain[ops[checked].table], d)
-				checked++
-				u.over = checked == len(ops)
-			}
-		}
-		if _, err := s.run(t); err != nil {
+			plain := dumbs(all)
+			s.program = func(int) program { return &sequence{T: r, ops: ops, plain: plain} }
+			return s
+		})
+		if err != nil {
 			r.Fatal(err)
 		}
-		if checked != len(ops) {
-			r.Fatalf("%d of %d tasks", checked, len(ops))
-		}
 	})
+}
+
+// crowd is what a test knows of clients that push to the sparse table.
+type crowd struct {
+	*testing.T
+	want map[uint64]float32
+	left int // clients that are not over
+}
+
+const rounds = 60 // of each client
+
+// pusher pushes to random keys. The last one to be over checks the table.
+type pusher struct {
+	quiet
+	*crowd
+	n      int // tasks that have finished
+	checks bool
+}
+
+func (p *pusher) State(s *state.State) {
+	state.Int(s, "n", &p.n)
+	s.Bool("checks", &p.checks)
+}
+
+func (p *pusher) start(u *user) {
+	for range 4 {
+		p.push(u)
+	}
+}
+
+func (p *pusher) push(u *user) {
+	random, v := u.env.Rand("program"), float32(u.index+1)
+	keys := []uint64{random.Uint64N(5), 5 + random.Uint64N(5), random.Uint64() | 1<<63}
+	for _, key := range keys {
+		p.want[key] += v
+	}
+	list, err := u.List("sparse", keys)
+	if err != nil {
+		p.Fatal(err)
+	}
+	u.Push(u.ctx, list, vector(v, v, v))
+}
+
+func (p *pusher) done(u *user, d table.Done) {
+	if p.checks {
+		p.check(d)
+		u.over = true
+		return
+	}
+	if p.n++; p.n < rounds {
+		p.push(u)
+	} else if p.n == rounds+3 { // all of this client's
+		if p.left--; p.left > 0 {
+			u.over = true
+			return
+		}
+		p.checks = true
+		keys, _ := u.Range("sparse", 0, 1<<64-1)
+		u.Pull(u.ctx, keys)
+	}
+}
+
+func (p *pusher) check(d table.Done) {
+	for i, key := range d.Keys {
+		if d.Values.Data[i] != p.want[key] {
+			p.Errorf("key %d is %v, want %v", key, d.Values.Data[i], p.want[key])
+		}
+	}
+	if len(d.Keys) != len(p.want) {
+		p.Errorf("%d keys, want %d", len(d.Keys), len(p.want))
+	}
 }
 
 // Sums do not depend on the order, so that nothing may be lost or be there twice, whatever is under
 // way when servers come and go.
 func TestNothingIsLostOrThereTwiceWhenManyPushAndServersComeAndGo(t *testing.T) {
-	for seed := range uint64(20) {
-		all := []*table.Table{
-			{Name: "dense", Keys: 200, Width: 2, Update: table.Add()},
-			{Name: "sparse", Width: 1, Sparse: true, Update: table.Add()},
-		}
-		const rounds = 60
-		want, left := map[uint64]float32{}, 3
-		s := &site{tables: all, options: table.Options{Delay: table.Eventual}, servers: 4, absent: []int{2, 3},
-			clients: 3, delay: time.Duration(seed%8*3+1) * ms, schedule: movement, seed: seed, strict: true}
-		check := func(u *user, rest func()) {
-			keys, _ := u.Range("sparse", 0, 1<<64-1)
-			u.Pull(u.ctx, keys)
-			u.done = func(d table.Done) {
-				for i, key := range d.Keys {
-					if d.Values.Data[i] != want[key] {
-						t.Errorf("seed %d: key %d is %v, want %v", seed, key, d.Values.Data[i], want[key])
-					}
-				}
-				if len(d.Keys) != len(want) {
-					t.Errorf("seed %d: %d keys, want %d", seed, len(d.Keys), len(want))
-				}
-				rest()
-			}
-		}
-		s.program = func(u *user) {
-			random := u.env.Rand("program")
-			n := 0
-			next := func() {
-				keys := []uint64{random.Uint64N(5), 5 + random.Uint64N(5), random.Uint64() | 1<<63}
-				for _, key := range keys {
-					want[key] += float32(u.index + 1)
-				}
-				list, err := u.List("sparse", keys)
-				if err != nil {
-					t.Fatal(err)
-				}
-				v := float32(u.index + 1)
-				u.Push(u.ctx, list, vector(v, v, v))
-			}
-			u.done = func(table.Done) {
-				if n++; n < rounds {
-					next()
-				} else if n == rounds+3 { // all of this client's
-					if left--; left == 0 {
-						check(u, func() { u.over = true })
-					} else {
-						u.over = true
-					}
-				}
-			}
-			for range 4 {
-				next()
-			}
-		}
-		s.must(t)
+	all := []*table.Table{
+		{Name: "dense", Keys: 200, Width: 2, Update: table.Add()},
+		{Name: "sparse", Width: 1, Sparse: true, Update: table.Add()},
 	}
+	for seed := range uint64(20) {
+		scenario := func() *site {
+			c := &crowd{T: t, want: map[uint64]float32{}, left: 3}
+			return &site{tables: all, options: table.Options{Delay: table.Eventual}, servers: 4, absent: []int{2, 3},
+				clients: 3, delay: time.Duration(seed%8*3+1) * ms, schedule: movement, seed: seed, strict: true,
+				program: func(int) program { return &pusher{crowd: c} }}
+		}
+		scenario().must(t)
+		if seed%8 == 0 {
+			if _, err := unnoticed(t, scenario); err != nil {
+				t.Error(err)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// returner pulls a range ten times. The length of the range depends on the life.
+type returner struct {
+	quiet
+	*testing.T
+	lives *int
+	last  uint64
+	n     int
+}
+
+func (p *returner) State(s *state.State) {
+	state.Int(s, "last", &p.last)
+	state.Int(s, "n", &p.n)
+}
+
+func (p *returner) start(u *user) {
+	*p.lives++
+	p.last = uint64(9 * *p.lives)
+	p.pull(u)
+}
+
+func (p *returner) pull(u *user) {
+	keys, err := u.Range("dense", 0, p.last)
+	if err != nil {
+		p.Fatal(err)
+	}
+	u.Pull(u.ctx, keys)
+}
+
+func (p *returner) done(u *user, d table.Done) {
+	if len(d.Values.Data) != 2*(int(p.last)+1) {
+		p.Errorf("%d values", len(d.Values.Data))
+	}
+	p.n++
+	u.over = p.n == 10
+	p.pull(u)
 }
 
 // What comes for a client's former life, before anybody has heard of its end, is none of its
 // answers.
 func TestClientThatReturnsTakesNoAnswersOfItsFormerLife(t *testing.T) {
 	for at := range time.Duration(20) {
-		lives := 0
-		s := &site{tables: tables(), servers: 1, clients: 1, delay: 8 * ms, seed: uint64(at), strict: true,
-			schedule: []world.NodeChange{{At: (20 + at) * ms, Node: 1, Do: world.Crash},
-				{At: (21 + at) * ms, Node: 1, Do: world.Join}}}
-		s.program = func(u *user) {
-			lives++
-			last, n := uint64(9*lives), 0
-			keys, err := u.Range("dense", 0, last)
-			if err != nil {
-				t.Fatal(err)
-			}
-			u.done = func(d table.Done) {
-				if len(d.Values.Data) != 2*(int(last)+1) {
-					t.Errorf("%d values", len(d.Values.Data))
-				}
-				if n++; n == 10 {
-					u.over = true
-				}
-				u.Pull(u.ctx, keys)
-			}
-			u.Pull(u.ctx, keys)
-		}
-		s.must(t)
-		if lives != 2 {
-			t.Errorf("%d lives", lives)
+		_, err := unnoticed(t, func() *site {
+			lives := new(int)
+			return &site{tables: tables(), servers: 1, clients: 1, delay: 8 * ms, seed: uint64(at), strict: true,
+				schedule: []world.NodeChange{{At: (20 + at) * ms, Node: 1, Do: world.Crash},
+					{At: (21 + at) * ms, Node: 1, Do: world.Join}},
+				program: func(int) program { return &returner{T: t, lives: lives} }}
+		})
+		if err != nil {
+			t.Error(err)
 		}
 	}
 }
 
+// tireless pulls the dense table again and again.
+type tireless struct{ quiet }
+
+func (tireless) start(u *user) {
+	keys, _ := u.Range("dense", 0, 99)
+	u.Pull(u.ctx, keys)
+}
+
+func (p tireless) done(u *user, d table.Done) {
+	d.Values.Release()
+	p.start(u)
+}
+
 func TestServerThatCrashesEndsTheRun(t *testing.T) {
-	s := &site{tables: tables(), servers: 2, clients: 1, delay: ms,
-		schedule: []world.NodeChange{{At: 5 * ms, Node: 0, Do: world.Crash}}}
-	s.program = func(u *user) {
-		keys, _ := u.Range("dense", 0, 99)
-		u.done = func(d table.Done) {
-			d.Values.Release()
-			u.Pull(u.ctx, keys)
-		}
-		u.Pull(u.ctx, keys)
-	}
-	if _, err := s.run(t); err == nil {
+	_, err := unnoticed(t, func() *site {
+		return &site{tables: tables(), servers: 2, clients: 1, delay: ms,
+			schedule: []world.NodeChange{{At: 5 * ms, Node: 0, Do: world.Crash}},
+			program:  func(int) program { return tireless{} }}
+	})
+	if err == nil {
 		t.Error("the run goes on")
 	}
 }

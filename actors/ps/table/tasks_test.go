@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gradwire/gradwire/actors/ps/table"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/nn/optim"
 	"github.com/gradwire/gradwire/protos"
@@ -114,31 +115,47 @@ func TestTasksStartWhenTheBoundedDelayAllowsItAndNotLater(t *testing.T) {
 	})
 }
 
+// repeater pushes the same list again and again.
+type repeater struct {
+	quiet
+	keys    *table.Keys
+	n       int
+	traffic *table.Traffic
+}
+
+const repeats = 20
+
+func (p *repeater) State(s *state.State) { state.Int(s, "n", &p.n) }
+func (p *repeater) start(u *user)        { u.Push(u.ctx, p.keys, vector(1, 2, 3, 4, 5, 6)) }
+
+func (p *repeater) done(u *user, _ table.Done) {
+	if p.n++; p.n == repeats {
+		u.over, *p.traffic = true, u.Traffic()
+		return
+	}
+	p.start(u)
+}
+
 // Sending a list by its hash saves the list, and nothing else.
 func TestKeyCachingSavesTheBytesOfTheLists(t *testing.T) {
-	const rounds = 20
 	all := []*table.Table{{Name: "t", Keys: 1 << 30, Width: 1, Sparse: true, Update: table.Add(), Shards: 4}}
-	keys := []uint64{3, 77, 1 << 20, 1<<28 + 5, 1<<29 - 1, 1 << 29}
+	layout, err := table.NewLayout(all, nil, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := layout.List("t", []uint64{3, 77, 1 << 20, 1<<28 + 5, 1<<29 - 1, 1 << 29})
+	if err != nil {
+		t.Fatal(err)
+	}
 	run := func(whole bool) (bytes int64, traffic table.Traffic) {
-		s := &site{tables: all, options: table.Options{WholeLists: whole}, servers: 2, clients: 1, delay: ms,
-			strict: true}
-		s.program = func(u *user) {
-			list, err := u.List("t", keys)
-			if err != nil {
-				t.Fatal(err)
-			}
-			n := 0
-			u.done = func(table.Done) {
-				if n++; n == rounds {
-					u.over = true
-					traffic = u.Traffic()
-					return
-				}
-				u.Push(u.ctx, list, vector(1, 2, 3, 4, 5, 6))
-			}
-			u.Push(u.ctx, list, vector(1, 2, 3, 4, 5, 6))
+		bytes, err := unnoticed(t, func() *site {
+			return &site{tables: all, options: table.Options{WholeLists: whole}, servers: 2, clients: 1, delay: ms,
+				strict: true, program: func(int) program { return &repeater{keys: keys, traffic: &traffic} }}
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return s.must(t), traffic
+		return bytes, traffic
 	}
 	dear, all1 := run(true)
 	cheap, all2 := run(false)
@@ -150,11 +167,11 @@ func TestKeyCachingSavesTheBytesOfTheLists(t *testing.T) {
 		with := frame(&protos.Access{Keys: []uint64{3, 2, 1}[i]}, int(n+3)/4)
 		saved += with - frame(&protos.Access{}, -1)
 	}
-	if all1.Sent != rounds*words || all1.Saved != 0 || all2.Sent != words || all2.Saved != (rounds-1)*words {
+	if all1.Sent != repeats*words || all1.Saved != 0 || all2.Sent != words || all2.Saved != (repeats-1)*words {
 		t.Errorf("%+v and %+v of %d bytes", all1, all2, words)
 	}
-	if dear-cheap != (rounds-1)*saved {
-		t.Errorf("%d bytes saved, want %d", dear-cheap, (rounds-1)*saved)
+	if dear-cheap != (repeats-1)*saved {
+		t.Errorf("%d bytes saved, want %d", dear-cheap, (repeats-1)*saved)
 	}
 }
 
@@ -167,30 +184,53 @@ func frame(head proto.Message, values int) int64 {
 	return int64(wire.Size(f))
 }
 
+// descent pushes gradients to a list, and pulls the list after them.
+type descent struct {
+	quiet
+	gradients map[int][]float32
+	n         int
+	values    *[]float32
+}
+
+func (p *descent) start(u *user) {
+	keys, _ := u.List("t", []uint64{0, 1, 2, 3, 4, 5})
+	for i := range p.n {
+		u.Push(u.ctx, keys, vector(p.gradients[i]...))
+	}
+	u.Pull(u.ctx, keys)
+}
+
+func (p *descent) done(u *user, d table.Done) {
+	if d.Values != nil {
+		*p.values, u.over = d.Values.Data, true
+	}
+}
+
 // pushes are the values that a table has after pushes to lists, while its shards move or not.
 func pushes(t *testing.T, update table.Update, sparse bool, moves bool, gradients map[int][]float32, n int) []float32 {
 	t.Helper()
 	all := []*table.Table{{Name: "t", Keys: 6, Width: 2, Sparse: sparse, Update: update, Shards: 3,
 		Initial: func(key uint64, v []float32) { v[0], v[1] = float32(key)/4, -1 }}}
-	s := &site{tables: all, servers: 4, absent: []int{2, 3}, clients: 1, delay: 3 * ms, strict: true}
-	if moves {
-		s.schedule = movement
-	}
-	var values []float32
-	s.program = func(u *user) {
-		keys, _ := u.List("t", []uint64{0, 1, 2, 3, 4, 5})
-		for i := range n {
-			u.Push(u.ctx, keys, vector(gradients[i]...))
+	var values []*[]float32
+	_, err := unnoticed(t, func() *site {
+		d := &descent{gradients: gradients, n: n, values: new([]float32)}
+		values = append(values, d.values)
+		s := &site{tables: all, servers: 4, absent: []int{2, 3}, clients: 1, delay: 3 * ms, strict: true,
+			program: func(int) program { return d }}
+		if moves {
+			s.schedule = movement
 		}
-		u.Pull(u.ctx, keys)
-		u.done = func(d table.Done) {
-			if d.Values != nil {
-				values, u.over = d.Values.Data, true
-			}
+		return s
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range values {
+		if !slices.Equal(*v, *values[0]) {
+			t.Errorf("values %v after replacements, want %v", *v, *values[0])
 		}
 	}
-	s.must(t)
-	return values
+	return *values[0]
 }
 
 func TestOptimizersStepAsTheyDoOnAModelAlsoWhileShardsMove(t *testing.T) {
@@ -278,9 +318,9 @@ func TestMessagesOfNoClientEndTheRunAndSayWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &site{tables: []*table.Table{{Name: "t", Keys: 10, Width: 1, Update: table.Add()}}, servers: 1,
 				clients: 1, delay: ms}
-			s.program = func(u *user) {
+			s.program = only(func(u *user) {
 				u.ctx.Send(u.env.View().Members[0].PID, protos.NewMessage(c.head, c.tensors...))
-			}
+			})
 			if _, err := s.run(t); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -296,13 +336,13 @@ func TestAnswersAndShardsThatNobodyWaitsForEndTheRunAndSayWhy(t *testing.T) {
 	} {
 		s := &site{tables: []*table.Table{{Name: "t", Keys: 10, Width: 1, Update: table.Add()}}, servers: 1,
 			clients: 1, delay: ms}
-		s.program = func(u *user) {
+		s.program = only(func(u *user) {
 			to := u.env.View().Members[0].PID
 			if _, answer := m.Head.(*protos.Accessed); answer {
 				to = u.ctx.Self()
 			}
 			u.ctx.Send(to, m)
-		}
+		})
 		if _, err := s.run(t); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
@@ -312,11 +352,11 @@ func TestAnswersAndShardsThatNobodyWaitsForEndTheRunAndSayWhy(t *testing.T) {
 		"values": &protos.Accessed{Life: 1, Time: 1},
 	} {
 		s := &site{tables: tables(), servers: 1, clients: 1, delay: ms}
-		s.program = func(u *user) {
+		s.program = only(func(u *user) {
 			keys, _ := u.Range("dense", 0, 9)
 			u.Pull(u.ctx, keys)
 			u.ctx.Send(u.ctx.Self(), protos.NewMessage(head))
-		}
+		})
 		if _, err := s.run(t); err == nil || !strings.Contains(err.Error(), "an answer that fits no task") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -331,7 +371,8 @@ func TestTablesThatCannotBeAreRefusedAndNamed(t *testing.T) {
 		"up to 65536":                 {Name: "t", Width: 1, Keys: 1 << 20, Update: table.Add(), Shards: 1 << 20},
 		"cannot work on the state of": {Name: "t", Width: 1, Keys: 1, Update: table.Optimizer(foreign{})},
 	} {
-		s := &site{tables: []*table.Table{of}, servers: 1, clients: 1, program: func(*user) {}, delay: time.Millisecond}
+		s := &site{tables: []*table.Table{of}, servers: 1, clients: 1, program: only(func(*user) {}),
+			delay: time.Millisecond}
 		if _, err := s.run(t); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
