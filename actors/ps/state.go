@@ -133,8 +133,12 @@ func (r *round) State(s *state.State) {
 	state.Bools(s, "missing", &r.missing)
 }
 
-// State implements [state.Declared]. The owners of the shards follow from the view.
+// State implements [state.Declared]. The owners of the shards follow from the view, which may be later
+// than the one that the worker was made in.
 func (w *worker) State(s *state.State) {
+	if s.Restoring() {
+		w.locate()
+	}
 	s.Part("local", w.local)
 	if w.team != nil {
 		s.Part("team", w.team)

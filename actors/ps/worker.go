@@ -71,7 +71,6 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 		local:  local,
 		team:   team,
 		layout: l,
-		owners: l.owners(view),
 		behind: l.shards,
 		fleet:  shards.NewFleet(env),
 		pushes: protos.NewMessages(func() *protos.Push { return &protos.Push{} }),
@@ -82,7 +81,8 @@ func newWorker(env actors.Env, task *train.Task, a Architecture) (*worker, error
 		shard:  local.Samples(),
 	}
 	w.fleet.Replicated = w.safe
-	w.left, w.order = w.shard, inTurns(w.owners)
+	w.left = w.shard
+	w.locate()
 	for k := range l.shards {
 		w.parts = append(w.parts, newPart(env, l, k, a.Compress))
 	}
@@ -141,6 +141,12 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	}
 }
 
+// locate finds the owners of the shards in the view.
+func (w *worker) locate() {
+	w.owners = w.layout.owners(w.env.View())
+	w.order = inTurns(w.owners)
+}
+
 // view takes in a view: where shards are from now on.
 func (w *worker) view(ctx actor.Context) {
 	moved, leaving, ok := w.fleet.Follow()
@@ -148,8 +154,7 @@ func (w *worker) view(ctx actor.Context) {
 		return
 	}
 	if moved {
-		w.owners = w.layout.owners(w.env.View())
-		w.order = inTurns(w.owners)
+		w.locate()
 	}
 	if !w.safe {
 		w.fleet.Farewell(ctx, leaving)

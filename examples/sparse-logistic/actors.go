@@ -101,6 +101,7 @@ func (w *worker) push(ctx actor.Context, loss float64) {
 	n := w.filter.apply(b, w.weights.Data, w.gradient, w.places)
 	w.env.Charge(2 * float64(len(b.keys)))
 	w.weights.Release()
+	w.weights = nil
 	keys := w.lists[w.next]
 	if n > 0 && n < len(b.keys) {
 		some := make([]uint64, n)

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +15,9 @@ import (
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/driver/drivertest"
 	"github.com/gradwire/gradwire/cluster/record"
+	"github.com/gradwire/gradwire/cluster/record/safetensors"
 )
 
 // spied is the architecture of a test that sees the task.
@@ -62,8 +67,8 @@ func run(t *testing.T, set ...string) (*driver.Report, *train.Task) {
 }
 
 // dense minimises the objective as a program with one vector does, of float64 and without a list of
-// keys in sight, and returns what it is in the end.
-func dense(task *train.Task, rate, penalty float64, passes int) float64 {
+// keys in sight. It returns the objective in the end, and the weights after each step.
+func dense(task *train.Task, rate, penalty float64, passes int) (value float64, steps [][]float64) {
 	n, rows := task.Train.Inputs, task.Shards[0]
 	w := make([]float64, n)
 	walk := func(from, to int, visit func(x []float32, sign, margin float64)) {
@@ -95,24 +100,24 @@ func dense(task *train.Task, rate, penalty float64, passes int) float64 {
 					share[j]++
 				}
 			}
-			if pass == 0 {
+			if steps = append(steps, slices.Clone(w)); pass == 0 {
 				blocks++
 			}
 		}
 	}
-	value := 0.0
 	walk(0, len(rows), func(_ []float32, sign, margin float64) {
 		value += math.Log(1+math.Exp(-sign*margin)) / float64(len(rows))
 	})
 	for j := range w {
 		value += penalty * math.Abs(w[j]) * share[j] / blocks
 	}
-	return value
+	return value, steps
 }
 
 func TestOneWorkerMinimisesAsADenseProgramDoes(t *testing.T) {
 	report, task := run(t) // of whose end nothing is measured any more
-	got, want := last(report.Traces[0].Measured, objective), dense(task, 0.7, 0.01, 3)
+	got := last(report.Traces[0].Measured, objective)
+	want, _ := dense(task, 0.7, 0.01, 3)
 	if math.Abs(got-want) > 1e-6 {
 		t.Errorf("objective %v, want %v", got, want)
 	}
@@ -125,7 +130,8 @@ func TestOneWorkerMinimisesAsADenseProgramDoes(t *testing.T) {
 func TestOneWorkerMinimisesAsADenseProgramDoesWhenServersCrash(t *testing.T) {
 	report, task := run(t, "architecture.servers={replicas: 1}", "detect=20ms", "nodes.server.count=3",
 		"schedule=[{at: 70ms, node: server2, do: restart, for: 100ms}, {at: 500ms, node: server1, do: crash}]")
-	got, want := last(report.Traces[0].Measured, objective), dense(task, 0.7, 0.01, 3)
+	got := last(report.Traces[0].Measured, objective)
+	want, _ := dense(task, 0.7, 0.01, 3)
 	if math.Abs(got-want) > 1e-6 {
 		t.Errorf("objective %v, want %v, %+v", got, want, report.Runs[0].Incidents)
 	}
@@ -146,6 +152,39 @@ func TestServersThatCrashInRealTimeLoseNoWeights(t *testing.T) {
 	}
 	if r := report.Runs[0]; r.Outcome == record.Failed || r.Steps < 10 || r.BestAccuracy < 0.6 {
 		t.Errorf("%s after %d steps with an accuracy of %v, %+v", r.Outcome, r.Steps, r.BestAccuracy, r.Incidents)
+	}
+}
+
+// A run that was interrupted ends with the weights of a dense program, though a server had left before.
+func TestInterruptedRunGoesOnWithItsWeights(t *testing.T) {
+	_, task := run(t, "stop={steps: 1}")
+	const steps = 100
+	p, err := driver.Parse("small.yaml", []byte(small), "architecture.kind=sparse-logistic",
+		"architecture.filters.kkt=true", "architecture.servers={replicas: 1}", "nodes.server.count=3",
+		"nodes.worker.compute={step: 20ms}", "stop={steps: 100}", "evaluate={every: 20 steps}",
+		"checkpoint={every: 300ms}", "schedule=[{at: 100ms, node: server2, do: leave}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := drivertest.Resumed(t, p, driver.Options{Catalog: withRegression()})
+	f, err := os.Open(filepath.Join(report.Dir, "runs", "0000", "model.safetensors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	params, _, _, err := safetensors.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want := dense(task, 0.7, 0.01, 1+steps*task.Batch/len(task.Shards[0]))
+	distance := func(step int) (far float64) {
+		for j, w := range want[step-1] {
+			far = max(far, math.Abs(w-float64(params[task.Train.Inputs+j])))
+		}
+		return far
+	}
+	if far := min(distance(steps-1), distance(steps), distance(steps+1)); far > 1e-5 {
+		t.Errorf("the weights are off those after %d steps by %v, those after half by %v", steps, far, distance(steps/2))
 	}
 }
 
