@@ -59,6 +59,7 @@ var table = map[string]string{
 	"actors/train":           "actors actors/state nn/... datasets" + mailbox + message,
 	"actors/peer":            "actors actors/state actors/train nn/..." + gonum + mailbox + message,
 	"actors/world":           "actors actors/state" + mailbox + message,
+	"actors/world/worldtest": "actors actors/state actors/state/statetest actors/world protos" + mailbox + xxhash,
 	"actors/coordinator":     "actors actors/state actors/world actors/train" + mailbox + message + xxhash,
 	"actors/consistency":     "actors/state cluster/plan/field",
 	"actors/session":         "actors/state",

@@ -184,7 +184,8 @@ func TestInterruptedRunGoesOnWithItsWeights(t *testing.T) {
 		return far
 	}
 	if far := min(distance(steps-1), distance(steps), distance(steps+1)); far > 1e-5 {
-		t.Errorf("the weights are off those after %d steps by %v, those after half by %v", steps, far, distance(steps/2))
+		t.Errorf("the weights are off those after %d steps by %v, those after half by %v", steps, far,
+			distance(steps/2))
 	}
 }
 

@@ -166,7 +166,6 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 	end := &ends{left: cmp.Or(s.overs, s.clients)}
 	d := &world.Deployment{Seed: s.seed + 1, Strict: s.strict, Observer: end, Schedule: s.schedule, Detect: 3 * ms,
 		Reliable: s.links != nil}
-	var names []string
 	for i := range s.servers + s.clients {
 		n := world.Node{Name: fmt.Sprint("server", i+1), Role: shards.RoleServer, Absent: slices.Contains(s.absent, i),
 			Profile: world.Unlimited,
@@ -178,7 +177,6 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 				return &user{Client: client, program: s.program(c), env: env, index: c}, err
 			}
 		}
-		names = append(names, n.Name)
 		d.Nodes = append(d.Nodes, n)
 	}
 	var result coordinator.Result
@@ -194,7 +192,7 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 	if s.replaced {
 		r = worldtest.Replace(tb.(*testing.T), d, s.often)
 	}
-	network := link.New(s.seed+1, append(slices.Clone(names), actors.Coordinator))
+	network := link.New(s.seed+1, d.Names())
 	config := link.Config{Delay: link.Constant{Delay: s.delay}}
 	if s.jitter {
 		config = link.Config{Delay: link.Uniform{Min: 0, Max: 2 * s.delay}, Reorder: true}
@@ -216,7 +214,7 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 		s.times = r.Times
 	}
 	for _, c := range network.Used() {
-		if int(max(c.Source, c.Destination)) < len(names) {
+		if int(max(c.Source, c.Destination)) < len(d.Nodes) {
 			bytes += c.SentBytes
 		}
 	}
@@ -244,7 +242,8 @@ func unnoticed(t *testing.T, scenario func() *site) (bytes int64, err error) {
 		again := scenario()
 		again.replaced, again.often = true, often
 		b, e := again.run(t)
-		if b != bytes || again.digest != s.digest || fmt.Sprint(e) != fmt.Sprint(err) || often == 1 && again.times == 0 {
+		if b != bytes || again.digest != s.digest || fmt.Sprint(e) != fmt.Sprint(err) ||
+			often == 1 && again.times == 0 {
 			t.Errorf("%d bytes, digest %x and error %v after %d replacements, want %d, %x and %v", b, again.digest, e,
 				again.times, bytes, s.digest, err)
 		}

@@ -141,7 +141,7 @@ func (s *shard) keysIn(c *chosen) []uint64 {
 // State declares the client's tasks and its view of the servers. An actor that embeds the client has a
 // method State of its own, which declares the client as a part.
 func (c *Client) State(s *state.State) {
-	c.Tasks.declare(s)
+	c.declare(s)
 	s.Part("fleet", &c.fleet)
 	state.Ints(s, "owners", &c.way.owners)
 }

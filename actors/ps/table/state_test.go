@@ -99,10 +99,11 @@ func TestStateOfAClientHasItsTasks(t *testing.T) {
 	}
 	var open []*task
 	for i, keys := range []*Keys{list, ranged, dense} {
-		open = append(open, &task{time: Timestamp(i + 1), keys: keys, push: true, pull: true, started: true, finished: true,
+		of := &task{time: Timestamp(i + 1), keys: keys, push: true, pull: true, started: true, finished: true,
 			after: []Timestamp{5}, values: values(), pulled: values(), missing: 1,
-			parts: []part{{answered: true, values: values(), keys: []uint64{6}}, {}}})
-		statetest.Made(t, open[i], &task{}, func(s *state.State, t *task) { t.declare(s, l) }, "err")
+			parts: []part{{answered: true, values: values(), keys: []uint64{6}}, {}}}
+		open = append(open, of)
+		statetest.Made(t, of, &task{}, func(s *state.State, t *task) { t.declare(s, l) }, "err")
 	}
 	statetest.Made(t, &open[0].parts[0], &part{}, func(s *state.State, p *part) { p.State(s) })
 	made := func() *Tasks { return &Tasks{layout: l, known: map[listed]bool{}} }
@@ -111,6 +112,9 @@ func TestStateOfAClientHasItsTasks(t *testing.T) {
 	filled.known[listed{1, 2, 1 << 63}], filled.traffic = true, Traffic{5, 6}
 	statetest.Made(t, filled, made(), func(s *state.State, c *Tasks) { c.declare(s) },
 		"layout", "options", "pool", "road", "node", "free", "access", "done")
+	type holder struct{ keys *Keys } // an actor
+	statetest.Made(t, &holder{list}, &holder{},
+		func(s *state.State, h *holder) { filled.KeysState(s, "keys", &h.keys) })
 	statetest.Made(t, &Client{Tasks: filled, fleet: shards.Fleet{Since: []uint64{7}}, way: &way{owners: []int{8}}},
 		&Client{Tasks: made(), way: &way{}}, func(s *state.State, c *Client) { c.State(s) }, "env")
 }

@@ -1,9 +1,11 @@
 package statetest
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gradwire/gradwire/actors/state"
@@ -61,7 +63,8 @@ func same(a, b reflect.Value) bool {
 		}
 		return a.Len() == b.Len()
 	case reflect.Map:
-		for _, key := range a.MapKeys() {
+		byText := func(k, l reflect.Value) int { return strings.Compare(fmt.Sprint(k), fmt.Sprint(l)) }
+		for _, key := range slices.SortedFunc(a.Seq(), byText) {
 			if v := b.MapIndex(key); !v.IsValid() || !same(a.MapIndex(key), v) {
 				return false
 			}
