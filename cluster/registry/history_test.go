@@ -1,0 +1,417 @@
+package registry_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/registry"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// call is an operation on one key, as its caller saw it.
+type call struct {
+	kind             kind
+	key              string
+	process          string
+	life             uint64
+	token            uint64 // or term
+	code             protos.RegistryResult_Code
+	owner            string // and incarnation, if the result names them
+	foundToken       uint64 // or term
+	ended            bool
+	called, returned int
+	client           int
+	applied          bool // its entry has had its effect
+}
+
+type kind int
+
+const (
+	claim kind = iota
+	release
+	gone // incarnations of a process lose the key
+	readKey
+	end
+	put
+	remove
+)
+
+// unknown is the code of a call whose caller has heard of no result.
+const unknown = protos.RegistryResult_UNKNOWN
+
+// history is all calls of a world, by key.
+type history struct {
+	calls    map[string][]*call
+	commands map[ticket][]*call // by the command that they are made with
+	opens    map[uint64][]*call // the release of earlier incarnations, by the incarnation that opens a session
+	grants   map[string]string  // owner of a key in a term, or by a claim
+	sessions map[uint64]ticket  // incarnations that have one, by its id
+	seen     map[ticket]bool    // commands that have had their effect
+	done     uint64             // the latest committed entry that was read
+}
+
+// ticket is a command of an incarnation.
+type ticket struct {
+	process string
+	life    uint64
+	number  uint64
+}
+
+func newHistory() *history {
+	return &history{calls: map[string][]*call{}, commands: map[ticket][]*call{}, opens: map[uint64][]*call{},
+		grants: map[string]string{}, sessions: map[uint64]ticket{}, seen: map[ticket]bool{}, done: 1}
+}
+
+// keys are those that calls are about: names, submissions, actors.
+var keys = []string{"name:x", "name:y", "submission:s", "submission:t", "actor:p"}
+
+func (h *history) add(w *world, p *process, c *call) *call {
+	c.called, c.returned, c.client = w.now, math.MaxInt, p.index
+	if c.process == "" {
+		c.process, c.life = p.name, p.life
+	}
+	h.calls[c.key] = append(h.calls[c.key], c)
+	return c
+}
+
+// committed takes note of a committed entry: from now on, what it brings about may be seen. It follows
+// the sessions by itself.
+func (h *history) committed(w *world, e *raftpb.Entry) {
+	h.done = e.GetIndex()
+	var c protos.RegistryCommand
+	if e.GetType() != raftpb.EntryNormal || proto.Unmarshal(e.GetData(), &c) != nil {
+		return
+	}
+	if by := c.GetOpen().GetProcess(); by != nil {
+		for _, s := range h.sessions {
+			if s.process == by.Name && s.life > by.Incarnation {
+				return // an earlier incarnation's command comes late
+			}
+		}
+		h.endSessions(by.Name, by.Incarnation-1)
+		h.sessions[e.GetIndex()] = ticket{process: by.Name, life: by.Incarnation}
+		h.apply(w, h.opens[by.Incarnation])
+		return
+	}
+	by, open := h.sessions[c.Session]
+	if !open {
+		return
+	}
+	by.number = c.Sequence
+	if h.seen[by] {
+		return // the command is there twice
+	}
+	h.seen[by] = true
+	h.apply(w, h.commands[by])
+	if gone := c.GetReleaseProcess().GetProcess(); gone != nil {
+		h.endSessions(gone.Name, gone.Incarnation)
+	}
+}
+
+func (h *history) apply(w *world, calls []*call) {
+	for _, c := range calls {
+		if !c.applied {
+			c.applied, c.returned = true, w.now // later, if the caller hears of it
+		}
+	}
+}
+
+func (h *history) endSessions(process string, life uint64) {
+	maps.DeleteFunc(h.sessions, func(_ uint64, s ticket) bool { return s.process == process && s.life <= life })
+}
+
+// lost records that incarnations of a process lose their claims at some time from now on.
+func (h *history) lost(w *world, p *process, name string, life uint64) (calls []*call) {
+	for _, key := range keys {
+		if !strings.HasPrefix(key, "actor") {
+			calls = append(calls, h.add(w, p, &call{kind: gone, key: key, process: name, life: life}))
+		}
+	}
+	return calls
+}
+
+// read completes a read of all keys.
+func (h *history) read(w *world, p *process, ticket uint64) {
+	first := p.reads[ticket]
+	if first == nil {
+		return
+	}
+	delete(p.reads, ticket)
+	s := p.member.State()
+	for _, key := range keys {
+		c := h.add(w, p, &call{kind: readKey, key: key, code: protos.RegistryResult_DONE})
+		c.called, c.returned = first.called, w.now
+		c.see(s)
+		w.note(c.foundToken)
+	}
+}
+
+// see fills in what a state says of the key.
+func (c *call) see(s *registry.State) {
+	class, id, _ := strings.Cut(c.key, ":")
+	switch class {
+	case "name":
+		if n := s.Name(id); n != nil {
+			c.owner, c.foundToken = owner(n.Owner), n.Token
+		}
+	case "submission":
+		if v := s.Submission(id); v != nil {
+			c.owner, c.foundToken, c.ended = owner(v.Owner), v.Term, v.Ended
+		}
+	case "actor":
+		if v := s.Actor(id); v != nil {
+			c.foundToken = uint64(v.Spec[0])<<8 | uint64(v.Spec[1])
+		}
+	}
+}
+
+func owner(p *protos.RegistryProcess) string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s/%d", p.Name, p.Incarnation)
+}
+
+// returned takes the result of a command.
+func (w *world) returned(p *process, o registry.Outcome) {
+	c := p.calls[o.Ticket]
+	delete(p.calls, o.Ticket)
+	w.note(o.Ticket, uint64(o.Result.Code), o.Result.Index)
+	if c == nil || o.Result.Code == protos.RegistryResult_NO_SESSION || w.plant.early {
+		return
+	}
+	if !c.applied {
+		w.fail("%s is told of a result of %+v, which is not committed", p.name, *c)
+	}
+	c.returned, c.code, c.owner, c.foundToken = w.now, o.Result.Code, owner(o.Result.Owner), o.Result.Term
+	if c.kind != claim || c.code != protos.RegistryResult_DONE {
+		return
+	}
+	grant := fmt.Sprintf("%s in term %d", c.key, c.token)
+	if strings.HasPrefix(c.key, "name") {
+		grant = fmt.Sprintf("%s by entry %d", c.key, o.Result.Index)
+	}
+	by := fmt.Sprintf("%s/%d", c.process, c.life)
+	if other := w.history.grants[grant]; other != "" && other != by {
+		w.fail("%s belongs to %s, and to %s", grant, other, by)
+	}
+	w.history.grants[grant] = by
+}
+
+// issue has a process ask for something.
+func (w *world) issue(p *process) {
+	if len(p.calls) >= 3 || len(p.reads) >= 3 {
+		return
+	}
+	key := keys[w.random.IntN(len(keys))]
+	class, id, _ := strings.Cut(key, ":")
+	c := &call{key: key, token: uint64(1 + w.random.IntN(1<<15))}
+	command := &protos.RegistryCommand{}
+	switch n := w.random.IntN(20); {
+	case n < 7:
+		ticket := p.member.Read()
+		p.reads[ticket] = &call{called: w.now}
+		w.settle(p)
+		return
+	case n == 7:
+		w.declareGone(p)
+		return
+	case class == "name":
+		w.nameCommand(p, c, command, id)
+	case class == "submission":
+		w.submissionCommand(p, c, command, id)
+	case n < 17:
+		c.kind = put
+		command.Kind = &protos.RegistryCommand_PutActor{PutActor: &protos.PutActor{Name: id,
+			Spec: []byte{byte(c.token >> 8), byte(c.token)}}}
+	default:
+		c.kind = remove
+		command.Kind = &protos.RegistryCommand_DeleteActor{DeleteActor: &protos.DeleteActor{Name: id}}
+	}
+	w.submit(p, c, command)
+}
+
+func (w *world) submit(p *process, c *call, command *protos.RegistryCommand) {
+	w.history.add(w, p, c)
+	if w.plant.early && p.member.Status().Leads && c.kind == put {
+		c.returned, c.code = w.now, protos.RegistryResult_DONE
+	}
+	w.command(p, command, c)
+}
+
+// command gives a command to a process's member.
+func (w *world) command(p *process, command *protos.RegistryCommand, calls ...*call) {
+	number := p.member.Submit(command)
+	p.calls[number] = calls[0]
+	w.history.commands[ticket{p.name, p.life, number}] = calls
+	w.settle(p)
+}
+
+// declareGone has a process release what another one, or an earlier incarnation, has claimed.
+func (w *world) declareGone(p *process) {
+	other := w.processes[w.random.IntN(len(w.processes))]
+	process := &protos.RegistryProcess{Name: other.name, Incarnation: other.life}
+	w.command(p, &protos.RegistryCommand{Kind: &protos.RegistryCommand_ReleaseProcess{
+		ReleaseProcess: &protos.ReleaseProcess{Process: process},
+	}}, w.history.lost(w, p, other.name, other.life)...)
+}
+
+func (w *world) nameCommand(p *process, c *call, command *protos.RegistryCommand, id string) {
+	if token := p.tokens[c.key]; token != 0 && w.random.IntN(2) == 0 {
+		delete(p.tokens, c.key)
+		c.kind, c.token = release, token
+		command.Kind = &protos.RegistryCommand_ReleaseName{ReleaseName: &protos.ReleaseName{Name: id, Token: token}}
+		return
+	}
+	p.tokens[c.key] = c.token
+	command.Kind = &protos.RegistryCommand_ClaimName{ClaimName: &protos.ClaimName{Name: id, Token: c.token}}
+}
+
+func (w *world) submissionCommand(p *process, c *call, command *protos.RegistryCommand, id string) {
+	known := p.member.State().Submission(id)
+	mine := known != nil && owner(known.Owner) == fmt.Sprintf("%s/%d", p.name, p.life)
+	switch {
+	case mine && w.random.IntN(12) == 0:
+		c.kind, c.token = end, known.Term
+		command.Kind = &protos.RegistryCommand_EndSubmission{EndSubmission: &protos.EndSubmission{Id: id, Term: c.token}}
+	case mine:
+		c.kind, c.token = release, known.Term
+		command.Kind = &protos.RegistryCommand_GiveUpSubmission{
+			GiveUpSubmission: &protos.GiveUpSubmission{Id: id, Term: c.token}}
+	default:
+		c.token = known.GetTerm() + uint64(1+w.random.IntN(2))
+		command.Kind = &protos.RegistryCommand_ClaimSubmission{
+			ClaimSubmission: &protos.ClaimSubmission{Id: id, Term: c.token}}
+	}
+}
+
+// object is the state of one key in the model.
+type object struct {
+	owner string
+	name  string // of the owner's process
+	life  uint64
+	token uint64 // or term, or spec
+	ended bool
+}
+
+// linearizable checks the calls of each key with Porcupine. Undecided is how many keys take too long.
+func (h *history) linearizable() (wrong string, undecided int) {
+	for _, key := range keys {
+		var operations []porcupine.Operation
+		for _, c := range h.calls[key] {
+			if !c.applied && c.code == unknown {
+				continue // it never was in the log
+			}
+			operations = append(operations, porcupine.Operation{ClientId: c.client, Input: c, Call: int64(c.called),
+				Output: c, Return: int64(c.returned)})
+		}
+		step := models[strings.SplitN(key, ":", 2)[0]]
+		model := porcupine.Model{
+			Init: func() any { return object{} },
+			Step: func(state, input, _ any) (bool, any) { return step(state.(object), input.(*call)) },
+		}
+		switch porcupine.CheckOperationsTimeout(model, operations, time.Minute) {
+		case porcupine.Unknown:
+			undecided++
+		case porcupine.Illegal:
+			var text strings.Builder
+			for _, c := range h.calls[key] {
+				fmt.Fprintf(&text, "%+v\n", *c)
+			}
+			return fmt.Sprintf("%s: its %d calls are not linearizable:\n%s", key, len(operations), text.String()), 0
+		}
+	}
+	return "", undecided
+}
+
+// models are what the registry promises, written without it.
+var models = map[string]func(o object, c *call) (bool, any){"name": stepName, "submission": stepSubmission,
+	"actor": stepActor}
+
+// agrees reports whether a call may have had a result.
+func (c *call) agrees(code protos.RegistryResult_Code) bool {
+	return c.code == unknown || c.code == code
+}
+
+// without is the object after incarnations of a process have lost it. A submission keeps its term.
+func (o object) without(c *call) object {
+	if o.name == c.process && o.life <= c.life {
+		o.owner, o.name, o.life = "", "", 0
+		if strings.HasPrefix(c.key, "name") {
+			o.token = 0
+		}
+	}
+	return o
+}
+
+func stepName(o object, c *call) (bool, any) {
+	by := fmt.Sprintf("%s/%d", c.process, c.life)
+	switch c.kind {
+	case gone:
+		return true, o.without(c)
+	case readKey:
+		return c.owner == o.owner && c.foundToken == o.token, o
+	case release:
+		if o.owner != by || o.token != c.token {
+			return c.agrees(protos.RegistryResult_ABSENT), o
+		}
+		return c.agrees(protos.RegistryResult_DONE), object{}
+	}
+	if o.owner == "" {
+		return c.agrees(protos.RegistryResult_DONE), object{owner: by, name: c.process, life: c.life, token: c.token}
+	}
+	if o.owner == by && o.token == c.token {
+		return c.agrees(protos.RegistryResult_DONE), o
+	}
+	return c.agrees(protos.RegistryResult_TAKEN) && (c.code == unknown || c.owner == o.owner), o
+}
+
+func stepSubmission(o object, c *call) (bool, any) {
+	by := fmt.Sprintf("%s/%d", c.process, c.life)
+	switch c.kind {
+	case gone:
+		return true, o.without(c)
+	case readKey:
+		return c.owner == o.owner && c.foundToken == o.token && c.ended == o.ended, o
+	case release, end:
+		switch {
+		case o.token == 0:
+			return c.agrees(protos.RegistryResult_ABSENT), o
+		case o.ended:
+			return c.agrees(protos.RegistryResult_ENDED), o
+		case o.owner != by || o.token != c.token:
+			return c.agrees(protos.RegistryResult_TAKEN), o
+		}
+		return c.agrees(protos.RegistryResult_DONE), object{token: o.token, ended: c.kind == end}
+	}
+	switch {
+	case o.ended:
+		return c.agrees(protos.RegistryResult_ENDED), o
+	case o.owner == "" && c.token > o.token:
+		return c.agrees(protos.RegistryResult_DONE), object{owner: by, name: c.process, life: c.life, token: c.token}
+	case o.owner == by && o.token == c.token:
+		return c.agrees(protos.RegistryResult_DONE), o
+	}
+	return c.agrees(protos.RegistryResult_TAKEN) &&
+		(c.code == unknown || c.owner == o.owner && c.foundToken == o.token), o
+}
+
+func stepActor(o object, c *call) (bool, any) {
+	switch c.kind {
+	case readKey:
+		return c.foundToken == o.token, o
+	case put:
+		return c.agrees(protos.RegistryResult_DONE), object{token: c.token}
+	}
+	if o.token == 0 {
+		return c.agrees(protos.RegistryResult_ABSENT), o
+	}
+	return c.agrees(protos.RegistryResult_DONE), object{}
+}

@@ -1,0 +1,242 @@
+package registry_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gradwire/gradwire/cluster/registry"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// TestPlantedFaultsAreFound shows that the checks of TestFaults can fail.
+func TestPlantedFaultsAreFound(t *testing.T) {
+	for name, p := range map[string]plant{
+		"a vote is forgotten":                 {forgetsVotes: true},
+		"entries are not durable":             {lies: 1},
+		"acknowledged before it is committed": {early: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from := uint64(1)
+			if p.forgetsVotes {
+				from = 330 // few seeds have two candidates, and a voter that restarts between them
+			}
+			for seed := from; seed <= 5000; seed++ {
+				faults := schedule(seed, processesOf(seed))
+				if p.forgetsVotes {
+					faults = draw(seed, processesOf(seed), 200, []string{"restart", "restart", "loss", "lose"})
+				}
+				if wrong, _ := play(seed, faults, p); wrong != "" {
+					t.Logf("seed %d: %.300s", seed, wrong)
+					return
+				}
+			}
+			t.Error("no seed finds it")
+		})
+	}
+}
+
+// TestEqualSeedsHaveEqualHistories compares all messages and results of two runs.
+func TestEqualSeedsHaveEqualHistories(t *testing.T) {
+	distinct := map[uint64]bool{}
+	for seed := uint64(1); seed <= 16; seed++ {
+		var digests []uint64
+		for range 2 {
+			_, w := play(seed, schedule(seed, processesOf(seed)), plant{})
+			digests = append(digests, w.trace.Sum64())
+		}
+		if digests[0] != digests[1] {
+			t.Errorf("seed %d: two runs differ", seed)
+		}
+		distinct[digests[0]] = true
+	}
+	if len(distinct) < 16 {
+		t.Errorf("16 seeds have %d histories", len(distinct))
+	}
+}
+
+// cluster starts processes one after the other and waits until they agree.
+func cluster(t *testing.T, processes int) *world {
+	t.Helper()
+	w := newWorld(7, processes, plant{})
+	for _, p := range w.processes {
+		w.start(p)
+		w.run(40 * tick) // so that they join in this order
+	}
+	w.await()
+	if !w.agree() {
+		t.Fatalf("no agreement: %s", w.describe())
+	}
+	return w
+}
+
+func wantVoters(t *testing.T, w *world, want ...string) {
+	t.Helper()
+	if got := w.view().Voters; !slices.Equal(got, want) {
+		t.Fatalf("voters %v, want %v: %s", got, want, w.describe())
+	}
+}
+
+func TestVoters(t *testing.T) {
+	t.Run("one of two processes, the first", func(t *testing.T) { wantVoters(t, cluster(t, 2), "a") })
+	t.Run("three of four, the first", func(t *testing.T) { wantVoters(t, cluster(t, 4), "a", "b", "c") })
+	t.Run("five of seven, the first", func(t *testing.T) { wantVoters(t, cluster(t, 7), "a", "b", "c", "d", "e") })
+	t.Run("a silent voter is replaced, and stays a learner", func(t *testing.T) {
+		w := cluster(t, 4)
+		w.crash(w.processes[1])
+		w.run(100 * tick)
+		wantVoters(t, w, "a", "c", "d")
+		w.start(w.processes[1])
+		w.run(100 * tick)
+		wantVoters(t, w, "a", "c", "d")
+	})
+	t.Run("a silent voter of three keeps its vote", func(t *testing.T) {
+		w := cluster(t, 3)
+		w.crash(w.processes[1])
+		w.run(200 * tick)
+		wantVoters(t, w, "a", "b", "c")
+	})
+	t.Run("one that leaves hands its vote over", func(t *testing.T) {
+		for leaver := range 4 {
+			w := cluster(t, 4)
+			p := w.processes[leaver]
+			p.member.Leave()
+			w.run(30 * tick)
+			if s := p.member.Status(); s.Votes || s.Leads {
+				t.Fatalf("%s has left: %s", p.name, w.describe())
+			}
+			w.crash(p)
+			w.run(30 * tick)
+			if v := w.view().Voters; len(v) != 3 || slices.Contains(v, p.name) {
+				t.Errorf("voters %v after %s has left", v, p.name)
+			}
+		}
+	})
+	t.Run("the vote of one of two goes to the other", func(t *testing.T) {
+		w := cluster(t, 2)
+		w.processes[0].member.Leave()
+		w.run(30 * tick)
+		w.crash(w.processes[0])
+		w.run(30 * tick)
+		wantVoters(t, w, "b")
+	})
+}
+
+// TestALostLogIsANewMember has a voter lose its log, all of it or its integrity.
+func TestALostLogIsANewMember(t *testing.T) {
+	for name, lose := range map[string]func(d *disk){
+		"missing": func(d *disk) { d.saved = nil },
+		"damaged": func(d *disk) { d.damaged = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := cluster(t, 3)
+			p := w.processes[0]
+			before := p.member.ID()
+			w.crash(p)
+			lose(p.disk)
+			w.start(p)
+			if s := p.member.Status(); p.member.ID() == before || s.Votes || s.Applied > 0 {
+				t.Fatalf("the process is member %x again, or votes: %+v", before, s)
+			}
+			w.await()
+			wantVoters(t, w, "b", "c", "a")
+			if len(w.view().Learners) > 0 {
+				t.Errorf("the former member is still there: %s", w.describe())
+			}
+		})
+	}
+}
+
+// TestAMemberWhoseDiskFailsStops has the leader's disk fail at a command.
+func TestAMemberWhoseDiskFailsStops(t *testing.T) {
+	w := cluster(t, 3)
+	leader := w.processes[slices.IndexFunc(w.processes, func(p *process) bool { return p.member.Status().Leads })]
+	leader.disk.fault = failedNew
+	w.submit(leader, &call{kind: put, key: "actor:p", token: 5}, &protos.RegistryCommand{
+		Kind: &protos.RegistryCommand_PutActor{PutActor: &protos.PutActor{Name: "p", Spec: []byte{0, 5}}}})
+	if s := leader.member.Status(); s.Err == nil || s.Leads || s.Leader != "" {
+		t.Fatalf("the member goes on: %+v", s)
+	}
+	term := w.view().Term
+	w.run(60 * tick)
+	if s := w.view(); s.Leader == "" || s.Leader == leader.name || s.Term <= term {
+		t.Errorf("no other leader: %s", w.describe())
+	}
+	if r := leader.member.Ready(); len(r.Messages) > 0 {
+		t.Errorf("it sends %v", r.Messages)
+	}
+}
+
+// TestWithoutAQuorum has two of three processes crash: the third says that there is no leader, keeps
+// what was acknowledged, and its commands have their effect once there is a quorum again.
+func TestWithoutAQuorum(t *testing.T) {
+	w := cluster(t, 3)
+	name := func(p *process, token uint64) {
+		w.submit(p, &call{kind: claim, key: "name:x", token: token}, &protos.RegistryCommand{
+			Kind: &protos.RegistryCommand_ClaimName{ClaimName: &protos.ClaimName{Name: "x", Token: token}}})
+	}
+	a, b, c := w.processes[0], w.processes[1], w.processes[2]
+	name(c, 1)
+	w.run(20 * tick)
+	w.crash(a)
+	w.crash(b)
+	w.run(60 * tick)
+	if s := c.member.Status(); s.Leader != "" || len(s.Voters) != 3 {
+		t.Errorf("%+v", s)
+	}
+	name(c, 2)
+	c.reads[c.member.Read()] = &call{called: w.now}
+	w.run(100 * tick)
+	if len(c.calls) != 1 || len(c.reads) != 1 {
+		t.Error("a command or a read has an answer without a quorum")
+	}
+	w.start(b)
+	w.run(100 * tick)
+	if n := c.member.State().Name("x"); len(c.calls)+len(c.reads) > 0 || n.GetToken() != 1 {
+		t.Errorf("x: %v; %d commands and %d reads wait", n, len(c.calls), len(c.reads))
+	}
+	if wrong, _ := w.history.linearizable(); wrong != "" || len(w.wrong) > 0 {
+		t.Error(wrong, w.wrong)
+	}
+}
+
+// TestHostileFrames has a member ignore what no member sends.
+func TestHostileFrames(t *testing.T) {
+	w := cluster(t, 3)
+	p := w.processes[0]
+	for _, f := range []*protos.RegistryFrame{
+		{}, {To: p.member.ID()}, {To: p.member.ID(), Message: []byte{1, 2, 3}},
+		{To: p.member.ID(), From: 5, Message: []byte{8, 2}},        // a proposal without entries
+		{To: p.member.ID(), From: 5, Message: []byte{8, 0}},        // to campaign
+		{To: p.member.ID(), From: 5, Message: []byte{8, 6, 24, 5}}, // a sender that is not the frame's
+		{Cluster: 1, From: 5, Name: "stranger"},
+	} {
+		p.member.Step(f)
+		w.settle(p)
+	}
+	w.run(50 * tick)
+	if s := w.view(); len(s.Voters)+len(s.Learners) != 3 || s.Leader == "" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestTheLogIsBounded has far more commands than a log may have entries.
+func TestTheLogIsBounded(t *testing.T) {
+	w := cluster(t, 3)
+	for range 100 {
+		w.issue(w.processes[1])
+		w.run(10 * tick)
+	}
+	for _, p := range w.processes {
+		if n := len(p.disk.saved.Entries); n > 12+maxBatch {
+			t.Errorf("%s has %d entries stored", p.name, n)
+		}
+	}
+	if w.view().Applied < 60 {
+		t.Errorf("only %d entries", w.view().Applied)
+	}
+}
+
+// maxBatch is how many entries one update may store before the log is compacted.
+const maxBatch = 16
+
+var _ registry.Storage = (*disk)(nil)

@@ -1,0 +1,259 @@
+package registry_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+var (
+	seeds = flag.Int("registry.seeds", 150, "how many seeds of faults TestFaults tries")
+	first = flag.Uint64("registry.seed", 1, "the first seed of TestFaults")
+)
+
+// fault is one disturbance of a world.
+type fault struct {
+	at     int // in units of the world's time
+	kind   string
+	target int // of a process; for a cut, a set of processes
+}
+
+func (f fault) String() string { return fmt.Sprintf("%d:%s(%d)", f.at, f.kind, f.target) }
+
+const (
+	faultSpan    = 6000 // units during which there are faults
+	faultCount   = 50
+	healTicks    = 600
+	healPatience = 20 // spans of healTicks/20 ticks
+)
+
+var faultKinds = []string{"crash", "crash", "crash", "restart", "restart", "restart", "restart", "cut", "cut", "heal",
+	"heal", "pause", "resume", "resume", "loss", "calm", "old", "new", "torn", "lose", "leave"}
+
+// schedule draws the faults of a seed.
+func schedule(seed uint64, processes int) []fault {
+	return draw(seed, processes, faultCount, faultKinds)
+}
+
+func draw(seed uint64, processes, count int, kinds []string) []fault {
+	random := rand.New(rand.NewPCG(seed, 3))
+	var all []fault
+	for range count {
+		f := fault{at: 100 + random.IntN(faultSpan), kind: kinds[random.IntN(len(kinds))]}
+		f.target = random.IntN(processes)
+		if f.kind == "cut" {
+			f.target = random.IntN(1 << processes)
+		}
+		all = append(all, f)
+	}
+	slices.SortStableFunc(all, func(a, b fault) int { return a.at - b.at })
+	return all
+}
+
+// strike carries a fault out.
+func (w *world) strike(f fault) {
+	p := w.processes[f.target%len(w.processes)]
+	switch f.kind {
+	case "crash":
+		w.crash(p)
+	case "restart":
+		w.crash(p)
+		w.start(p)
+	case "cut":
+		for _, a := range w.processes {
+			for _, b := range w.processes[:a.index] {
+				if f.target>>a.index&1 != f.target>>b.index&1 {
+					w.cut[pair(a, b)] = true
+				}
+			}
+		}
+	case "heal":
+		clear(w.cut)
+	case "pause":
+		p.paused = p.member != nil
+	case "resume":
+		w.resume(p)
+	case "loss":
+		w.loss, w.twice = 0.3, 0.2
+	case "calm":
+		w.loss, w.twice = 0, 0.05
+	case "lose":
+		w.loseNext = 1 + f.target
+	case "leave":
+		if p.member != nil && !p.paused {
+			p.member.Leave()
+		}
+	default:
+		w.harm(p, f.kind)
+	}
+}
+
+// harm has a process's disk fail at the next write. At most one log of a seed becomes damaged: a
+// majority that loses its logs loses the registry.
+func (w *world) harm(p *process, kind string) {
+	switch kind {
+	case "old":
+		p.disk.fault = failedOld
+	case "new":
+		p.disk.fault = failedNew
+	case "torn":
+		p.disk.fault, p.disk.tear = failedTorn, w.tear
+	}
+}
+
+// tear reports whether a log may become damaged: all processes must know that the other voters have a
+// majority without it.
+func (w *world) tear() bool {
+	want := w.view().Voters
+	may := !w.harmed && len(want) >= 3 && len(w.up()) == len(w.processes)
+	for _, p := range w.up() {
+		s := p.member.Status()
+		may = may && !s.Changing && slices.Equal(s.Voters, want) && !p.member.Leaving() &&
+			!slices.ContainsFunc(p.member.State().Members(), (*protos.RegistryMember).GetLeft)
+	}
+	w.harmed = w.harmed || may
+	return may
+}
+
+// play runs a seed with some of its faults, and returns what is wrong.
+func play(seed uint64, faults []fault, p plant) (wrong string, w *world) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			wrong = fmt.Sprintf("panic: %v", cause)
+		}
+	}()
+	w = newWorld(seed, processesOf(seed), p)
+	w.start(w.processes[0])
+	for _, p := range w.processes[1:] {
+		w.after(w.random.IntN(800), func() { w.start(p) })
+	}
+	w.twice = 0.05
+	for _, f := range faults {
+		w.after(f.at, func() { w.strike(f) })
+	}
+	w.callers(faultSpan + 200)
+	w.run(faultSpan + 200)
+	w.recover()
+	if len(w.wrong) > 0 {
+		return strings.Join(w.wrong, "\n"), w
+	}
+	wrong, w.undecided = w.history.linearizable()
+	return wrong, w
+}
+
+func processesOf(seed uint64) int { return []int{3, 5, 4, 6, 3, 2, 1, 7}[seed%8] }
+
+// callers has processes ask for something from time to time.
+func (w *world) callers(until int) {
+	if w.now > until {
+		return
+	}
+	w.after(1+w.random.IntN(90), func() { w.callers(until) })
+	if up := w.up(); len(up) > 0 {
+		w.issue(up[w.random.IntN(len(up))])
+	}
+}
+
+// recover ends all faults. From then on every process must reach the same state, and answer.
+func (w *world) recover() {
+	clear(w.cut)
+	w.loss, w.twice, w.loseNext = 0, 0, 0
+	for _, p := range w.processes {
+		p.disk.fault = noFault
+		w.resume(p)
+		if p.member == nil || p.member.Err() != nil || p.member.Leaving() {
+			w.crash(p)
+			w.start(p)
+		}
+	}
+	w.await()
+	for _, p := range w.processes {
+		p.reads[p.member.Read()] = &call{called: w.now}
+		w.submit(p, &call{kind: remove, key: "actor:p"}, &protos.RegistryCommand{
+			Kind: &protos.RegistryCommand_DeleteActor{DeleteActor: &protos.DeleteActor{Name: "p"}}})
+	}
+	w.run(40 * tick)
+	w.await() // a process whose earlier incarnation left may have had to join again
+	if len(w.wrong) > 0 {
+		return
+	}
+	if !w.agree() {
+		w.fail("no agreement after the last fault: %s", w.describe())
+	}
+	for _, p := range w.processes {
+		if len(p.reads) > 0 || len(p.calls) > 0 {
+			w.fail("%s has no answer to %d reads and %d commands: %s", p.name, len(p.reads), len(p.calls), w.describe())
+		}
+	}
+}
+
+// await lets time pass until all processes agree.
+func (w *world) await() {
+	for range healPatience {
+		if w.run(healTicks / healPatience * tick); w.agree() {
+			return
+		}
+	}
+}
+
+// agree reports whether all processes have the same state, a leader, and the voters that they
+// should have.
+func (w *world) agree() bool {
+	first := w.processes[0].member.Status()
+	want := map[int]int{1: 1, 2: 1, 3: 3, 4: 3}[len(w.processes)]
+	if want == 0 {
+		want = 5
+	}
+	return !slices.ContainsFunc(w.processes, func(p *process) bool {
+		s := p.member.Status()
+		return s.Leader == "" || s.Leader != first.Leader || s.Applied != first.Applied || len(s.Voters) != want ||
+			len(s.Voters)+len(s.Learners) != len(w.processes)
+	})
+}
+
+func (w *world) describe() string {
+	var b strings.Builder
+	for _, p := range w.processes {
+		if p.member != nil {
+			fmt.Fprintf(&b, "\n  %s %x: %+v", p.name, p.member.ID(), p.member.Status())
+		}
+	}
+	return b.String()
+}
+
+// shrink leaves out the faults without which a seed fails as well.
+func shrink(seed uint64, faults []fault, p plant) []fault {
+	for size := len(faults) / 2; size > 0; size /= 2 {
+		for i := 0; i+size <= len(faults); {
+			less := slices.Concat(faults[:i], faults[i+size:])
+			if wrong, _ := play(seed, less, p); wrong != "" {
+				faults = less
+			} else {
+				i += size
+			}
+		}
+	}
+	return faults
+}
+
+func TestFaults(t *testing.T) {
+	undecided := 0
+	for i := range *seeds {
+		seed := *first + uint64(i)
+		faults := schedule(seed, processesOf(seed))
+		wrong, w := play(seed, faults, plant{})
+		if wrong != "" {
+			fewer := shrink(seed, faults, plant{})
+			wrong, _ = play(seed, fewer, plant{})
+			t.Fatalf("seed %d, with %d processes and the faults %v: %s\n"+
+				"repeat: go test ./cluster/registry -run '^TestFaults$' -registry.seed %d -registry.seeds 1", seed, processesOf(seed), fewer, wrong, seed)
+		}
+		undecided += w.undecided
+	}
+	t.Logf("%d seeds of %d faults; Porcupine did not decide on %d histories in time", *seeds, faultCount, undecided)
+}

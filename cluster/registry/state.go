@@ -1,0 +1,310 @@
+package registry
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+const (
+	// maxSessions bounds the sessions. The one that has been idle longest is evicted; its process
+	// opens another.
+	maxSessions = 1024
+	// maxEnded bounds the submissions that have ended.
+	maxEnded = 1000
+)
+
+// State is the replicated state. Its methods do not depend on anything but the entries applied.
+type State struct {
+	cluster     uint64
+	members     map[uint64]*protos.RegistryMember
+	names       map[string]*protos.RegistryName
+	submissions map[string]*protos.RegistrySubmission
+	actors      map[string]*protos.RegistryActor
+	sessions    map[uint64]*protos.RegistrySession
+	processes   map[string]uint64 // latest incarnation
+}
+
+func newState() *State {
+	return &State{
+		members:     map[uint64]*protos.RegistryMember{},
+		names:       map[string]*protos.RegistryName{},
+		submissions: map[string]*protos.RegistrySubmission{},
+		actors:      map[string]*protos.RegistryActor{},
+		sessions:    map[uint64]*protos.RegistrySession{},
+		processes:   map[string]uint64{},
+	}
+}
+
+// restoreState reads a snapshot.
+func restoreState(data []byte) (*State, error) {
+	var m protos.RegistryState
+	if err := proto.Unmarshal(data, &m); err != nil {
+		return nil, err
+	}
+	s := newState()
+	s.cluster = m.Cluster
+	for _, v := range m.Members {
+		s.members[v.Id] = v
+	}
+	for _, v := range m.Names {
+		s.names[v.Name] = v
+	}
+	for _, v := range m.Submissions {
+		s.submissions[v.Id] = v
+	}
+	for _, v := range m.Actors {
+		s.actors[v.Name] = v
+	}
+	for _, v := range m.Sessions {
+		if v.Results == nil {
+			v.Results = map[uint64]*protos.RegistryResult{}
+		}
+		s.sessions[v.Id] = v
+	}
+	for _, v := range m.Processes {
+		s.processes[v.Name] = v.Incarnation
+	}
+	return s, nil
+}
+
+// snapshot returns the state as bytes, equal for equal states.
+func (s *State) snapshot() ([]byte, error) {
+	m := &protos.RegistryState{
+		Cluster:     s.cluster,
+		Members:     sorted(s.members),
+		Names:       sorted(s.names),
+		Submissions: sorted(s.submissions),
+		Actors:      sorted(s.actors),
+		Sessions:    sorted(s.sessions),
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.processes)) {
+		m.Processes = append(m.Processes, &protos.RegistryProcess{Name: name, Incarnation: s.processes[name]})
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+}
+
+func sorted[K cmp.Ordered, V any](all map[K]V) []V {
+	values := make([]V, 0, len(all))
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		values = append(values, all[key])
+	}
+	return values
+}
+
+// Name returns the claim of a name; nil if the name is free. The caller must not change it.
+func (s *State) Name(name string) *protos.RegistryName { return s.names[name] }
+
+// Names returns all claims, sorted by name. The caller must not change them.
+func (s *State) Names() []*protos.RegistryName { return sorted(s.names) }
+
+// Submission returns a submission that had an owner once, or nil. The caller must not change it.
+func (s *State) Submission(id string) *protos.RegistrySubmission { return s.submissions[id] }
+
+// Actor returns the spec of a durable actor, or nil. The caller must not change it.
+func (s *State) Actor(name string) *protos.RegistryActor { return s.actors[name] }
+
+// Actors returns all specs of durable actors, sorted by name. The caller must not change them.
+func (s *State) Actors() []*protos.RegistryActor { return sorted(s.actors) }
+
+// Members returns all members, sorted by id. The caller must not change them.
+func (s *State) Members() []*protos.RegistryMember { return sorted(s.members) }
+
+// Cluster tells registries apart; it is 0 before the member has heard of its registry.
+func (s *State) Cluster() uint64 { return s.cluster }
+
+// apply carries a command out and returns its result, which the session keeps.
+func (s *State) apply(index uint64, c *protos.RegistryCommand) *protos.RegistryResult {
+	switch k := c.Kind.(type) {
+	case *protos.RegistryCommand_Open:
+		return s.open(index, k.Open.GetProcess())
+	case *protos.RegistryCommand_Left:
+		return s.setLeft(k.Left, true)
+	case *protos.RegistryCommand_Returned:
+		return s.setLeft(k.Returned, false)
+	}
+	session := s.sessions[c.Session]
+	if session == nil || c.Sequence < session.Below {
+		return result(protos.RegistryResult_NO_SESSION)
+	}
+	if known := session.Results[c.Sequence]; known != nil {
+		return known
+	}
+	session.Used, session.Below = index, max(session.Below, c.Below)
+	maps.DeleteFunc(session.Results, func(n uint64, _ *protos.RegistryResult) bool { return n < session.Below })
+	r := s.run(index, session.Process, c)
+	session.Results[c.Sequence] = r
+	return r
+}
+
+// run carries a command of a session out.
+func (s *State) run(index uint64, by *protos.RegistryProcess, c *protos.RegistryCommand) *protos.RegistryResult {
+	switch k := c.Kind.(type) {
+	case *protos.RegistryCommand_ClaimName:
+		return s.claimName(index, by, k.ClaimName)
+	case *protos.RegistryCommand_ReleaseName:
+		n := s.names[k.ReleaseName.GetName()]
+		if n == nil || n.Token != k.ReleaseName.GetToken() || !proto.Equal(n.Owner, by) {
+			return result(protos.RegistryResult_ABSENT)
+		}
+		delete(s.names, n.Name)
+		return result(protos.RegistryResult_DONE)
+	case *protos.RegistryCommand_ReleaseProcess:
+		p := k.ReleaseProcess.GetProcess()
+		s.release(p.GetName(), p.GetIncarnation())
+		return result(protos.RegistryResult_DONE)
+	case *protos.RegistryCommand_ClaimSubmission:
+		return s.claimSubmission(index, by, k.ClaimSubmission)
+	case *protos.RegistryCommand_GiveUpSubmission:
+		return s.leaveSubmission(by, k.GiveUpSubmission.GetId(), k.GiveUpSubmission.GetTerm(), false)
+	case *protos.RegistryCommand_EndSubmission:
+		return s.leaveSubmission(by, k.EndSubmission.GetId(), k.EndSubmission.GetTerm(), true)
+	case *protos.RegistryCommand_PutActor:
+		name := k.PutActor.GetName()
+		s.actors[name] = &protos.RegistryActor{Name: name, Spec: k.PutActor.GetSpec(), Index: index}
+		return &protos.RegistryResult{Code: protos.RegistryResult_DONE, Index: index}
+	case *protos.RegistryCommand_DeleteActor:
+		if s.actors[k.DeleteActor.GetName()] == nil {
+			return result(protos.RegistryResult_ABSENT)
+		}
+		delete(s.actors, k.DeleteActor.GetName())
+		return result(protos.RegistryResult_DONE)
+	}
+	return result(protos.RegistryResult_UNKNOWN) // a later version's command
+}
+
+func result(c protos.RegistryResult_Code) *protos.RegistryResult {
+	return &protos.RegistryResult{Code: c}
+}
+
+// open opens a session. Its id is the index of the entry, so a repeated command opens another one,
+// which nobody uses.
+func (s *State) open(index uint64, p *protos.RegistryProcess) *protos.RegistryResult {
+	latest := s.processes[p.GetName()]
+	if p.GetIncarnation() < latest {
+		return result(protos.RegistryResult_NO_SESSION)
+	}
+	if p.GetIncarnation() > latest {
+		s.release(p.GetName(), latest)
+		s.processes[p.GetName()] = p.GetIncarnation()
+	}
+	if len(s.sessions) == maxSessions {
+		delete(s.sessions, oldest(s.sessions, func(v *protos.RegistrySession) uint64 { return v.Used }))
+	}
+	s.sessions[index] = &protos.RegistrySession{Id: index, Process: p, Used: index,
+		Results: map[uint64]*protos.RegistryResult{}}
+	return &protos.RegistryResult{Code: protos.RegistryResult_DONE, Index: index}
+}
+
+// oldest returns the key of the value that was used least recently.
+func oldest[K comparable, V any](all map[K]V, used func(V) uint64) (key K) {
+	least := ^uint64(0)
+	for k, v := range all {
+		if u := used(v); u < least {
+			key, least = k, u
+		}
+	}
+	return key
+}
+
+// release ends the sessions and claims of a process, up to an incarnation.
+func (s *State) release(name string, incarnation uint64) {
+	gone := func(p *protos.RegistryProcess) bool {
+		return p.GetName() == name && p.GetIncarnation() <= incarnation
+	}
+	maps.DeleteFunc(s.sessions, func(_ uint64, v *protos.RegistrySession) bool { return gone(v.Process) })
+	maps.DeleteFunc(s.names, func(_ string, v *protos.RegistryName) bool { return gone(v.Owner) })
+	for _, v := range s.submissions {
+		if v.Owner != nil && gone(v.Owner) {
+			v.Owner = nil
+		}
+	}
+}
+
+func (s *State) claimName(index uint64, by *protos.RegistryProcess, k *protos.ClaimName) *protos.RegistryResult {
+	n := s.names[k.GetName()]
+	if n == nil {
+		n = &protos.RegistryName{Name: k.GetName(), Owner: by, Token: k.GetToken(), Index: index}
+		s.names[k.GetName()] = n
+	}
+	r := &protos.RegistryResult{Code: protos.RegistryResult_DONE, Owner: n.Owner, Index: n.Index}
+	if n.Token != k.GetToken() || !proto.Equal(n.Owner, by) {
+		r.Code = protos.RegistryResult_TAKEN
+	}
+	return r
+}
+
+func (s *State) claimSubmission(index uint64, by *protos.RegistryProcess,
+	k *protos.ClaimSubmission) *protos.RegistryResult {
+	v := s.submissions[k.GetId()]
+	if v == nil {
+		v = &protos.RegistrySubmission{Id: k.GetId()}
+		s.submissions[k.GetId()] = v
+	}
+	code := protos.RegistryResult_TAKEN
+	switch {
+	case v.Ended:
+		code = protos.RegistryResult_ENDED
+	case v.Owner == nil && k.GetTerm() > v.Term:
+		v.Owner, v.Term, v.Index = by, k.GetTerm(), index
+		code = protos.RegistryResult_DONE
+	case proto.Equal(v.Owner, by) && k.GetTerm() == v.Term:
+		code = protos.RegistryResult_DONE
+	}
+	return &protos.RegistryResult{Code: code, Owner: v.Owner, Index: v.Index, Term: v.Term}
+}
+
+// leaveSubmission ends the ownership of a term.
+func (s *State) leaveSubmission(by *protos.RegistryProcess, id string, term uint64,
+	ended bool) *protos.RegistryResult {
+	v := s.submissions[id]
+	switch {
+	case v == nil:
+		return result(protos.RegistryResult_ABSENT)
+	case v.Ended:
+		return &protos.RegistryResult{Code: protos.RegistryResult_ENDED, Term: v.Term}
+	case v.Term != term || !proto.Equal(v.Owner, by):
+		return &protos.RegistryResult{Code: protos.RegistryResult_TAKEN, Owner: v.Owner, Index: v.Index, Term: v.Term}
+	}
+	v.Owner, v.Ended = nil, ended
+	if ended {
+		s.boundEnded()
+	}
+	return &protos.RegistryResult{Code: protos.RegistryResult_DONE, Term: v.Term}
+}
+
+// boundEnded forgets the earliest submission that has ended, if there are too many.
+func (s *State) boundEnded() {
+	ended := map[string]*protos.RegistrySubmission{}
+	for id, v := range s.submissions {
+		if v.Ended {
+			ended[id] = v
+		}
+	}
+	if len(ended) > maxEnded {
+		delete(s.submissions, oldest(ended, func(v *protos.RegistrySubmission) uint64 { return v.Index }))
+	}
+}
+
+func (s *State) setLeft(id uint64, left bool) *protos.RegistryResult {
+	m := s.members[id]
+	if m == nil {
+		return result(protos.RegistryResult_ABSENT)
+	}
+	m.Left = left
+	return result(protos.RegistryResult_DONE)
+}
+
+// Digest returns a number that differs for different states, but for chance.
+func (s *State) Digest() uint64 {
+	data, err := s.snapshot()
+	if err != nil {
+		return 0
+	}
+	return xxhash.Sum64(data)
+}

@@ -1,0 +1,284 @@
+package registry
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+// maxVoters is how many members vote at most.
+const maxVoters = 5
+
+// maxLag is how many entries a member may lack that is to get a vote.
+const maxLag = 16
+
+// Status is a member's view of the registry.
+type Status struct {
+	// Cluster tells registries apart; 0 before the member has joined one.
+	Cluster uint64
+	// Leader is the process of the leader; empty if none is known, in which case the registry answers
+	// no command and no read here.
+	Leader string
+	// Leads, Votes and Listed say what the member itself is: the leader, a voter, part of the group.
+	Leads, Votes, Listed bool
+	// Changing says that the voters are being replaced: both the former and the new ones must agree.
+	Changing bool
+	// Voters and Learners are the members' processes, in the order in which they joined.
+	Voters, Learners []string
+	// Silent are the voters that a leader has not heard of lately.
+	Silent []string
+	// Term and Applied are of the log.
+	Term, Applied uint64
+	// Err says why the member has stopped.
+	Err error
+}
+
+// Status returns the member's view of the registry.
+func (m *Member) Status() Status {
+	b := m.node.BasicStatus()
+	s := Status{Cluster: m.state.cluster, Term: b.GetTerm(), Applied: m.applied, Err: m.failed}
+	s.Leads = b.RaftState == raft.StateLeader && m.failed == nil
+	if m.failed == nil {
+		s.Leader = cmp.Or(m.state.members[b.Lead].GetName(), m.names[b.Lead])
+	}
+	s.Changing = len(m.conf.GetVotersOutgoing()) > 0
+	_, s.Listed = m.state.members[m.id]
+	s.Votes = slices.Contains(m.conf.GetVoters(), m.id) || slices.Contains(m.conf.GetVotersOutgoing(), m.id)
+	for _, v := range m.byJoining() {
+		if !slices.Contains(m.conf.GetVoters(), v.Id) {
+			s.Learners = append(s.Learners, v.Name)
+			continue
+		}
+		s.Voters = append(s.Voters, v.Name)
+		if s.Leads && m.silent(v.Id, 2*m.config.ElectionTicks) {
+			s.Silent = append(s.Silent, v.Name)
+		}
+	}
+	return s
+}
+
+// byJoining returns the members in the order in which they joined.
+func (m *Member) byJoining() []*protos.RegistryMember {
+	all := m.state.Members()
+	slices.SortStableFunc(all, func(a, b *protos.RegistryMember) int { return cmp.Compare(a.Joined, b.Joined) })
+	return all
+}
+
+// silent reports whether a leader has not heard from a member for a while.
+func (m *Member) silent(id uint64, ticks int) bool {
+	return id != m.id && m.heard != nil && m.now-m.heard[id] >= ticks
+}
+
+// manage has the leader care for the group: it lets members join, gives votes and takes them away.
+func (m *Member) manage() {
+	if m.heard == nil {
+		m.heard = map[uint64]int{}
+		for id := range m.state.members {
+			m.heard[id] = m.now
+		}
+	}
+	m.resendSnapshots()
+	if m.changed > 0 && m.now-m.changed < m.config.RetryTicks {
+		return
+	}
+	if len(m.conf.GetVotersOutgoing()) > 0 {
+		m.leaveJoint()
+		return
+	}
+	for _, id := range sortedKeys(m.joins) {
+		name := m.joins[id]
+		delete(m.joins, id)
+		if m.state.members[id] == nil {
+			m.change([]*raftpb.ConfChangeSingle{single(raftpb.ConfChangeAddLearnerNode, id)},
+				&protos.RegistryMember{Id: id, Name: name})
+			return
+		}
+	}
+	if changes := m.wanted(); len(changes) > 0 {
+		m.change(changes)
+	}
+}
+
+func sortedKeys[V any](all map[uint64]V) []uint64 {
+	keys := make([]uint64, 0, len(all))
+	for key := range all {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func single(t raftpb.ConfChangeType, id uint64) *raftpb.ConfChangeSingle {
+	return &raftpb.ConfChangeSingle{Type: &t, NodeId: &id}
+}
+
+// change proposes a change of the group. The context names the members that it adds.
+func (m *Member) change(changes []*raftpb.ConfChangeSingle, added ...*protos.RegistryMember) {
+	m.changed = m.now
+	c := &raftpb.ConfChangeV2{Changes: changes}
+	if len(changes) > 1 {
+		c.Transition = raftpb.ConfChangeTransitionJointExplicit.Enum()
+	}
+	var err error
+	if len(added) > 0 {
+		c.Context, err = proto.Marshal(&protos.RegistryMembers{Members: added})
+	}
+	if err == nil {
+		err = m.node.ProposeConfChange(c)
+	}
+	if err != nil {
+		m.logf("a change of the registry's members: %v", err)
+	}
+}
+
+// leaveJoint ends a change. A leader that has no vote afterwards first hands the lead over.
+func (m *Member) leaveJoint() {
+	if slices.Contains(m.conf.GetVoters(), m.id) {
+		m.change(nil)
+		return
+	}
+	if best := m.mostComplete(m.conf.GetVoters()); best != 0 {
+		m.changed = m.now
+		m.node.TransferLeader(best)
+	}
+}
+
+// mostComplete returns the member among some that has most of the log, and is heard; 0 if none is.
+func (m *Member) mostComplete(ids []uint64) (best uint64) {
+	match := uint64(0)
+	m.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		heard := !m.silent(id, m.config.ElectionTicks)
+		if id != m.id && heard && slices.Contains(ids, id) && (best == 0 || p.Match > match) {
+			best, match = id, p.Match
+		}
+	})
+	return best
+}
+
+// applyChange applies a committed change of the group.
+func (m *Member) applyChange(c *raftpb.ConfChangeV2) error {
+	m.conf, m.changed = m.node.ApplyConfChange(c), 0
+	var added protos.RegistryMembers
+	if err := proto.Unmarshal(c.GetContext(), &added); err != nil {
+		return err
+	}
+	for _, v := range added.Members {
+		v.Joined = m.applied
+		m.state.members[v.Id] = v
+		if m.heard != nil {
+			m.heard[v.Id] = m.now
+		}
+	}
+	// A member that is removed votes until the change is over, so it must be known until then.
+	in := slices.Concat(m.conf.GetVoters(), m.conf.GetVotersOutgoing(), m.conf.GetLearners(), m.conf.GetLearnersNext())
+	maps.DeleteFunc(m.state.members, func(id uint64, _ *protos.RegistryMember) bool { return !slices.Contains(in, id) })
+	return nil
+}
+
+// wanted returns the changes that lead to the right voters: an odd number, at most maxVoters. Voters
+// that are heard stay. Learners that are heard and have the log follow, in the order in which they
+// joined, then voters that are silent, and last those that have left or lost their log. These become
+// learners at first, so that they hear of it, and are removed once they are silent.
+func (m *Member) wanted() (changes []*raftpb.ConfChangeSingle) {
+	latest := map[string]uint64{} // by process
+	members := m.byJoining()
+	for _, v := range members {
+		latest[v.Name] = v.Id
+	}
+	over := func(v *protos.RegistryMember) bool { return v.Left || latest[v.Name] != v.Id }
+	processes := 0
+	var candidates []*protos.RegistryMember
+	ranks := map[uint64]int{}
+	for _, v := range members {
+		if !over(v) {
+			processes++
+		}
+		if ranks[v.Id] = m.rank(v, over(v)); ranks[v.Id] > 0 {
+			candidates = append(candidates, v)
+		}
+	}
+	slices.SortStableFunc(candidates, func(a, b *protos.RegistryMember) int {
+		return cmp.Compare(ranks[a.Id], ranks[b.Id])
+	})
+	n := odd(min(len(candidates), max(1, odd(min(processes, maxVoters)))))
+	if 2*m.answering(candidates[:n]) <= n {
+		return nil // the new voters could not even end the change
+	}
+	for i, v := range candidates {
+		votes := slices.Contains(m.conf.GetVoters(), v.Id)
+		switch {
+		case i < n && !votes:
+			changes = append(changes, single(raftpb.ConfChangeAddNode, v.Id))
+		case i >= n && votes:
+			changes = append(changes, single(raftpb.ConfChangeAddLearnerNode, v.Id))
+		}
+	}
+	for _, v := range members {
+		votes := slices.Contains(m.conf.GetVoters(), v.Id)
+		if !votes && over(v) && m.silent(v.Id, m.config.ReplaceTicks) {
+			changes = append(changes, single(raftpb.ConfChangeRemoveNode, v.Id))
+		}
+	}
+	return changes
+}
+
+// answering is how many of some members have answered the leader lately.
+func (m *Member) answering(members []*protos.RegistryMember) (n int) {
+	m.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		chosen := slices.ContainsFunc(members, func(v *protos.RegistryMember) bool { return v.Id == id })
+		if chosen && (p.RecentActive || id == m.id) {
+			n++
+		}
+	})
+	return n
+}
+
+// odd returns the largest odd number up to n; 0 for 0.
+func odd(n int) int { return n - (n+1)%2*min(n, 1) }
+
+// rank says how well a member suits as a voter: the lower the better, 0 not at all.
+func (m *Member) rank(v *protos.RegistryMember, over bool) int {
+	votes := slices.Contains(m.conf.GetVoters(), v.Id)
+	switch {
+	case votes && over:
+		return 4
+	case votes && m.silent(v.Id, m.config.ReplaceTicks):
+		return 3
+	case votes:
+		return 1
+	case !over && !m.silent(v.Id, m.config.ElectionTicks) && m.caughtUp(v.Id):
+		return 2
+	}
+	return 0
+}
+
+// caughtUp reports whether a member has almost all of the log.
+func (m *Member) caughtUp(id uint64) (is bool) {
+	m.node.WithProgress(func(other uint64, _ raft.ProgressType, p tracker.Progress) {
+		is = is || other == id && p.State == tracker.StateReplicate && p.Match+maxLag >= m.applied
+	})
+	return is
+}
+
+// resendSnapshots has raft send a snapshot again that seems to be lost.
+func (m *Member) resendSnapshots() {
+	m.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
+		s, on := m.sent[id]
+		switch {
+		case p.State != tracker.StateSnapshot:
+			delete(m.sent, id)
+		case !on:
+			m.sent[id] = sending{int(p.PendingSnapshot), m.now}
+		case m.now-s.since >= 2*m.config.ElectionTicks:
+			delete(m.sent, id)
+			m.node.ReportSnapshot(id, raft.SnapshotFailure)
+		}
+	})
+}
