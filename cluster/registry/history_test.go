@@ -280,7 +280,9 @@ func (w *world) submissionCommand(p *process, c *call, command *protos.RegistryC
 	switch {
 	case mine && w.random.IntN(12) == 0:
 		c.kind, c.token = end, known.Term
-		command.Kind = &protos.RegistryCommand_EndSubmission{EndSubmission: &protos.EndSubmission{Id: id, Term: c.token}}
+		command.Kind = &protos.RegistryCommand_EndSubmission{
+			EndSubmission: &protos.EndSubmission{Id: id, Term: c.token},
+		}
 	case mine:
 		c.kind, c.token = release, known.Term
 		command.Kind = &protos.RegistryCommand_GiveUpSubmission{

@@ -435,7 +435,8 @@ func (m *Member) handle(rd *raft.Ready) error {
 }
 
 // save stores what the other members will rely on. A commit index alone waits for the next update:
-// after a restart the member learns it again.
+// after a restart the member learns it again. But a change of the group that was applied must not be
+// forgotten: those who ended it may be gone by then, and nobody could end it again.
 func (m *Member) save(rd *raft.Ready) error {
 	u := &Update{Entries: rd.Entries}
 	if !raft.IsEmptyHardState(rd.HardState) {
@@ -450,7 +451,10 @@ func (m *Member) save(rd *raft.Ready) error {
 			return err
 		}
 	}
-	if rd.MustSync || u.Reset {
+	changes := slices.ContainsFunc(rd.CommittedEntries, func(e *raftpb.Entry) bool {
+		return e.GetType() == raftpb.EntryConfChangeV2
+	})
+	if rd.MustSync || u.Reset || changes {
 		if err := m.write(u); err != nil {
 			return err
 		}

@@ -85,7 +85,8 @@ func (w *world) strike(f fault) {
 	case "lose":
 		w.loseNext = 1 + f.target
 	case "leave":
-		if p.member != nil && !p.paused {
+		if p.member != nil && !p.paused && !w.harmed {
+			w.left = true
 			p.member.Leave()
 		}
 	default:
@@ -107,14 +108,13 @@ func (w *world) harm(p *process, kind string) {
 }
 
 // tear reports whether a log may become damaged: all processes must know that the other voters have a
-// majority without it.
+// majority without it. Where processes leave, one voter may become the only one.
 func (w *world) tear() bool {
 	want := w.view().Voters
-	may := !w.harmed && len(want) >= 3 && len(w.up()) == len(w.processes)
+	may := !w.harmed && !w.left && len(want) >= 3 && len(w.up()) == len(w.processes)
 	for _, p := range w.up() {
 		s := p.member.Status()
-		may = may && !s.Changing && slices.Equal(s.Voters, want) && !p.member.Leaving() &&
-			!slices.ContainsFunc(p.member.State().Members(), (*protos.RegistryMember).GetLeft)
+		may = may && !s.Changing && slices.Equal(s.Voters, want)
 	}
 	w.harmed = w.harmed || may
 	return may

@@ -37,6 +37,7 @@ type world struct {
 	states    map[uint64]uint64 // digest of the state by the entries applied
 	plant     plant
 	harmed    bool // a log is damaged
+	left      bool // a process has left
 	undecided int  // keys whose history takes too long to check
 }
 

@@ -166,7 +166,8 @@ var table = map[string]string{
 	"cluster/turns":   "",
 	"cluster/lease":   "",
 
-	"cluster/registry": "go.etcd.io/raft/v3/..." + message + xxhash,
+	"cluster/registry/host": "cluster/registry go.etcd.io/bbolt/... go.etcd.io/raft/v3/raftpb" + message + xxhash,
+	"cluster/registry":      "go.etcd.io/raft/v3/..." + message + xxhash,
 	"cluster/store": "cluster/refusal cluster/record/lockfile cluster/record/strict github.com/minio/minio-go/v7 " +
 		"github.com/minio/minio-go/v7/pkg/credentials golang.org/x/sync/errgroup",
 	"cluster/store/storetest": "github.com/johannesboyne/gofakes3 github.com/johannesboyne/gofakes3/backend/s3mem",

@@ -1,0 +1,306 @@
+package host
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/registry"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// File is a registry's log in a file of go.etcd.io/bbolt, whose transactions are whole or not there.
+// Every record carries a checksum, and the log its extent, so that damage is found when it is read.
+type File struct {
+	path string
+	db   *bbolt.DB
+	bad  error // why the file cannot be read
+}
+
+var _ registry.Storage = (*File)(nil)
+
+var (
+	metaBucket = []byte("meta")
+	logBucket  = []byte("log")
+
+	identityKey = []byte("identity")
+	hardKey     = []byte("hard")
+	snapshotKey = []byte("snapshot")
+	extentKey   = []byte("extent") // the index of the last entry, or of the snapshot
+)
+
+// lockPatience is how long another process may take to close the file.
+const lockPatience = 2 * time.Second
+
+// OpenFile opens or makes a file. One that is damaged is opened, too: Load says so.
+func OpenFile(path string) (*File, error) {
+	f := &File{path: path}
+	err := f.open()
+	if err != nil && (errors.Is(err, berrors.ErrTimeout) || os.IsPermission(err)) {
+		return nil, fmt.Errorf("the registry's log %s: %w", path, err)
+	}
+	if err != nil {
+		if _, missing := os.Stat(path); missing != nil {
+			return nil, err
+		}
+		f.bad = err
+	}
+	return f, nil
+}
+
+// open opens the file. A damaged one can have bbolt panic, or read beyond its end, and then stays
+// locked while the process lives. Create makes another one.
+func (f *File) open() (err error) {
+	defer guard(&err)()
+	if err := checkHeads(f.path); err != nil {
+		return err
+	}
+	f.db, err = bbolt.Open(f.path, 0o600, &bbolt.Options{Timeout: lockPatience})
+	return err
+}
+
+// checkHeads returns an error unless both heads of a bbolt file are intact. With one of them bbolt opens
+// the file, too: as it was one transaction before, so that a vote would be forgotten.
+func checkHeads(path string) error {
+	data, err := os.ReadFile(path) // small: snapshots bound it
+	if os.IsNotExist(err) || err == nil && len(data) == 0 {
+		return nil
+	}
+	const header, length = 16, 56 // of a page; of the fields that the checksum covers
+	for n := range 2 {
+		at := n*os.Getpagesize() + header
+		if err == nil && len(data) < at+length+8 {
+			err = errors.New("the file is too short")
+		}
+		if err != nil {
+			return err
+		}
+		sum := fnv.New64a()
+		sum.Write(data[at : at+length])
+		if sum.Sum64() != binary.NativeEndian.Uint64(data[at+length:]) {
+			return fmt.Errorf("head %d of the file does not match its checksum", n)
+		}
+	}
+	return nil
+}
+
+// guard returns a function to defer: it makes a panic, or a fault of memory that a file is mapped to,
+// an error.
+func guard(err *error) func() {
+	faults := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(faults)
+		if cause := recover(); cause != nil {
+			*err = fmt.Errorf("%w: %v", registry.ErrDamaged, cause)
+		}
+	}
+}
+
+// Close closes the file.
+func (f *File) Close() (err error) {
+	defer guard(&err)()
+	if f.db == nil {
+		return nil
+	}
+	return f.db.Close()
+}
+
+// Load reads the log. The error wraps registry.ErrDamaged if any of it is wrong.
+func (f *File) Load() (saved *registry.Saved, err error) {
+	if f.bad != nil {
+		return nil, fmt.Errorf("%w: %s: %w", registry.ErrDamaged, f.path, f.bad)
+	}
+	defer guard(&err)()
+	err = f.db.View(func(tx *bbolt.Tx) error {
+		meta, log := tx.Bucket(metaBucket), tx.Bucket(logBucket)
+		if meta == nil && log == nil {
+			return nil // a file that was just made
+		}
+		if meta == nil || log == nil {
+			return errors.New("a part of the log is missing")
+		}
+		saved = &registry.Saved{}
+		return read(saved, meta, log)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", registry.ErrDamaged, f.path, err)
+	}
+	return saved, nil
+}
+
+// read reads a log whose parts are there.
+func read(saved *registry.Saved, meta, log *bbolt.Bucket) error {
+	saved.Identity = &protos.RegistryIdentity{}
+	if found, err := get(meta, identityKey, saved.Identity); err != nil || !found {
+		return errors.Join(err, errors.New("the identity cannot be read"))
+	}
+	hard, snapshot := &raftpb.HardState{}, &raftpb.Snapshot{}
+	hasHard, err := get(meta, hardKey, hard)
+	if err != nil {
+		return err
+	}
+	hasSnapshot, err := get(meta, snapshotKey, snapshot)
+	if err != nil {
+		return err
+	}
+	if hasHard {
+		saved.Hard = hard
+	}
+	last := uint64(0)
+	if hasSnapshot {
+		saved.Snapshot, last = snapshot, snapshot.GetMetadata().GetIndex()
+	}
+	err = log.ForEach(func(key, value []byte) error {
+		e := &raftpb.Entry{}
+		if err := decode(key, value, e); err != nil {
+			return err
+		}
+		if last++; e.GetIndex() != last || binary.BigEndian.Uint64(key) != last {
+			return fmt.Errorf("entry %d stands where entry %d belongs", e.GetIndex(), last)
+		}
+		saved.Entries = append(saved.Entries, e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	extent := &raftpb.Entry{}
+	if _, err := get(meta, extentKey, extent); err != nil {
+		return err
+	}
+	if extent.GetIndex() != last || hard.GetCommit() > last {
+		return fmt.Errorf("the log ends at entry %d, not at %d", last, extent.GetIndex())
+	}
+	return nil
+}
+
+// Create moves a file aside that cannot be used, and makes a new one.
+func (f *File) Create(id *protos.RegistryIdentity) error {
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if info, err := os.Stat(f.path); err == nil && info.Size() > 0 {
+		if err := os.Rename(f.path, f.path+".unusable"); err != nil {
+			return err
+		}
+	}
+	f.bad = nil
+	if err := f.open(); err != nil {
+		return err
+	}
+	return f.db.Update(func(tx *bbolt.Tx) error {
+		meta, err := tx.CreateBucket(metaBucket)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.CreateBucket(logBucket); err != nil {
+			return err
+		}
+		return put(meta, identityKey, id)
+	})
+}
+
+// Save stores an update in one transaction.
+func (f *File) Save(u *registry.Update) (err error) {
+	defer guard(&err)()
+	return f.db.Update(func(tx *bbolt.Tx) error {
+		meta, log := tx.Bucket(metaBucket), tx.Bucket(logBucket)
+		last := uint64(0)
+		if key, _ := log.Cursor().Last(); key != nil {
+			last = binary.BigEndian.Uint64(key)
+		}
+		if u.Hard != nil {
+			if err := put(meta, hardKey, u.Hard); err != nil {
+				return err
+			}
+		}
+		if u.Snapshot != nil {
+			upTo := u.Snapshot.GetMetadata().GetIndex()
+			if err := errors.Join(put(meta, snapshotKey, u.Snapshot), cut(log, 0, upTo)); err != nil {
+				return err
+			}
+			if u.Reset {
+				last = 0
+				if err := cut(log, 0, ^uint64(0)); err != nil {
+					return err
+				}
+			}
+			last = max(last, upTo)
+		}
+		if len(u.Entries) > 0 {
+			last = u.Entries[len(u.Entries)-1].GetIndex()
+			if err := cut(log, u.Entries[0].GetIndex(), ^uint64(0)); err != nil {
+				return err
+			}
+		}
+		for _, e := range u.Entries {
+			if err := put(log, binary.BigEndian.AppendUint64(nil, e.GetIndex()), e); err != nil {
+				return err
+			}
+		}
+		if len(u.Entries) == 0 && u.Snapshot == nil {
+			return nil
+		}
+		return put(meta, extentKey, &raftpb.Entry{Index: &last})
+	})
+}
+
+// cut deletes the entries of a range.
+func cut(log *bbolt.Bucket, from, to uint64) error {
+	var keys [][]byte
+	cursor := log.Cursor()
+	for key, _ := cursor.Seek(binary.BigEndian.AppendUint64(nil, from)); key != nil; key, _ = cursor.Next() {
+		if binary.BigEndian.Uint64(key) > to {
+			break
+		}
+		keys = append(keys, key)
+	}
+	for _, key := range keys {
+		if err := log.Delete(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put stores a record behind its checksum.
+func put(b *bbolt.Bucket, key []byte, m proto.Message) error {
+	data, err := proto.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return b.Put(key, append(binary.BigEndian.AppendUint64(nil, checksum(key, data)), data...))
+}
+
+func get(b *bbolt.Bucket, key []byte, m proto.Message) (found bool, err error) {
+	value := b.Get(key)
+	if value == nil {
+		return false, nil
+	}
+	return true, decode(key, value, m)
+}
+
+func decode(key, value []byte, m proto.Message) error {
+	if len(value) < 8 || checksum(key, value[8:]) != binary.BigEndian.Uint64(value) {
+		return fmt.Errorf("the record %q does not match its checksum", key)
+	}
+	return proto.Unmarshal(value[8:], m)
+}
+
+// checksum covers the key, too: a record may not stand in another one's place.
+func checksum(key, data []byte) uint64 {
+	d := xxhash.New()
+	d.Write(key)  //nolint:errcheck // it cannot fail
+	d.Write(data) //nolint:errcheck // it cannot fail
+	return d.Sum64()
+}

@@ -1,0 +1,219 @@
+package host_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/cluster/registry"
+	"github.com/gradwire/gradwire/cluster/registry/host"
+	"github.com/gradwire/gradwire/protos"
+)
+
+// wire carries frames between hosts in memory.
+type wire struct {
+	t    *testing.T
+	dir  string
+	life uint64
+
+	mu    sync.Mutex
+	hosts map[string]*host.Host
+	cut   map[string]bool
+}
+
+func newWire(t *testing.T) *wire {
+	w := &wire{t: t, dir: t.TempDir(), hosts: map[string]*host.Host{}, cut: map[string]bool{}}
+	t.Cleanup(func() {
+		for name := range w.hosts {
+			w.kill(name)
+		}
+	})
+	return w
+}
+
+func (w *wire) start(name string, found bool) *host.Host {
+	w.t.Helper()
+	w.life++
+
+	h, err := host.Open(host.Config{
+		Process: name, Incarnation: w.life, File: filepath.Join(w.dir, name), Found: found,
+		Others: func() []string { return []string{"a", "b", "c"} },
+		Send:   func(to string, f *protos.RegistryFrame) { w.send(name, to, f) },
+		Log:    func(format string, args ...any) { w.t.Logf(name+": "+format, args...) },
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hosts[name] = h
+	return h
+}
+
+func (w *wire) send(from, to string, f *protos.RegistryFrame) {
+	w.mu.Lock()
+	h := w.hosts[to]
+	lost := from == to || h == nil || w.cut[from] || w.cut[to]
+	w.mu.Unlock()
+	if !lost {
+		h.Receive(proto.Clone(f).(*protos.RegistryFrame))
+	}
+}
+
+// kill ends a host without a word.
+func (w *wire) kill(name string) {
+	w.mu.Lock()
+	h := w.hosts[name]
+	delete(w.hosts, name)
+	w.mu.Unlock()
+	if h == nil {
+		return
+	}
+	if err := h.Close(); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// await waits until a host's status is as it should be.
+func (w *wire) await(why string, h *host.Host, is func(s registry.Status) bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(h.Status()); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("%s: %+v", why, h.Status())
+		}
+	}
+}
+
+func patience(t *testing.T, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func claimName(t *testing.T, h *host.Host, name string, token uint64) *protos.RegistryResult {
+	t.Helper()
+	r, err := h.Do(patience(t, time.Minute), &protos.RegistryCommand{Kind: &protos.RegistryCommand_ClaimName{
+		ClaimName: &protos.ClaimName{Name: name, Token: token},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func names(t *testing.T, h *host.Host) (all []string) {
+	t.Helper()
+	if err := h.Read(patience(t, time.Minute), func(s *registry.State) {
+		for _, n := range s.Names() {
+			all = append(all, fmt.Sprintf("%s of %s", n.Name, n.Owner.Name))
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// three starts three hosts, which all vote in the end.
+func three(w *wire) {
+	w.t.Helper()
+	w.start("a", true)
+	for _, name := range []string{"b", "c"} {
+		w.start(name, false)
+	}
+	for name, h := range w.hosts {
+		w.await(name+" does not vote", h, func(s registry.Status) bool {
+			return s.Votes && s.Leader != "" && len(s.Voters) == 3 && !s.Changing
+		})
+	}
+}
+
+func TestThreeHosts(t *testing.T) {
+	w := newWire(t)
+	three(w)
+	if r := claimName(t, w.hosts["b"], "x", 1); r.Code != protos.RegistryResult_DONE {
+		t.Errorf("%v", r)
+	}
+	if r := claimName(t, w.hosts["c"], "x", 2); r.Code != protos.RegistryResult_TAKEN || r.Owner.Name != "b" {
+		t.Errorf("%v", r)
+	}
+	leader := w.hosts["a"].Status().Leader
+	w.kill(leader)
+	others := slices.DeleteFunc([]string{"a", "b", "c"}, func(name string) bool { return name == leader })
+	if r := claimName(t, w.hosts[others[0]], "y", 3); r.Code != protos.RegistryResult_DONE {
+		t.Errorf("%v", r)
+	}
+	again := w.start(leader, true)
+	w.await("it does not return", again, func(s registry.Status) bool { return s.Votes && s.Leader != "" })
+	if got := names(t, again); !slices.Contains(got, "y of "+others[0]) {
+		t.Errorf("%s has %v", leader, got)
+	}
+}
+
+// TestAllHostsAreKilled has all hosts end at once: what was acknowledged is there when they are back.
+func TestAllHostsAreKilled(t *testing.T) {
+	w := newWire(t)
+	three(w)
+	claimName(t, w.hosts["a"], "x", 1)
+	for _, name := range []string{"a", "b", "c"} {
+		w.kill(name)
+	}
+	for _, name := range []string{"c", "b"} {
+		w.start(name, false)
+	}
+	if got := names(t, w.hosts["c"]); !slices.Equal(got, []string{"x of a"}) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestNoQuorumIsSaid(t *testing.T) {
+	w := newWire(t)
+	three(w)
+	w.mu.Lock()
+	w.cut["a"] = true
+	w.mu.Unlock()
+	a := w.hosts["a"]
+	w.await("it does not notice", a, func(s registry.Status) bool { return s.Leader == "" })
+	_, err := a.Do(patience(t, time.Second), &protos.RegistryCommand{Kind: &protos.RegistryCommand_PutActor{
+		PutActor: &protos.PutActor{Name: "x"}}})
+	if !errors.Is(err, host.ErrNoQuorum) || !strings.Contains(err.Error(), "its voters are a, ") {
+		t.Errorf("%v", err)
+	}
+	if err := a.Read(patience(t, time.Second), func(*registry.State) {}); !errors.Is(err, host.ErrNoQuorum) {
+		t.Errorf("%v", err)
+	}
+	if r := claimName(t, w.hosts["b"], "x", 1); r.Code != protos.RegistryResult_DONE {
+		t.Errorf("%v", r)
+	}
+	w.mu.Lock()
+	w.cut["a"] = false
+	w.mu.Unlock()
+	if r := claimName(t, a, "x", 2); r.Code != protos.RegistryResult_TAKEN {
+		t.Errorf("%v", r)
+	}
+}
+
+func TestLeave(t *testing.T) {
+	w := newWire(t)
+	three(w)
+	claimName(t, w.hosts["c"], "x", 1)
+	for _, name := range []string{"a", "b"} {
+		if err := w.hosts[name].Leave(patience(t, time.Minute)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		w.kill(name)
+	}
+	if got := names(t, w.hosts["c"]); !slices.Equal(got, []string{"x of c"}) {
+		t.Errorf("%v", got)
+	}
+	if v := w.hosts["c"].Status().Voters; !slices.Equal(v, []string{"c"}) {
+		t.Errorf("voters %v", v)
+	}
+}
