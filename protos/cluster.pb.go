@@ -2584,8 +2584,10 @@ func (x *Submitted) GetNote() string {
 
 // Processes answers ListNodes.
 type Processes struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Processes     []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Processes []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
+	// Why the registry gives the answering process no answers; empty if it does.
+	WithoutQuorum string `protobuf:"bytes,2,opt,name=without_quorum,json=withoutQuorum,proto3" json:"without_quorum,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2627,6 +2629,13 @@ func (x *Processes) GetProcesses() []*Process {
 	return nil
 }
 
+func (x *Processes) GetWithoutQuorum() string {
+	if x != nil {
+		return x.WithoutQuorum
+	}
+	return ""
+}
+
 // Process is one process of the cluster.
 type Process struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -2646,7 +2655,9 @@ type Process struct {
 	// Names its program, and tells it from every other one.
 	Build string `protobuf:"bytes,10,opt,name=build,proto3" json:"build,omitempty"`
 	// The silence, in ns, after which it counts another process as absent; 0 if the answering process does not know.
-	Timeout       int64 `protobuf:"varint,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	Timeout int64 `protobuf:"varint,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
+	// Its part in the registry: leads, votes or learns; empty if it has none or that is not known.
+	Vote          string `protobuf:"bytes,12,opt,name=vote,proto3" json:"vote,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2756,6 +2767,13 @@ func (x *Process) GetTimeout() int64 {
 		return x.Timeout
 	}
 	return 0
+}
+
+func (x *Process) GetVote() string {
+	if x != nil {
+		return x.Vote
+	}
+	return ""
 }
 
 // Submissions answers ListRuns.
@@ -4271,9 +4289,10 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\aprocess\x18\v \x01(\tR\aprocess\"/\n" +
 	"\tSubmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04note\x18\x02 \x01(\tR\x04note\"<\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\"c\n" +
 	"\tProcesses\x12/\n" +
-	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\"\xf4\x02\n" +
+	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\x12%\n" +
+	"\x0ewithout_quorum\x18\x02 \x01(\tR\rwithoutQuorum\"\x88\x03\n" +
 	"\aProcess\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -4287,7 +4306,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\aexpires\x18\t \x01(\x03R\aexpires\x12\x14\n" +
 	"\x05build\x18\n" +
 	" \x01(\tR\x05build\x12\x18\n" +
-	"\atimeout\x18\v \x01(\x03R\atimeout\x1a9\n" +
+	"\atimeout\x18\v \x01(\x03R\atimeout\x12\x12\n" +
+	"\x04vote\x18\f \x01(\tR\x04vote\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +

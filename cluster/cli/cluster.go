@@ -75,7 +75,9 @@ func nodesCommand(con *console) *cobra.Command {
 		Long: `List the nodes of a cluster as the node that is asked sees them, with the time that a
 heartbeat takes from it to each and back; with --round-trips, from each node to each. A node that
 has been silent for 1.5 s is suspended. One that has been silent for the node timeout of the node
-that is asked (--node-timeout) is absent, and others take its place.`,
+that is asked (--node-timeout) is absent, and others take its place. The column registry says which
+nodes vote on names of actors: the leader, the other voters, and those that only learn the result.
+Without a majority of the voters, new names are refused.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
 	}, func(ctx context.Context, c *driver.Client, _ []string) error {
 		if pairwise {
@@ -88,6 +90,11 @@ that is asked (--node-timeout) is absent, and others take its place.`,
 		}
 		return con.table(nodes, func(w io.Writer) {
 			writeNodes(w, nodes)
+			for _, n := range nodes {
+				if n.WithoutQuorum != "" {
+					fmt.Fprintf(w, "\nno quorum: node %s refuses new names of actors: %s\n", n.Name, n.WithoutQuorum)
+				}
+			}
 			if text := client.DifferentBuilds(client.Builds(nodes)); text != "" {
 				fmt.Fprintln(w, "\n"+text)
 			}
@@ -99,11 +106,12 @@ that is asked (--node-timeout) is absent, and others take its place.`,
 
 // writeNodes writes a table with a row for each node.
 func writeNodes(w io.Writer, nodes []driver.Node) {
-	fmt.Fprintln(w, "node\taddress\tstate\tround trip\tnode timeout\tcores\trole\tlabels\tup for\tcertificate")
+	fmt.Fprintln(w, "node\taddress\tstate\tround trip\tnode timeout\tregistry\tcores\trole\tlabels\tup for\t"+
+		"certificate")
 	for _, n := range nodes {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
-			n.Name, n.Address, n.State, trip(n.RoundTrip), timeout(n.Timeout), n.Cores, orDash(n.Role),
-			orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second), certificate(n.Expires))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
+			n.Name, n.Address, n.State, trip(n.RoundTrip), timeout(n.Timeout), orDash(n.Vote), n.Cores,
+			orDash(n.Role), orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second), certificate(n.Expires))
 	}
 }
 

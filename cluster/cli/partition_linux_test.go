@@ -252,3 +252,47 @@ func TestRunWaitsForASilentServerWhoseModelNobodyElseHas(t *testing.T) {
 		t.Errorf("the longest pause between two steps was %v, though the server was away for more than 5 s", pause)
 	}
 }
+
+// Two sides of a partition want a name. The side with the majority has it, the other one is refused
+// with the reason, and has heard of the owner once it is back.
+func TestNameIsTakenOnceAcrossAPartition(t *testing.T) {
+	lengthy(t)
+	turns.Take(t, 1, 3)
+	i := newIsland(t, "a", "b", "c")
+	i.settle()
+	i.await("three voters", func() bool { return strings.Count(i.must("nodes"), "votes") == 2 })
+	at := func(name string) *driver.Client {
+		i.seed = i.at(name) + ":7946"
+		return i.connect()
+	}
+	a, c := at("a"), at("c")
+	for _, other := range []string{"a", "b"} {
+		i.part("c", other)
+		i.part(other, "c")
+	}
+	i.join = i.at("c") + ":7946"
+	i.await("word of the lost quorum", func() bool {
+		return strings.Contains(i.must("nodes"), "no quorum: node c refuses new names of actors: its voters are a, ")
+	})
+	spec := driver.ActorSpec{Name: "votes", Kind: "tally", Settings: "{first: 40}", Node: "c"}
+	if _, err := c.Spawn(t.Context(), spec); err == nil || !strings.Contains(err.Error(),
+		"the name votes cannot be claimed: the registry has no quorum: its voters are a, ") {
+		t.Errorf("the minority takes the name: %v", err)
+	}
+	spec.Node = "a"
+	i.await("the name", func() bool {
+		_, err := a.Spawn(t.Context(), spec)
+		return err == nil
+	})
+	for _, other := range []string{"a", "b"} {
+		i.meet("c", other)
+		i.meet(other, "c")
+	}
+	i.await("the quorum", func() bool { return !strings.Contains(i.must("nodes"), "no quorum") })
+	spec.Node = "c"
+	_, err := c.Spawn(t.Context(), spec)
+	if err == nil || !strings.Contains(err.Error(), "votes is taken by an actor") {
+		t.Errorf("the name is taken twice: %v", err)
+	}
+	i.await("one owner", func() bool { all := i.actors(); return len(all) == 1 && all[0].Node == "a" })
+}

@@ -64,6 +64,12 @@ type Node struct {
 	// Timeout is the silence, in seconds, after which it counts another process as absent; 0 if the
 	// process that was asked does not know.
 	Timeout float64 `json:"node_timeout_s,omitzero"`
+	// Vote is the process's part in the registry, of which names of actors are claimed: leads, votes or
+	// learns; empty if it has none, or the process that was asked does not know.
+	Vote string `json:"vote,omitempty"`
+	// WithoutQuorum says why the registry gives the process that was asked no answers, so that it
+	// refuses new names; empty for all others, and if it does.
+	WithoutQuorum string `json:"without_quorum,omitempty"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -308,7 +314,10 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 		n := Node{
 			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
 			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip).Seconds(),
-			Build: p.Build, Timeout: time.Duration(p.Timeout).Seconds(),
+			Build: p.Build, Timeout: time.Duration(p.Timeout).Seconds(), Vote: p.Vote,
+		}
+		if p.State == "here" {
+			n.WithoutQuorum = r.GetProcesses().GetWithoutQuorum()
 		}
 		if p.Expires != 0 {
 			n.Expires = time.Unix(p.Expires, 0)

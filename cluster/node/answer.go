@@ -58,6 +58,7 @@ func (p *process) answer(c *request.Caller) error {
 // processes lists the cluster's processes, as this one sees them.
 func (p *process) processes() *protos.Processes {
 	all := &protos.Processes{}
+	status, without := p.describeQuorum()
 	states, trips := map[string]string{p.config.Name: "here"}, map[string]time.Duration{}
 	for _, s := range p.node.Peers() {
 		states[s.Peer.Name], trips[s.Peer.Name] = s.State.String(), s.RoundTrip
@@ -79,8 +80,10 @@ func (p *process) processes() *protos.Processes {
 			Expires:     expires,
 			Build:       m.Meta.Build,
 			Timeout:     timeout,
+			Vote:        vote(&status, m.Name),
 		})
 	}
+	all.WithoutQuorum = without
 	return all
 }
 

@@ -32,6 +32,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/lockfile"
 	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/registry/host"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/cluster/resident"
 	"github.com/gradwire/gradwire/cluster/shelf"
@@ -124,6 +125,7 @@ type process struct {
 	residents   *resident.Service
 	queue       *submission.Queue
 	holders     *holders.Service
+	registry    atomic.Pointer[host.Host] // nil before the process has joined, or without a file
 	stop        context.Context
 	halt        context.CancelCauseFunc
 	work        sync.WaitGroup
@@ -256,6 +258,7 @@ func (c Config) join(ctx context.Context) (*process, error) {
 		return nil, errors.Join(err, p.close())
 	}
 	p.joined.Store(true)
+	p.openRegistry()
 	p.remember() // not before: until now the file may have belonged to a process of this name that lives
 	p.work.Go(p.queue.Work)
 	p.work.Go(p.holders.Work)
@@ -298,6 +301,7 @@ func (c Config) process() *process {
 		Node: c.Name, Cores: c.Cores, Tensors: &p.tensors, Log: p.log, Running: p.stop, Entered: p.entered,
 		Begin: p.begin, Failed: p.failed, Kinds: p.actorKinds, Read: p.readActor,
 		Members: func() []membership.Member { return p.members.View().Members },
+		Claim:   p.reserveName, Free: p.freeName,
 	})
 	return p
 }
@@ -493,6 +497,7 @@ func (p *process) close() error {
 	}
 	if p.joined.Load() {
 		p.leaveRuns()
+		p.leaveRegistry()
 	}
 	p.mu.Lock() // whatever begins from now on finds that the process is stopping
 	p.halt(experiment.ErrStopping)
@@ -691,6 +696,8 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		p.directory.learn(from.Name, m)
 	case *protos.LeaseAsks, *protos.LeaseAnswers:
 		p.begin(func() { p.holders.Receive(from.Name, m) }) // it may wait for the disk
+	case *protos.RegistryFrame:
+		p.receiveVote(from.Name, f, m)
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
 		p.residents.Receive(from.Name, f)
 	default:

@@ -222,12 +222,20 @@ func (m *Member) Tick() {
 	} else {
 		m.heard, m.changed = nil, 0
 		clear(m.joins)
+		if status.Lead == raft.None && m.onlyVoter() {
+			m.timer.silent = m.timer.due // there is nobody to wait for
+		}
 		if err := m.timer.tick(m.node); err != nil && !errors.Is(err, raft.ErrProposalDropped) {
 			m.stop(err)
 		}
 		m.join(&status)
 	}
 	m.retry()
+}
+
+// onlyVoter reports whether this member has the only vote.
+func (m *Member) onlyVoter() bool {
+	return len(m.conf.GetVoters()) == 1 && m.conf.GetVoters()[0] == m.id && len(m.conf.GetVotersOutgoing()) == 0
 }
 
 // join asks all processes for membership while no leader is known: this member may never have had

@@ -81,6 +81,10 @@ type Config struct {
 	Members func() []membership.Member
 	// Kinds are the names of the kinds of actors that the process knows.
 	Kinds func() []string
+	// Claim makes a name that of an actor of this process, by its id, throughout the cluster. Free ends
+	// that, without waiting. Both may be nil.
+	Claim func(ctx context.Context, name string, id uint64) error
+	Free  func(name string, id uint64)
 	// Read returns the actor that a section of a plan describes.
 	Read func(section *syntax.Node) (actors.ResidentKind, error)
 }
@@ -146,6 +150,21 @@ func (h *Host) Reserve(s *protos.SpawnActor, kind actors.ResidentKind) (*Reserva
 	return &Reservation{a}, nil
 }
 
+// claim claims the name throughout the cluster.
+func (p *Reservation) claim(ctx context.Context) error {
+	a := p.of
+	if a.host.config.Claim == nil {
+		return nil
+	}
+	if err := a.host.config.Claim(ctx, a.spec.Name, a.id); err != nil {
+		return err
+	}
+	a.host.mu.Lock()
+	defer a.host.mu.Unlock()
+	a.claimed = true
+	return nil
+}
+
 // Release gives a place back.
 func (p *Reservation) Release() { p.of.host.remove(p.of, "was never begun") }
 
@@ -162,10 +181,17 @@ func (p *Reservation) Begin() (*protos.Actor, error) {
 
 // remove forgets an actor and frees what it had.
 func (h *Host) remove(a *resident, grave string) {
+	if h.forget(a, grave) {
+		h.config.Free(a.spec.Name, a.id)
+	}
+}
+
+// forget forgets an actor, and reports whether its name is still claimed.
+func (h *Host) forget(a *resident, grave string) (claimed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.actors[a.spec.Name] != a {
-		return
+		return false
 	}
 	delete(h.actors, a.spec.Name)
 	h.free += int(a.spec.Cores)
@@ -173,6 +199,7 @@ func (h *Host) remove(a *resident, grave string) {
 		clear(h.graves)
 	}
 	h.graves[a.spec.Name] = grave
+	return a.claimed
 }
 
 // Free is how many cores are not reserved.
@@ -201,6 +228,9 @@ func (h *Host) List(name string) []*protos.Actor {
 	return list
 }
 
+// gaveWay says how an actor ended whose name has become another node's.
+const gaveWay = "gave way to the actor of its name on node %s, spawned while nothing was heard of this one"
+
 // yield ends this host's actor of the same name if to was spawned later.
 func (h *Host) yield(to *protos.Actor) {
 	h.mu.Lock()
@@ -209,8 +239,30 @@ func (h *Host) yield(to *protos.Actor) {
 	if a == nil || cmp.Or(cmp.Compare(a.id, to.Id), cmp.Compare(h.config.Node, to.Node)) > 0 {
 		return
 	}
-	a.stop(fmt.Sprintf("gave way to the actor of its name on node %s, spawned while nothing was heard of this one",
-		to.Node))
+	a.stop(fmt.Sprintf(gaveWay, to.Node))
+}
+
+// claims returns the ids of the actors whose names are claimed throughout the cluster, by name.
+func (h *Host) claims() map[string]uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := map[string]uint64{}
+	for name, a := range h.actors {
+		if a.claimed {
+			all[name] = a.id
+		}
+	}
+	return all
+}
+
+// lose ends an actor whose name is another node's.
+func (h *Host) lose(name string, id uint64, node string) {
+	h.mu.Lock()
+	a := h.actors[name]
+	h.mu.Unlock()
+	if a != nil && a.id == id {
+		a.stop(fmt.Sprintf(gaveWay, node))
+	}
 }
 
 // Grave says how the last actor of a name has ended, as in "was stopped"; empty if that is not

@@ -262,8 +262,7 @@ func (r *Service) own(name string) *protos.Actors {
 	return all
 }
 
-// spawn makes an actor in this process. It keeps the name here before it asks the other nodes
-// whether they have it. So if two nodes want a name at once, at least one hears of the other.
+// spawn makes an actor in this process, which claims the name first.
 func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Actor, error) {
 	section, err := request.ActorSection(m.Name, m.Kind, m.Settings)
 	if err != nil {
@@ -277,16 +276,22 @@ func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Acto
 	if err != nil {
 		return nil, refusal.Input(err)
 	}
-	others, silent := r.reports(ctx, m.Name, r.config.Node)
-	if err := checkNameFree(m.Name, others, silent); err != nil {
+	if err := place.claim(ctx); err != nil {
 		place.Release()
 		return nil, err
 	}
 	return place.Begin()
 }
 
-// checkNameFree returns an error unless all nodes have said that they have no actor of a name.
-func checkNameFree(name string, all []report, silent []string) error {
+// Claims returns the ids of this process's actors whose names are claimed, by name.
+func (r *Service) Claims() map[string]uint64 { return r.host.claims() }
+
+// Yield ends an actor of this process whose name another node has claimed.
+func (r *Service) Yield(name string, id uint64, node string) { r.host.lose(name, id, node) }
+
+// checkNameFree returns an error if a node has said that it has an actor of a name. Only a claim tells
+// whether the name is free.
+func checkNameFree(name string, all []report) error {
 	for _, n := range all {
 		if len(n.GetActors()) == 0 {
 			continue
@@ -296,10 +301,6 @@ func checkNameFree(name string, all []report, silent []string) error {
 			return refusal.Input(fmt.Errorf("the name %s is being taken on node %s at this moment", name, n.Name))
 		}
 		return refusal.Input(fmt.Errorf("the name %s is taken by an actor of kind %s on node %s", name, a.Kind, n.Name))
-	}
-	if len(silent) > 0 {
-		return fmt.Errorf("whether the name %s is free is not known: not answered have %s", name,
-			strings.Join(silent, ", "))
 	}
 	return nil
 }
@@ -328,8 +329,8 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 	if err := c.May("spawn actors", identity.Operator); err != nil {
 		return err
 	}
-	all, silent := r.reports(ctx, m.Name)
-	if err := checkNameFree(m.Name, all, silent); err != nil {
+	all, _ := r.reports(ctx, m.Name)
+	if err := checkNameFree(m.Name, all); err != nil {
 		return err
 	}
 	hosts, err := candidates(m, all)

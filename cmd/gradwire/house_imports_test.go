@@ -182,7 +182,7 @@ var table = map[string]string{
 		"cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel" + message,
 	"cluster/placement": "cluster/live cluster/membership cluster/plan",
-	"cluster/node": "cluster/submission cluster/store cluster/holders cluster/journal cluster/experiment cluster/shelf " +
+	"cluster/node": "cluster/registry/... cluster/submission cluster/store cluster/holders cluster/journal cluster/experiment cluster/shelf " +
 		"cluster/resident cluster/request cluster/checkpoint/... cluster/placement cluster/memory " +
 		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/record/lockfile " +
 		"cluster/wire cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +

@@ -270,6 +270,24 @@ func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 	}
 }
 
+// Look calls a function with the state that this process has, which may lack the latest changes.
+func (h *Host) Look(ctx context.Context, do func(*registry.State)) error {
+	looked := make(chan struct{})
+	if err := h.enter(ctx, func() {
+		do(h.member.State())
+		close(looked)
+	}); err != nil {
+		return err
+	}
+	select {
+	case <-looked:
+		return nil
+	case <-h.stop:
+		h.closed.Wait() // do is not running any more
+		return errClosed
+	}
+}
+
 // unanswered says why there is no answer.
 func (h *Host) unanswered(ctx context.Context) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
