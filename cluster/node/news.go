@@ -208,9 +208,6 @@ func (p *process) spread() {
 			}
 			present[s.Peer.Name] = true
 			l := listeners[s.Peer.Name]
-			if l == nil || l.connections != s.Connections {
-				p.begin(func() { p.residents.Reconcile(p.stop, s.Peer.Name) })
-			}
 			if l == nil || l.connections != s.Connections || l.number < restated {
 				l = &listener{connections: s.Connections}
 				listeners[s.Peer.Name] = l

@@ -228,20 +228,6 @@ func (h *Host) List(name string) []*protos.Actor {
 	return list
 }
 
-// gaveWay says how an actor ended whose name has become another node's.
-const gaveWay = "gave way to the actor of its name on node %s, spawned while nothing was heard of this one"
-
-// yield ends this host's actor of the same name if to was spawned later.
-func (h *Host) yield(to *protos.Actor) {
-	h.mu.Lock()
-	a := h.actors[to.Name]
-	h.mu.Unlock()
-	if a == nil || cmp.Or(cmp.Compare(a.id, to.Id), cmp.Compare(h.config.Node, to.Node)) > 0 {
-		return
-	}
-	a.stop(fmt.Sprintf(gaveWay, to.Node))
-}
-
 // claims returns the ids of the actors whose names are claimed throughout the cluster, by name.
 func (h *Host) claims() map[string]uint64 {
 	h.mu.Lock()
@@ -261,7 +247,8 @@ func (h *Host) lose(name string, id uint64, node string) {
 	a := h.actors[name]
 	h.mu.Unlock()
 	if a != nil && a.id == id {
-		a.stop(fmt.Sprintf(gaveWay, node))
+		a.stop(fmt.Sprintf("gave way to the actor of its name on node %s, spawned while nothing was heard of this one",
+			node))
 	}
 }
 

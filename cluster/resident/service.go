@@ -305,25 +305,6 @@ func checkNameFree(name string, all []report) error {
 	return nil
 }
 
-// Reconcile compares the names of actors with those of a newly connected node. Both may have an actor of
-// one name if a second one was spawned while neither node heard the other. The actor that was spawned
-// first ends: its node was given up when the second one was spawned.
-func (r *Service) Reconcile(ctx context.Context, node string) {
-	if len(r.host.List("")) == 0 {
-		return
-	}
-	answer, err := r.ask(ctx, node, &protos.ActorRequest{Kind: &protos.ActorRequest_List{List: &protos.ListActors{}}},
-		listPatience)
-	if err != nil {
-		return // it is asked over the next connection
-	}
-	for _, other := range answer.GetActors().GetActors() {
-		if other.Begun {
-			r.host.yield(other)
-		}
-	}
-}
-
 // AnswerSpawn finds a node for an actor and has it made there.
 func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.SpawnActor) error {
 	if err := c.May("spawn actors", identity.Operator); err != nil {
