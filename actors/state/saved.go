@@ -1,20 +1,30 @@
 package state
 
 import (
+	"math"
 	"slices"
 	"strconv"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/protos"
 )
 
 // Own returns a copy of the state that shares no vector with the actor, so that the actor can go on.
-// The owner's name becomes a prefix of the vectors' names.
-func (saved *Saved) Own(owner string) *Saved {
+// prefix is put before the vectors' names.
+func (saved *Saved) Own(prefix string) *Saved {
 	own := &Saved{Root: saved.Root, Vectors: make([]Vector, len(saved.Vectors))}
 	for i, v := range saved.Vectors {
-		own.Vectors[i] = Vector{owner + "/" + v.Name, slices.Clone(v.Data)}
+		own.Vectors[i] = Vector{prefix + v.Name, slices.Clone(v.Data)}
 	}
 	return own
+}
+
+// Equal reports whether two states have the same values, bit by bit.
+func (saved *Saved) Equal(other *Saved) bool {
+	same := func(x, y float32) bool { return math.Float32bits(x) == math.Float32bits(y) }
+	return proto.Equal(saved.Root, other.Root) && slices.EqualFunc(saved.Vectors, other.Vectors,
+		func(a, b Vector) bool { return a.Name == b.Name && slices.EqualFunc(a.Data, b.Data, same) })
 }
 
 // Saved declares a state within a state, such as a node's within a run's, or nil. Its vectors keep

@@ -47,6 +47,9 @@ type run struct {
 	indices map[*protos.Tensor]uint32
 	// tensors holds the restored tensors by the index of their vector; nil for vectors not restored yet.
 	tensors []*protos.Tensor
+	// shared holds the numbers of the saved targets of shared pointers. targets holds the restored ones.
+	shared  map[any]int
+	targets []any
 	into    Into
 }
 
@@ -77,7 +80,7 @@ type Vector struct {
 // Save returns the state of a value. The value must not change meanwhile, and its vectors must not
 // change until they are written.
 func Save(of Declared) (*Saved, error) {
-	r := &run{saved: &Saved{Root: &protos.Declared{}}, indices: map[*protos.Tensor]uint32{}}
+	r := &run{saved: &Saved{Root: &protos.Declared{}}, indices: map[*protos.Tensor]uint32{}, shared: map[any]int{}}
 	of.State(&State{run: r, out: r.saved.Root})
 	return r.saved, r.err
 }
