@@ -30,8 +30,9 @@ type Courier interface {
 // another process: see [Sessions.Reach].
 type Sessions struct {
 	// Again, if not nil, is told when a message is sent again.
-	Again func(now time.Duration) `image:"-"`
+	Again func(now time.Duration)
 
+	door    *Door
 	network *link.Network
 	courier Courier
 	flows   map[way]*Flow // those of which this process has the sender
@@ -79,6 +80,7 @@ type letter struct {
 	copies int  // under way
 	sent   bool // once, at least
 	taken  bool // the receiver has it, or nobody will
+	gone   bool // the message was handed over or released
 }
 
 // copied is what a copy of a message knows of sessions, or a message that an acknowledgement rides
@@ -104,7 +106,7 @@ const hopeless = 100
 
 // KeepSessions has the door keep sessions over the edges that disturb messages.
 func (d *Door) KeepSessions(courier Courier) *Sessions {
-	d.sessions = &Sessions{network: d.network, courier: courier, flows: map[way]*Flow{}}
+	d.sessions = &Sessions{door: d, network: d.network, courier: courier, flows: map[way]*Flow{}}
 	return d.sessions
 }
 
@@ -276,7 +278,7 @@ func (f *Flow) land(l *letter) {
 // discard gives up a message, unless its receiver has it.
 func (l *letter) discard() {
 	if !l.taken {
-		l.taken = true
+		l.taken, l.gone = true, true
 		l.release()
 		_ = l.evidence.check() // nobody sees what was written
 	}
@@ -319,6 +321,7 @@ func (f *Flow) receive(now time.Duration, p *Parcel) {
 	for l, ok := f.receiver.Next(); ok; l, ok = f.receiver.Next() {
 		l.Edge, l.Sent, l.Arrival = p.Edge, p.Sent, p.Arrival
 		f.coming--
+		l.gone = true
 		f.sessions.courier.Hand(&l.Parcel)
 		if f.over {
 			return

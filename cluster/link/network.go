@@ -21,7 +21,7 @@ const MaxPairs = 1 << 16
 // goroutines at once.
 type Network struct {
 	defaults *law
-	configs  func(src, dst int32) *Config `image:"kept"` // of edges that differ; nil for none
+	configs  func(src, dst int32) *Config // of edges that differ; nil for none
 	laws     map[*Config]*law             // of what configs has returned
 	nodes    []node
 	draws    counter
@@ -209,19 +209,24 @@ type counted struct {
 }
 
 func (n *Network) create(src, dst int32) *Edge {
-	from, to := &n.nodes[src], n.at(dst)
 	if n.sums == nil && n.edges == n.pairs {
 		n.countBySender()
 	}
+	if from := &n.nodes[src]; n.sums != nil && from.out.full() {
+		n.sweep(from)
+	}
+	return n.add(src, dst)
+}
+
+// add makes an edge, and forgets none.
+func (n *Network) add(src, dst int32) *Edge {
+	from, to := &n.nodes[src], n.at(dst)
 	var e *Edge
 	if n.sums == nil {
 		c := &counted{}
 		e, c.stats = &c.Edge, &c.own
 		n.edges++
 	} else {
-		if from.out.full() {
-			n.sweep(from)
-		}
 		e = n.reuse()
 		e.stats = &n.sums[src]
 	}

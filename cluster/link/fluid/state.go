@@ -1,0 +1,97 @@
+package fluid
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/cluster/link/rate"
+)
+
+// State declares the flows under way and what each resource carries at present. Restoring leaves the
+// resources without processes: see Restart.
+func (f *Flows) State(s *state.State) {
+	bounds := state.Pointers(f.bounds)
+	count := len(bounds)
+	if state.Int(s, "resources", &count); s.Restoring() {
+		f.bounds = make([]bound, max(count, 0))
+		bounds = state.Pointers(f.bounds)
+		f.network = Network{resources: make([]resource, len(bounds))}
+	}
+	state.Column(s, "until", bounds, func(b *bound) *time.Duration { return &b.until })
+	state.BoolColumn(s, "known", bounds, func(b *bound) *bool { return &b.known })
+	state.Ints(s, "vacant", &f.vacant)
+	state.Ints(s, "set", &f.set)
+	state.Ints(s, "owners", &f.owners)
+	state.Int(s, "now", &f.now)
+	s.Part("network", &f.network)
+	f.due.Declare(s, "due", func(s *state.State, e *event) {
+		over := e.over[:]
+		state.Ints(s, "over", &over)
+		copy(e.over[:], over)
+		state.Int(s, "count", &e.count)
+		state.Float(s, "bytes", &e.bytes)
+		state.Int(s, "resource", &e.resource)
+		state.Int(s, "owner", &e.owner)
+	})
+	f.ended.Declare(s, "ended", func(s *state.State, e *Ended) { state.Exported(s, e) })
+}
+
+// Process returns what a resource carries; nil where there is no bound.
+func (f *Flows) Process(r int32) rate.Process { return f.bounds[r].process }
+
+// Restart gives a resource the process that it had when the state was saved.
+func (f *Flows) Restart(r int32, p rate.Process) { f.bounds[r].process = p }
+
+// State declares the flows under way. The number of resources follows from values declared before.
+func (n *Network) State(s *state.State) {
+	state.FloatColumn(s, "capacity", state.Pointers(n.resources), func(r *resource) *float64 { return &r.capacity })
+	state.Ints(s, "vacant", &n.vacant)
+	state.Ints(s, "heap", &n.heap)
+	state.Int(s, "started", &n.started)
+	state.List(s, "flows", &n.flows, func(s *state.State, f *flow) {
+		crossed, at := f.crossed[:], f.at[:]
+		state.Ints(s, "crossed", &crossed)
+		state.Ints(s, "at", &at)
+		copy(f.crossed[:], crossed)
+		copy(f.at[:], at)
+		state.Int(s, "count", &f.count)
+		state.Int(s, "number", &f.number)
+		state.Float(s, "bytes", &f.bytes)
+		state.Float(s, "since", &f.since)
+		state.Float(s, "rate", &f.rate)
+		state.Float(s, "end", &f.end)
+	})
+	if s.Restoring() {
+		s.Fail(n.rebuild())
+	}
+}
+
+// rebuild has the flows of the heap cross their resources again, in the order in which they did.
+func (n *Network) rebuild() error {
+	wrong := errors.New("the flows under way contradict each other")
+	for place, id := range n.heap {
+		if int(id) >= len(n.flows) || n.flows[id].count > MaxCrossed {
+			return wrong
+		}
+		f := &n.flows[id]
+		f.place = int32(place)
+		for slot := range f.count {
+			if int(f.crossed[slot]) >= len(n.resources) {
+				return wrong
+			}
+			r, at := &n.resources[f.crossed[slot]], int(f.at[slot])
+			for len(r.crossing) <= at {
+				r.crossing = append(r.crossing, crossing{flow: -1})
+			}
+			r.crossing[at] = crossing{id, slot}
+		}
+	}
+	for i := range n.resources {
+		if slices.ContainsFunc(n.resources[i].crossing, func(c crossing) bool { return c.flow < 0 }) {
+			return wrong
+		}
+	}
+	return nil
+}
