@@ -29,6 +29,7 @@ type reporting struct {
 	out, table string
 	view       report.View
 	where      []string
+	resumed    bool
 }
 
 func reportCommand(c *catalog.Catalog, con *console) *cobra.Command {
@@ -61,6 +62,7 @@ as a table, and makes no page.`,
 	flags.StringVar(&f.view.By, "by", "", "key of the sweep for colours and rows (default: what is compared)")
 	flags.StringVar(&f.view.Facet, "facet", "", "key of the sweep for panels and columns")
 	flags.StringArrayVar(&f.where, "where", nil, "keep the points with these values, as in data.split=iid (repeated)")
+	flags.BoolVar(&f.resumed, "with-resumed", false, "count runs that went on from a checkpoint in comparisons")
 	flags.StringVar(&f.table, "table", "", "print a table instead: "+strings.Join(pivot.Formats, ", "))
 	return cmd
 }
@@ -82,6 +84,11 @@ func (f *reporting) run(cmd *cobra.Command, c *catalog.Catalog, con *console, di
 	sources, err := page.Read(dirs)
 	if err != nil {
 		return &driver.InputError{Err: err}
+	}
+	if f.resumed {
+		for _, s := range sources {
+			s.CountResumed()
+		}
 	}
 	for _, s := range sources {
 		note, err := driver.Edited(c, s.Dir)

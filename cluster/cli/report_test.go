@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -72,6 +73,26 @@ func TestReportWarnsOfAPlanThatWasEditedAfterTheRuns(t *testing.T) {
 		expectCode(t, cli.ExitDone, code, errs)
 		if !strings.Contains(errs, c.want) || strings.Contains(errs, "edited") != (c.want != "") {
 			t.Errorf("%s: want %q: %s", c.edited, c.want, errs)
+		}
+	}
+}
+
+// Comparisons leave resumed runs out, unless they are asked for.
+func TestReportCountsResumedRunsOnDemand(t *testing.T) {
+	enter(t, small)
+	recorded(t, "out", "--set", "stop.target=30%")
+	text, err := os.ReadFile(filepath.Join("out", "summary.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	marked := regexp.MustCompile(`"outcome": *"done"`).ReplaceAllString(string(text), `$0, "resumed_s": 1`)
+	write(t, filepath.Join("out", "summary.json"), marked)
+	const left = "2 of 2 runs went on from a checkpoint"
+	for flag, told := range map[string]bool{"--where=train.batch=16,32": true, "--with-resumed": false} {
+		code, out, errs := gradwire(t, "report", "out", flag)
+		expectCode(t, cli.ExitDone, code, errs)
+		if strings.Contains(out, left) != told {
+			t.Errorf("%s:\n%s", flag, out)
 		}
 	}
 }

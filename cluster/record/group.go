@@ -74,7 +74,9 @@ type Group struct {
 	// Done, Degraded and Failed count the runs by their outcome.
 	Done     int `json:"done"`
 	Degraded int `json:"degraded"`
-	Failed   int `json:"failed"`
+	// Resumed counts the runs that went on from a checkpoint and are in no comparison; see Run.Resumed.
+	Resumed int `json:"resumed,omitempty"`
+	Failed  int `json:"failed"`
 	// Counted is the number of counting runs; no other figure includes them.
 	Counted int `json:"counted,omitempty"`
 	// Of is what is judged, and Target the accuracy that the runs end at; nil if there is none. A
@@ -156,7 +158,7 @@ func circumstances(p Point) Point {
 }
 
 // GroupRuns sums up runs by their points, in the order in which these first occur, and compares
-// points of one target, one Of and equal circumstances. The given target holds for runs which name
+// points of one target, one Of and equal circumstances by their runs that were not resumed. The given target holds for runs which name
 // none, neither themselves nor in their points; nil if they have none.
 func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
@@ -195,8 +197,13 @@ func GroupRuns(runs []Run, target *float64) []Group {
 		}
 		families[family] = append(families[family], i)
 	}
+	for key, runs := range members {
+		members[key] = slices.DeleteFunc(runs, func(r Run) bool { return r.Resumed > 0 })
+	}
 	for _, family := range order {
-		judge(groups, families[family], members)
+		judge(groups, slices.DeleteFunc(families[family], func(i int) bool {
+			return len(members[groups[i].Point.Key()]) == 0
+		}), members)
 	}
 	return groups
 }
@@ -279,6 +286,9 @@ func (g *Group) sum(runs []Run) {
 		}
 		if r.Reached {
 			g.Reached++
+		}
+		if r.Resumed > 0 {
+			g.Resumed++
 		}
 		if v := float64(r.FinalAccuracy); r.Outcome != Failed && !math.IsNaN(v) {
 			final = append(final, v)

@@ -46,6 +46,24 @@ func TestGroupsCountAllRunsAndDescribeThoseThatArrived(t *testing.T) {
 	}
 }
 
+// A run that went on from a checkpoint is counted and described, but no comparison depends on it.
+func TestResumedRunsAreInNoComparison(t *testing.T) {
+	a, b, c := Point{{"k", "a"}}, Point{{"k", "b"}}, Point{{"k", "c"}}
+	runs := slices.Concat(runsOf(a, 5, 10), runsOf(b, 5, 20))
+	without := GroupRuns(runs, number(0.9))
+	resumed := Run{Point: a, Seed: 9, Of: Mean, Reached: true, TimeToTarget: number(1e6), EpochsToTarget: number(1),
+		Resumed: 3}
+	only := resumed
+	only.Point = c
+	with := GroupRuns(append(slices.Clone(runs), resumed, only), number(0.9))
+	if g := with[0]; g.N != 6 || g.Resumed != 1 || g.Verdict != without[0].Verdict || g.Pairs != 5 || !g.Leader {
+		t.Errorf("with a resumed run %+v, without %+v", g, without[0])
+	}
+	if with[1].Verdict != without[1].Verdict || with[2].Verdict != "" || with[2].TimeToTarget == nil {
+		t.Errorf("the others are %+v", with[1:])
+	}
+}
+
 // runsOf are n runs of a point that take about so long, watched by evaluations every 0.01 s.
 func runsOf(p Point, n int, seconds float64) (runs []Run) {
 	rng := rand.New(rand.NewPCG(uint64(seconds), 5))

@@ -196,6 +196,9 @@ type Run struct {
 	// worth less.
 	Outcome   Outcome    `json:"outcome"`
 	Incidents []Incident `json:"incidents,omitempty"`
+	// Resumed is the instant in seconds at which the run went on from a checkpoint, unless it is known
+	// to equal a run that was never interrupted; 0 for such runs. Comparisons leave resumed runs out.
+	Resumed float64 `json:"resumed_s,omitempty"`
 	// Counted marks a run that sent the plan's messages and trained nothing: it has no accuracy,
 	// target, digest or model. Its outcome is CountedOnly instead of Done.
 	Counted bool `json:"counted,omitempty"`

@@ -96,8 +96,11 @@ func warnings(s record.Summary) (lines []string) {
 	if missing := s.Missing(); missing != "" {
 		lines = append(lines, Capitalized(missing)+".")
 	}
-	n, failed, degraded, stalled, first := len(s.Runs), 0, 0, 0, math.Inf(1)
+	n, failed, degraded, resumed, stalled, first := len(s.Runs), 0, 0, 0, 0, math.Inf(1)
 	for _, r := range s.Runs {
+		if r.Resumed > 0 {
+			resumed++
+		}
 		switch r.Outcome {
 		case record.Failed:
 			failed++
@@ -111,6 +114,7 @@ func warnings(s record.Summary) (lines []string) {
 		}
 	}
 	are := func(count int) string { return map[bool]string{true: "is", false: "are"}[count == 1] }
+	it := func(count int) string { return map[bool]string{true: "it", false: "them"}[count == 1] }
 	switch {
 	case failed == n && n == 1:
 		return append(lines, "The run failed: it has no result.")
@@ -126,6 +130,10 @@ func warnings(s record.Summary) (lines []string) {
 	case degraded > 0:
 		lines = append(lines, fmt.Sprintf("%d of %d runs %s degraded: their figures are worth less.", degraded, n,
 			are(degraded)))
+	}
+	if resumed > 0 {
+		lines = append(lines, fmt.Sprintf("%d of %d runs went on from a checkpoint: comparisons leave %s out, unless "+
+			"gradwire report --with-resumed asks for %s.", resumed, n, it(resumed), it(resumed)))
 	}
 	switch {
 	case stalled > 0 && n == 1:

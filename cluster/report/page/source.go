@@ -97,6 +97,14 @@ func Of(dir, plan string, summary record.Summary, traces []record.Trace) *Source
 	return s
 }
 
+// CountResumed has comparisons count resumed runs like the others.
+func (s *Source) CountResumed() {
+	for i := range s.Summary.Runs {
+		s.Summary.Runs[i].Resumed = 0
+	}
+	s.Summary.Groups = record.GroupRuns(s.Summary.Runs, s.Summary.Target)
+}
+
 // Choose keeps the runs whose points meet conditions, see report.Where, and has the factors of
 // their sweep shown as a view asks. It returns all sources as one, whose points begin with the
 // record's name where there are several.
