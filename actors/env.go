@@ -12,9 +12,8 @@ import (
 )
 
 // Kind makes the actor of a node, given the Env through which it meets its
-// world. Kinds are called once a node, when the run is placed. What the actor remembers are its
-// fields, which checkpoints of the run save; package image says what one that holds a function
-// needs.
+// world. Kinds are called once a node, when the run is placed, and again when the node joins or goes
+// on from a checkpoint: then the actor's declared state is restored (see package state).
 type Kind func(env Env) (actor.Actor, error)
 
 // ResidentKind makes an actor outside of any run.

@@ -77,9 +77,9 @@ func (m *Message) Release() {
 // Messages is a pool of messages whose head is an H, so that a cycle of
 // messages allocates nothing. It may be used by many goroutines.
 type Messages[H proto.Message] struct {
-	new  func() H `image:"-"` // nil in a pool that only messages remember
+	new  func() H // nil in a pool that only messages remember
 	mu   sync.Mutex
-	free []*Message `image:"-"`
+	free []*Message
 }
 
 // NewMessages returns an empty pool; create makes a new head.

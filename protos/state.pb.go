@@ -579,9 +579,10 @@ type Checkpoint struct {
 	At     int64 `protobuf:"varint,5,opt,name=at,proto3" json:"at,omitempty"`
 	Events int64 `protobuf:"varint,6,opt,name=events,proto3" json:"events,omitempty"`
 	// The names of the vectors in tensors.safetensors. A vector's index is its position in this list.
-	Vectors []string `protobuf:"bytes,7,rep,name=vectors,proto3" json:"vectors,omitempty"`
-	// Absent in virtual time: world.image holds the state.
-	State         *Declared `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`
+	Vectors []string  `protobuf:"bytes,7,rep,name=vectors,proto3" json:"vectors,omitempty"`
+	State   *Declared `protobuf:"bytes,8,opt,name=state,proto3" json:"state,omitempty"`
+	// True for a run in virtual time.
+	Virtual       bool `protobuf:"varint,9,opt,name=virtual,proto3" json:"virtual,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -672,6 +673,13 @@ func (x *Checkpoint) GetState() *Declared {
 	return nil
 }
 
+func (x *Checkpoint) GetVirtual() bool {
+	if x != nil {
+		return x.Virtual
+	}
+	return false
+}
+
 var File_protos_state_proto protoreflect.FileDescriptor
 
 const file_protos_state_proto_rawDesc = "" +
@@ -708,7 +716,7 @@ const file_protos_state_proto_rawDesc = "" +
 	"\rDeclaredSaved\x12&\n" +
 	"\x04root\x18\x01 \x01(\v2\x12.gradwire.DeclaredR\x04root\x12\x14\n" +
 	"\x05first\x18\x02 \x01(\rR\x05first\x12\x18\n" +
-	"\avectors\x18\x03 \x01(\rR\avectors\"\xce\x01\n" +
+	"\avectors\x18\x03 \x01(\rR\avectors\"\xe8\x01\n" +
 	"\n" +
 	"Checkpoint\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\rR\aversion\x12\x12\n" +
@@ -718,7 +726,8 @@ const file_protos_state_proto_rawDesc = "" +
 	"\x02at\x18\x05 \x01(\x03R\x02at\x12\x16\n" +
 	"\x06events\x18\x06 \x01(\x03R\x06events\x12\x18\n" +
 	"\avectors\x18\a \x03(\tR\avectors\x12(\n" +
-	"\x05state\x18\b \x01(\v2\x12.gradwire.DeclaredR\x05stateB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
+	"\x05state\x18\b \x01(\v2\x12.gradwire.DeclaredR\x05state\x12\x18\n" +
+	"\avirtual\x18\t \x01(\bR\avirtualB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
 
 var (
 	file_protos_state_proto_rawDescOnce sync.Once

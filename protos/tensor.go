@@ -104,13 +104,13 @@ type TensorPool struct {
 	// still in use soon come back.
 	Bound int
 	// Audited has the pool know its tensors, for Forgotten.
-	Audited bool `image:"-"`
+	Audited bool
 
 	mu    sync.Mutex
-	free  map[int][]*Tensor `image:"-"`
-	kept  int               `image:"-"` // bytes in free
-	views []*Tensor         `image:"-"` // without values
-	made  []made            `image:"-"` // all that were made, if audited
+	free  map[int][]*Tensor
+	kept  int       // bytes in free
+	views []*Tensor // without values
+	made  []made    // all that were made, if audited
 }
 
 // made is a tensor that a pool has made.

@@ -37,7 +37,7 @@ type worker struct {
 
 	votes   *reduction // nil without votes
 	models  *reduction
-	posts   iter.Seq[actors.Place] `image:"-"` // of models in this view; nil until there is one
+	posts   iter.Seq[actors.Place] // of models in this view; nil until there is one
 	current *reduction             // that is under way, and waits for a chunk; nil between rounds
 	input   *protos.Tensor         // what it sums
 	mean    *protos.Tensor         // what that becomes

@@ -77,13 +77,13 @@ type Run struct {
 	// Topologies are the changes of the topology, in the order of time.
 	Topologies []TopologyChange
 	// Evaluate judges a model; it is called by jobs, of which several may be under way.
-	Evaluate func(params []float32) train.Verdict `image:"kept"`
+	Evaluate func(params []float32) train.Verdict
 	// Vote, unless nil, judges models of one node that vote.
-	Vote func(models [][]float32) train.Verdict `image:"kept"`
+	Vote func(models [][]float32) train.Verdict
 	// EvaluateBelow, if not nil, judges a model only as far as it takes to be sure that its
 	// accuracy is below a target; see train.Evaluator. Whatever says when the target was reached,
 	// and how the run ended, is then completed by Evaluate.
-	EvaluateBelow func(params []float32, target float64) train.Verdict `image:"kept"`
+	EvaluateBelow func(params []float32, target float64) train.Verdict
 	// Result is filled in before the run ends.
 	Result *Result
 }
@@ -157,7 +157,7 @@ const firstLag = time.Millisecond
 type coordinator struct {
 	env     actors.Env
 	run     Run
-	control world.Control `image:"kept"`
+	control world.Control
 
 	views                          // who takes part
 	samples  int                   // processed by all workers

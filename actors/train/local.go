@@ -21,9 +21,9 @@ type Local struct {
 	model     nn.Model
 	cores     int
 	sampler   *datasets.Sampler
-	workspace nn.Workspace `image:"kept"`
-	sparse    *nn.Sparse   // of all samples, or nil
-	x         []float32    // of a batch, if there are no sparse inputs
+	workspace nn.Workspace
+	sparse    *nn.Sparse // of all samples, or nil
+	x         []float32  // of a batch, if there are no sparse inputs
 	y, rows   []int32
 	step      uint64
 	walked    uint64 // steps of all passes, those that were left out included
@@ -32,7 +32,7 @@ type Local struct {
 	seed      uint64 // of what a layer draws in step 0; each step has its own
 	params    *protos.Tensor
 	gradient  Gradient
-	compute   func() any `image:"kept"`
+	compute   func() any
 }
 
 // Gradient is the result of a step. It arrives as a message of the actor that

@@ -48,7 +48,7 @@ type Team struct {
 	shared  *nn.Shared
 	threads []*Local
 	sums    [][]float32 // of each thread's gradients, or nil
-	job     actors.Team `image:"kept"` // of methods of the team
+	job     actors.Team // of methods of the team
 	busy    bool
 	step    uint64 // of the worker before the round
 	walked  uint64

@@ -36,7 +36,7 @@ type Deployment struct {
 	// Reliable says that sessions have each message handled once and in order, whatever links do.
 	Reliable bool
 	// Observer is told of every event.
-	Observer Observer `image:"-"`
+	Observer Observer
 	// Strict checks every message on its way: frames are encoded and decoded,
 	// tensors are checksummed at sending and delivery, released buffers poisoned.
 	Strict bool

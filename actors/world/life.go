@@ -74,7 +74,7 @@ var ErrLeaderless = errors.New("the coordinator is gone, and nobody leads the ru
 type Inhabitant struct {
 	ID      string
 	Profile Profile
-	Kind    actors.Kind `image:"kept"`
+	Kind    actors.Kind
 }
 
 // Realm is a world as the life cycle of its nodes needs it.
@@ -130,6 +130,29 @@ func (l *LifeCycle) Populate(there func(node int) bool) error {
 
 // Settle takes note of the actor that lives on a node from now on; nil for none.
 func (l *LifeCycle) Settle(node int, a actor.Actor) { l.actors[node], l.leaving[node] = a, false }
+
+// Actor returns the actor that lives on a node; nil for none.
+func (l *LifeCycle) Actor(node int) actor.Actor { return l.actors[node] }
+
+// State declares what the coordinator has not heard of, and who hands over what it holds.
+func (l *LifeCycle) State(s *state.State) {
+	unheard := make([]int, len(l.unheard)) // place in the schedule, plus 1
+	for i := range l.deployment.Schedule {
+		if c := &l.deployment.Schedule[i]; c.Node < len(unheard) && l.unheard[c.Node] == c {
+			unheard[c.Node] = i + 1
+		}
+	}
+	if state.Ints(s, "unheard", &unheard); s.Restoring() {
+		for node, i := range unheard {
+			if i > 0 {
+				l.unheard[node] = &l.deployment.Schedule[i-1]
+			}
+		}
+	}
+	state.Bools(s, "leaving", &l.leaving)
+	state.Bools(s, "returns", &l.returns)
+	s.Bool("ending", &l.ending)
+}
 
 // There reports whether an actor lives on a node.
 func (l *LifeCycle) There(node int) bool { return l.actors[node] != nil }

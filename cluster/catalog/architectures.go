@@ -41,6 +41,9 @@ func addArchitectures(c *Catalog) {
 	addFederated(c)
 	addMirrors(a)
 	addPeers(c)
+	for i := range a.list {
+		a.list[i].Exact = true
+	}
 }
 
 func addServer(a *Kinds[train.Architecture]) {

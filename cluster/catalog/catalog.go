@@ -126,14 +126,14 @@ type Spec struct {
 	//
 	// The fields from Counted to Instants describe the plan's text. Runs do not depend on them, so
 	// checkpoints leave them out.
-	Counted []Counted `image:"-"`
-	spans   *spans    `image:"-"`
-	catalog *Catalog  `image:"-"` // that has read it
-	given   []casting `image:"-"` // the roles that the architecture's section gives to nodes
+	Counted []Counted
+	spans   *spans
+	catalog *Catalog  // that has read it
+	given   []casting // the roles that the architecture's section gives to nodes
 	// Notes warn of settings that mean something else than they seem to, or make a run pointless.
-	Notes []string `image:"-"`
+	Notes []string
 	// Instants are the times at which settings take effect, including those in trace files.
-	Instants []plan.Instants `image:"-"`
+	Instants []plan.Instants
 	// Topologies are the one that the run begins with and those that follow, in the order
 	// of time.
 	Topologies []Topology
@@ -278,6 +278,12 @@ func (s *Spec) pace() error {
 		}
 	}
 	return nil
+}
+
+// Exact reports whether runs of the architecture go on from checkpoints exactly; see [Kind].
+func (s *Spec) Exact() bool {
+	k, _ := s.catalog.Architectures.find(s.ArchitectureSection.At("kind").Text)
+	return k.Exact
 }
 
 // rounds refuses to count rounds of an architecture that has none.

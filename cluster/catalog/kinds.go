@@ -20,6 +20,10 @@ type Kind[T any] struct {
 	Name string
 	// Doc is one sentence for a list of kinds.
 	Doc string
+	// Exact says, of an architecture, that a run in virtual time that goes on from a checkpoint equals one
+	// that was never interrupted: its actors declare all their state. Other runs that went on from one are
+	// marked as resumed.
+	Exact bool
 
 	// settings makes what a section is read into, a pointer to a struct with the defaults, and
 	// build the T of it.

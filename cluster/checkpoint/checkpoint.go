@@ -4,11 +4,9 @@
 //	manifest.json        the format, the other files with their SHA-256, a signature, its own SHA-256
 //	state.pb             the origin of the state, and its values without vectors: a protos.Checkpoint
 //	tensors.safetensors  the vectors, such as parameters, optimizer states and residues
-//	world.image          in virtual time, in place of tensors and declared state: see package image
 //
-// In real time, actors declare their state (see package actors/state). Any build of the program can
-// read it, on any machine that has the key of the user or the cluster. Only the program that made an
-// image can read the image.
+// Actors declare their state (see package actors/state). Any build of the program can read it, on any
+// machine that has the key of the user or the cluster.
 package checkpoint
 
 import (
@@ -34,14 +32,11 @@ type State struct {
 	At time.Duration
 	// Events is the number of bytes of events written until then.
 	Events int64
-	// Declared is the state of a run in real time. World is the image of a virtual world. One of the
-	// two is nil.
+	// Declared is the state of the world or, in real time, of the worlds of all processes.
 	Declared *state.Saved
-	World    []byte
+	// Virtual reports whether the run is in virtual time.
+	Virtual bool
 }
-
-// Real reports whether the state is of a run in real time.
-func (s *State) Real() bool { return s.Declared != nil }
 
 const (
 	// Name is the folder of a run's checkpoints within the folder of the run.

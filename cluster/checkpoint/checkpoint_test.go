@@ -36,23 +36,19 @@ type model struct {
 
 func (m *model) State(s *state.State) { state.Exported(s, m) }
 
-// saved returns a state: a declared state for odd seconds, an image for even ones.
+// saved returns a state: of a run in real time for odd seconds, in virtual time for even ones.
 func saved(t testing.TB, second int) checkpoint.State {
 	t.Helper()
 	s := checkpoint.State{
 		Origin: live.Origin{Plan: "name: plan\n", Seed: 7, Data: "00ff"},
-		At:     time.Duration(second) * time.Second, Events: int64(10 * second),
-	}
-	if second%2 == 0 {
-		s.World = []byte{byte(second), 2, 3}
-		return s
+		At:     time.Duration(second) * time.Second, Events: int64(10 * second), Virtual: second%2 == 0,
 	}
 	nan := float32(math.NaN())
 	of, err := state.Save(&model{[]float32{1, -2.5, 3e-9}, []float32{nan, float32(math.Inf(1))}, second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Declared = of.Own("w1")
+	s.Declared = of.Own("w1/")
 	return s
 }
 
@@ -171,49 +167,47 @@ func spoiled(b []byte, random *rand.Rand) (other []byte, how string) {
 
 func TestEveryDamageIsRefusedByName(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	for second := range 2 {
-		f := checkpoint.NewFolder(t.TempDir(), 1)
-		name := written(t, f, second)
-		files, err := filepath.Glob(filepath.Join(name, "*"))
-		if err != nil || len(files) != 3 {
-			t.Fatalf("%v, %v", files, err)
+	f := checkpoint.NewFolder(t.TempDir(), 1)
+	name := written(t, f, 1)
+	files, err := filepath.Glob(filepath.Join(name, "*"))
+	if err != nil || len(files) != 3 {
+		t.Fatalf("%v, %v", files, err)
+	}
+	whole := map[string][]byte{}
+	for _, file := range files {
+		if whole[file], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
 		}
-		whole := map[string][]byte{}
-		for _, file := range files {
-			if whole[file], err = os.ReadFile(file); err != nil {
-				t.Fatal(err)
-			}
+	}
+	try := func(how, file string) {
+		t.Helper()
+		if s, err := f.Read(name); !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s %s: read %v, %v", file, how, s, err)
 		}
-		try := func(how, file string) {
-			t.Helper()
-			if s, err := f.Read(name); !errors.Is(err, checkpoint.ErrDamaged) || !strings.Contains(err.Error(), name) {
-				t.Errorf("%s %s: read %v, %v", file, how, s, err)
-			}
-			if err := os.WriteFile(file, whole[file], 0o600); err != nil {
-				t.Fatal(err)
-			}
+		if err := os.WriteFile(file, whole[file], 0o600); err != nil {
+			t.Fatal(err)
 		}
-		for _, file := range files {
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
-			try("is missing", file)
-			if err := os.WriteFile(file, append(slices.Clone(whole[file]), 0), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			try("is longer", file)
+	}
+	for _, file := range files {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
 		}
-		for range 1000 {
-			file := files[random.IntN(len(files))]
-			b, how := spoiled(whole[file], random)
-			if err := os.WriteFile(file, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			try(how, file)
+		try("is missing", file)
+		if err := os.WriteFile(file, append(slices.Clone(whole[file]), 0), 0o600); err != nil {
+			t.Fatal(err)
 		}
-		if _, err := f.Read(name); err != nil {
-			t.Errorf("as it was written: %v", err)
+		try("is longer", file)
+	}
+	for range 1000 {
+		file := files[random.IntN(len(files))]
+		b, how := spoiled(whole[file], random)
+		if err := os.WriteFile(file, b, 0o600); err != nil {
+			t.Fatal(err)
 		}
+		try(how, file)
+	}
+	if _, err := f.Read(name); err != nil {
+		t.Errorf("as it was written: %v", err)
 	}
 }
 
@@ -327,22 +321,20 @@ func TestCheckpointThatSomebodyElseHasWrittenIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for second, vectors := range map[int]string{6: "world.image", 7: "tensors.safetensors"} {
-		f := checkpoint.NewFolder(t.TempDir(), 1)
-		f.Key = key.For("run 1")
-		name := written(t, f, second)
-		for _, file := range []string{"state.pb", vectors} {
-			forge(t, f, name, file)
-		}
-		if _, err := f.Read(name); err != nil {
-			t.Errorf("as it was written: %v", err)
-		}
-		for what, k := range map[string]checkpoint.Key{"another user": other.For("run 1"),
-			"another run": key.For("run 2"), "nobody": nil} {
-			f.Key = k
-			if _, err := f.Read(name); !errors.Is(err, checkpoint.ErrForeign) {
-				t.Errorf("%s: %v", what, err)
-			}
+	f := checkpoint.NewFolder(t.TempDir(), 1)
+	f.Key = key.For("run 1")
+	name := written(t, f, 7)
+	for _, file := range []string{"state.pb", "tensors.safetensors"} {
+		forge(t, f, name, file)
+	}
+	if _, err := f.Read(name); err != nil {
+		t.Errorf("as it was written: %v", err)
+	}
+	for what, k := range map[string]checkpoint.Key{"another user": other.For("run 1"),
+		"another run": key.For("run 2"), "nobody": nil} {
+		f.Key = k
+		if _, err := f.Read(name); !errors.Is(err, checkpoint.ErrForeign) {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
@@ -411,8 +403,9 @@ func TestStateTravelsInParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &live.State{Number: 4, Origin: live.Origin{Plan: "p", Seed: 2}, At: 5, Events: 6, Record: of.Own("record"),
-		Nodes: map[int]live.NodeState{2: {Actor: of.Own("n2"), Frames: [][]byte{{1}, {2, 3}}}}}
+	s := &live.State{Number: 4, Origin: live.Origin{Plan: "p", Seed: 2}, At: 5, Events: 6, Record: of.Own("record/"),
+		Nodes: map[int]live.NodeState{2: {Actor: of.Own("n2/"), View: &protos.View{Number: 3},
+			Frames: [][]byte{{1}, {2, 3}}}}}
 	var parts []*protos.StatePart
 	for part, err := range checkpoint.Split(s) {
 		if err != nil {

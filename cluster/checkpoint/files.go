@@ -27,7 +27,6 @@ import (
 const (
 	stateName   = "state.pb"
 	tensorsName = "tensors.safetensors"
-	imageName   = "world.image"
 
 	// family is the prefix of every version's format, and format is the format of this version. Its
 	// number covers the folder, the manifest and the set of files. version covers the fields of
@@ -69,13 +68,8 @@ func (f *Folder) writeFiles(dir string, s *State) error {
 	if err == nil {
 		err = write(stateName, bytesTo(text))
 	}
-	switch {
-	case err != nil:
-		return err
-	case s.Real():
+	if err == nil {
 		err = write(tensorsName, func(to io.Writer) error { return writeTensors(to, s.Declared.Vectors) })
-	default:
-		err = write(imageName, bytesTo(s.World))
 	}
 	if err != nil {
 		return err
@@ -200,9 +194,9 @@ func (f *Folder) read(name string) (State, error) {
 			return State{}, err
 		}
 	}
-	if open[stateName] == nil || (open[tensorsName] == nil) == (open[imageName] == nil) {
-		return State{}, fmt.Errorf("%w: %s lists other files than %s, and %s or %s", ErrDamaged, Manifest,
-			stateName, tensorsName, imageName)
+	if open[stateName] == nil || open[tensorsName] == nil {
+		return State{}, fmt.Errorf("%w: %s lists other files than %s and %s", ErrDamaged, Manifest, stateName,
+			tensorsName)
 	}
 	if !hmac.Equal([]byte(m.Signature), []byte(f.signature(m))) { // checked last, so that damage is reported as damage
 		return State{}, ErrForeign
@@ -211,14 +205,7 @@ func (f *Folder) read(name string) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	if open[tensorsName] != nil {
-		return decode(text, open[tensorsName])
-	}
-	s, err := decode(text, nil)
-	if err == nil {
-		s.World, err = io.ReadAll(open[imageName])
-	}
-	return s, err
+	return decode(text, open[tensorsName])
 }
 
 // open opens a file of a checkpoint, and returns an error if the file has changed.
@@ -251,12 +238,9 @@ func (f *file) open(dir string) (*os.File, error) {
 // encode returns the content of state.pb.
 func encode(s *State) ([]byte, error) {
 	m := &protos.Checkpoint{Version: version, Plan: s.Plan, Seed: s.Seed, Data: s.Data, At: int64(s.At),
-		Events: s.Events}
-	if s.Declared != nil {
-		m.State = s.Declared.Root
-		for _, v := range s.Declared.Vectors {
-			m.Vectors = append(m.Vectors, v.Name)
-		}
+		Events: s.Events, Virtual: s.Virtual, State: s.Declared.Root}
+	for _, v := range s.Declared.Vectors {
+		m.Vectors = append(m.Vectors, v.Name)
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
@@ -275,8 +259,7 @@ func writeTensors(to io.Writer, vectors []state.Vector) error {
 	return safetensors.Write(to, tensors, nil, parts...)
 }
 
-// decode reads the state from state.pb and tensors.safetensors. tensors is nil beside an image, which
-// decode does not read.
+// decode reads the state from state.pb and tensors.safetensors.
 func decode(text []byte, tensors io.Reader) (State, error) {
 	m := &protos.Checkpoint{}
 	if err := proto.Unmarshal(text, m); err != nil {
@@ -287,10 +270,7 @@ func decode(text []byte, tensors io.Reader) (State, error) {
 			m.GetVersion(), version)
 	}
 	s := State{Origin: live.Origin{Plan: m.GetPlan(), Seed: m.GetSeed(), Data: m.GetData()},
-		At: time.Duration(m.GetAt()), Events: m.GetEvents()}
-	if tensors == nil {
-		return s, nil
-	}
+		At: time.Duration(m.GetAt()), Events: m.GetEvents(), Virtual: m.GetVirtual()}
 	values, all, _, err := safetensors.Read(tensors)
 	if err != nil {
 		return State{}, fmt.Errorf("%w: %s: %w", ErrDamaged, tensorsName, err)

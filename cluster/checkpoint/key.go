@@ -12,9 +12,8 @@ import (
 	"path/filepath"
 )
 
-// Key signs checkpoints. A program reads only checkpoints signed with the key of its user or cluster:
-// a forged image would control the program, and a forged declared state would silently falsify the
-// run.
+// Key signs checkpoints. A program reads only checkpoints signed with the key of its user or cluster: a
+// forged state would silently falsify the run.
 type Key []byte
 
 // keySize is how long a key is, in bytes.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/cluster/live"
 	"github.com/gradwire/gradwire/cluster/sim"
 )
@@ -49,16 +50,20 @@ func (c *Counted) Write(b []byte) (int, error) {
 // World makes the virtual world of the run, whose checkpoints are saved in its folder. The error
 // wraps ErrUnusable if it cannot go on where it should.
 func (r *Run) World(c sim.Config) (*sim.World, error) {
-	c.Checkpoints.Save = func(at time.Duration, world []byte) error {
+	c.Checkpoints.Save = func(at time.Duration, saved *state.Saved) error {
 		if r.held(0, func() {}); r.failure != nil {
 			return r.failure
 		}
-		return r.Folder.Save(State{Origin: r.Origin, At: at, Events: r.written, World: world})
+		return r.Folder.Save(State{Origin: r.Origin, At: at, Events: r.written, Declared: saved, Virtual: true})
 	}
 	if r.From == nil {
 		return sim.New(c)
 	}
-	w, err := sim.Restore(c, r.From.World)
+	err := r.Origin.Check(&r.From.Origin)
+	var w *sim.World
+	if err == nil {
+		w, err = sim.Restore(c, r.From.Declared)
+	}
 	if err != nil {
 		return nil, r.unusable(err)
 	}

@@ -79,19 +79,19 @@ func TestRunOfProcessesThatAreKilledEndsLikeThatOfOne(t *testing.T) {
 	if status := whole.end(t); status.ExitStatus() != cli.ExitDone {
 		t.Fatal(whole.errs.String())
 	}
-	how, went := "--out", 0
+	how, went := []string{"run", "plan.yaml", "--out", "out"}, 0
 	for kill := range 5 {
-		p := newProgram(t, "run", "plan.yaml", how, "out")
+		p := newProgram(t, how...)
 		killSaved(t, p, 1+2*kill)
 		if strings.Contains(p.errs.String(), "run 0 goes on from its checkpoint at ") {
 			went++
 		}
-		how = "--continue"
+		how = []string{"run", "plan.yaml", "--from-checkpoint", "--continue", "out"}
 	}
 	if went == 0 {
 		t.Error("no process went on from a checkpoint")
 	}
-	code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", "out")
+	code, _, errs := gradwire(t, how...)
 	expectCode(t, cli.ExitDone, code, errs)
 	expectSame(t, "whole", "out", "plan.yaml", "curve.csv", "links.csv", "updates.csv", "runs/0000/run.json",
 		"runs/0000/events.jsonl", "runs/0000/model.safetensors")
@@ -110,8 +110,9 @@ func TestRunOfProcessesThatAreKilledEndsLikeThatOfOne(t *testing.T) {
 	}
 }
 
-// A checkpoint is for the very file of the program that made it, whatever the plan is called.
-func TestRunOfAnotherProgramBeginsAnew(t *testing.T) {
+// Any build of the program reads a checkpoint, whatever the plan is called. By default an interrupted run
+// is repeated instead. The result is the same.
+func TestRunOfAnotherProgramGoesOn(t *testing.T) {
 	turns.Take(t, 0, 3)
 	plan := edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}") + "checkpoint: {every: 1s, keep: 1}\n"
 	enter(t, plan)
@@ -129,26 +130,33 @@ func TestRunOfAnotherProgramBeginsAnew(t *testing.T) {
 	if err := os.WriteFile("other", append(own, 0), 0o700); err != nil { //nolint:gosec // a program
 		t.Fatal(err)
 	}
-	if err := os.CopyFS("out2", os.DirFS("out")); err != nil {
+	if err := errors.Join(os.CopyFS("out2", os.DirFS("out")), os.CopyFS("out3", os.DirFS("out"))); err != nil {
 		t.Fatal(err)
 	}
-	other := newProgram(t, "run", "plan.yaml", "--continue", "out2")
+	const went = "run 0 goes on from its checkpoint at "
+	other := newProgram(t, "run", "plan.yaml", "--continue", "out2", "--from-checkpoint")
 	other.Path = "./other"
 	other.start(t)
 	if status := other.end(t); status.ExitStatus() != cli.ExitDone {
 		t.Fatal(other.errs.String())
 	}
-	if told := other.errs.String(); !strings.Contains(told, "cannot be used: it was made by another program, or with "+
-		"other data; it begins anew\n") {
+	if told := other.errs.String(); !strings.Contains(told, went) {
 		t.Errorf("told:\n%s", told)
 	}
 	write(t, "renamed/plan.yaml", "# a note\n"+plan)
-	code, _, errs := gradwire(t, "run", "renamed/plan.yaml", "--continue", "out")
+	code, _, errs := gradwire(t, "run", "renamed/plan.yaml", "--continue", "out", "--from-checkpoint")
 	expectCode(t, cli.ExitDone, code, errs)
-	if !strings.Contains(errs, "run 0 goes on from its checkpoint at ") {
+	if !strings.Contains(errs, went) {
 		t.Errorf("told:\n%s", errs)
 	}
-	expectSame(t, "out", "out2", "curve.csv", "runs/0000/run.json", "runs/0000/model.safetensors")
+	code, _, errs = gradwire(t, "run", "--continue", "out3")
+	expectCode(t, cli.ExitDone, code, errs)
+	if strings.Contains(errs, went) || !strings.Contains(errs, "run 0 is repeated from its start") {
+		t.Errorf("told:\n%s", errs)
+	}
+	for _, out := range []string{"out2", "out3"} {
+		expectSame(t, "out", out, "curve.csv", "runs/0000/run.json", "runs/0000/model.safetensors")
+	}
 }
 
 func TestRunGoesOnFromTheNewestCheckpointThatIsWhole(t *testing.T) {
@@ -164,14 +172,14 @@ func TestRunGoesOnFromTheNewestCheckpointThatIsWhole(t *testing.T) {
 	names := checkpoints(t, "out/runs/0000")
 	newest, second := names[len(names)-1], names[len(names)-2]
 	changed := changeBit(t, newest, rand.New(rand.NewPCG(1, 2)))
-	if err := os.Truncate(filepath.Join(second, "world.image"), 1000); err != nil {
+	if err := os.Truncate(filepath.Join(second, "state.pb"), 1000); err != nil {
 		t.Fatal(err)
 	}
-	code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", "out")
+	code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", "out", "--from-checkpoint")
 	expectCode(t, cli.ExitDone, code, errs)
 	for _, want := range []string{
 		filepath.Base(newest) + ": the checkpoint is damaged: " + changed + ": its SHA-256 differs",
-		filepath.Base(second) + ": the checkpoint is damaged: world.image: it has 1000 bytes of ",
+		filepath.Base(second) + ": the checkpoint is damaged: state.pb: it has 1000 bytes of ",
 		"run 0 goes on from its checkpoint at ",
 	} {
 		if !strings.Contains(errs, want) {
@@ -324,7 +332,7 @@ func TestRunDoesNotGoOnFromACheckpointWithAChangedBit(t *testing.T) {
 		changed := strings.Replace(names[len(names)-1], "out", folder, 1)
 		file := changeBit(t, changed, random)
 		resum(t, changed)
-		code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", folder)
+		code, _, errs := gradwire(t, "run", "plan.yaml", "--continue", folder, "--from-checkpoint")
 		expectCode(t, cli.ExitDone, code, errs)
 		if !strings.Contains(errs, "the checkpoint comes from elsewhere or was changed") {
 			t.Errorf("a bit of %s: told\n%s", file, errs)

@@ -79,13 +79,13 @@ no network.
 
 Ctrl-C and SIGTERM stop within a second: finished runs are kept, and --continue makes the rest, of the plan in
 the record if none is given. It refuses a record with a damaged run or a damaged summary.json, and says
-which file to delete so that it can be made again. Where the plan has checkpoint: {every: 5m}, it goes on within a run from
-its newest checkpoint; in real time such a run is degraded. A record in a store, s3://BUCKET/PATH, is
-uploaded before the first run and whenever a run finishes or a checkpoint is written. Credentials and
-endpoint come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL, or ~/.aws/credentials.
-A run that could not go on, because training diverged or an actor failed, is recorded as failed, and
-the others are made. One that lost state, had nodes that stalled or made no progress is degraded. The
-record and the table say at which instant, at which node and why.
+which file to delete so that it can be made again. An interrupted run in virtual time is repeated, with the
+same result; --from-checkpoint goes on from its newest checkpoint, if the plan has checkpoint: {every: 5m}.
+In real time a run always goes on; it is degraded then. A record in a store, s3://BUCKET/PATH, is uploaded
+before the first run and whenever a run finishes or a checkpoint is written. Credentials and endpoint come
+from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL, or ~/.aws/credentials. A run that
+could not go on, because training diverged or an actor failed, is recorded as failed, and the others are
+made. One that lost state, stalled or made no progress is degraded; the record says when, where and why.
 
 With --count, runs send the plan's messages and train nothing: they compute no gradient, evaluate no
 model and have no target. Links, messages, bytes and times equal those of a training run of the same
@@ -134,6 +134,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.Jobs, "jobs", 0, "runs side by side in virtual time (default: cores)")
 	flags.StringVar(&f.Out, "out", "", "folder of the record, or s3://BUCKET/PATH (default: a new one in results/)")
 	flags.StringVar(&f.resume, "continue", "", "folder or address of a record whose missing runs to make")
+	flags.BoolVar(&f.FromCheckpoint, "from-checkpoint", false,
+		"with --continue: repeat no run that was interrupted in virtual time, but go on from its newest checkpoint")
 	flags.StringVar(&f.Data, "data", "", dataUsage)
 	flags.StringVar((*string)(&f.Clock), "clock", string(driver.Virtual), "virtual or real")
 	flags.BoolVar(&f.Count, "count", false, "send the plan's messages and train nothing: links, bytes and times")
@@ -166,6 +168,8 @@ func (f *runFlags) complete(cmd *cobra.Command) error {
 		return usage(cmd, fmt.Errorf("--jobs %d; accepted is 1 and more", f.Jobs))
 	case f.resume != "" && f.Out != "":
 		return usage(cmd, errors.New("--continue and --out exclude each other: --continue names the folder"))
+	case f.FromCheckpoint && f.resume == "":
+		return usage(cmd, errors.New("--from-checkpoint goes with --continue, which names the record"))
 	case f.Count && f.Clock != driver.Virtual:
 		return usage(cmd, errors.New("--count takes place in virtual time, and excludes --clock real"))
 	case f.resume != "":

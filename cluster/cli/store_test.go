@@ -174,7 +174,7 @@ func TestRunGoesOnFromItsCheckpointInTheStore(t *testing.T) {
 		s.Disturb(nil)
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	_, told := wants(t, cli.ExitDone, "run", "--continue", address)
+	_, told := wants(t, cli.ExitDone, "run", "--continue", address, "--from-checkpoint")
 	if !strings.Contains(told, "goes on from its checkpoint") {
 		t.Errorf("it began again: %s", told)
 	}

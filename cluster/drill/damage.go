@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 )
 
@@ -18,15 +18,15 @@ var DamageRefused = Invariant{"damage-refused",
 
 // damaged keeps a state of a run in two checkpoints, flips a bit of the newer, and says what is
 // wrong with what is read then; empty if nothing is. The seed draws the bit.
-func damaged(state []byte, at time.Duration, seed uint64) (broken string, err error) {
+func damaged(saved *state.Saved, at time.Duration, seed uint64) (broken string, err error) {
 	dir, err := os.MkdirTemp("", "gradwire-drill-")
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	folder := checkpoint.NewFolder(dir, 2)
-	err = errors.Join(folder.Save(checkpoint.State{At: at - 1, World: state}),
-		folder.Save(checkpoint.State{At: at, World: state}), folder.Wait())
+	err = errors.Join(folder.Save(checkpoint.State{At: at - 1, Declared: saved}),
+		folder.Save(checkpoint.State{At: at, Declared: saved}), folder.Wait())
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func damaged(state []byte, at time.Duration, seed uint64) (broken string, err er
 			return "", err
 		case s.At != at-1:
 			return fmt.Sprintf("the one of %v is taken, of which bit %d is flipped", at, bit), nil
-		case !slices.Equal(s.World, state):
+		case !s.Declared.Equal(saved):
 			return fmt.Sprintf("the one of %v is not as it was written", s.At), nil
 		}
 		return "", nil

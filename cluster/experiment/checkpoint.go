@@ -30,6 +30,16 @@ import (
 // then. The stage is to be closed.
 func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, error) {
 	folder := r.checkpoints(next)
+	if folder != nil && !r.FromCheckpoint && r.Venue.Traits().Clock == VirtualTime {
+		saved, err := folder.Names()
+		if err = errors.Join(err, folder.Remove()); err != nil {
+			return nil, Outcome{}, nil, err
+		}
+		if len(saved) > 0 {
+			r.note(fmt.Sprintf("run %d is repeated from its start, with the same result as without an interruption",
+				next.number))
+		}
+	}
 	names, err := folder.Names()
 	unused := ""
 	for tries := 0; err == nil; {
@@ -124,15 +134,19 @@ func (r *Runner) goOn(ctx context.Context, next run, s *Stage, name string) (Out
 	if err != nil {
 		return Outcome{}, fmt.Errorf("its checkpoint %w: %w", checkpoint.ErrUnusable, err)
 	}
-	if (r.Venue.Traits().Clock != VirtualTime) != from.Real() {
-		clock := map[bool]Clock{false: VirtualTime, true: RealTime}[from.Real()]
+	if (r.Venue.Traits().Clock == VirtualTime) != from.Virtual {
+		clock := map[bool]Clock{true: VirtualTime, false: RealTime}[from.Virtual]
 		return Outcome{}, fmt.Errorf("%s: %w: go on with --clock %s", name, errClock, clock)
 	}
 	s.saves.From = &from
 	if err := r.observe(s, next, from.Events); err != nil {
 		return Outcome{}, fmt.Errorf("its checkpoint at %v %w: %w", from.At, checkpoint.ErrUnusable, err)
 	}
-	return r.Venue.Play(ctx, s)
+	out, failure := r.Venue.Play(ctx, s)
+	if !from.Virtual || !next.point.Spec.Exact() {
+		out.Resumed = from.At
+	}
+	return out, failure
 }
 
 // note reports something.
@@ -196,6 +210,7 @@ func (s *Stage) simulate() (*sim.World, error) {
 	if s.saves.Origin, err = s.origin(); err != nil {
 		return nil, err
 	}
+	s.saves.Origin.Data = s.fingerprint()
 	s.saves.Events, s.saves.Held = s.events, func(_ uint64, do func()) error { return s.Collector.Held(do) }
 	return s.saves.World(c)
 }
@@ -367,39 +382,24 @@ func (s *Stage) simulation() sim.Config {
 }
 
 // saved has a virtual world save its state from time to time.
-func (s *Stage) saved(c *sim.Config, every time.Duration, save func(at time.Duration, world []byte) error) {
-	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, Given: []any{s.Task, s.Point},
-		With: slices.Clone(s.state)}
-	for _, r := range s.recorders {
-		c.Checkpoints.With = append(c.Checkpoints.With, r)
-	}
+func (s *Stage) saved(c *sim.Config, every time.Duration, save func(at time.Duration, saved *state.Saved) error) {
+	c.Checkpoints = &sim.Checkpoints{Every: every, Save: save, With: s.recorders}
 }
 
-// Savable returns an error if the plan has checkpoints, but the virtual world cannot be saved.
+// Savable returns an error if the plan has checkpoints, but an actor of the run declares no state.
 func (s *Stage) Savable() error {
 	p := s.Point.Spec.Plan.Checkpoint
 	if p == nil {
 		return nil
 	}
-	c := s.simulation()
-	s.saved(&c, time.Duration(p.Every), nil)
-	w, err := sim.New(c)
-	if err == nil {
-		_, err = w.State()
-	}
-	if err != nil {
-		return syntax.Errorf(p.Source, "%w", err)
+	if err := s.declares(); err != nil {
+		return syntax.Errorf(p.Source, "this run cannot be saved: %w", err)
 	}
 	return nil
 }
 
-// Declares returns an error if the plan has checkpoints, but an actor of the real-time run declares no
-// state.
-func (s *Stage) Declares() error {
-	p := s.Point.Spec.Plan.Checkpoint
-	if p == nil {
-		return nil
-	}
+// declares returns an error if an actor of the run declares no state.
+func (s *Stage) declares() error {
 	c, d := s.simulation(), *s.Deployment
 	c.Deployment, d.Nodes = &d, slices.Clone(d.Nodes)
 	for i := range d.Nodes {
@@ -413,8 +413,6 @@ func (s *Stage) Declares() error {
 			return a, err
 		}
 	}
-	if _, err := sim.New(c); err != nil {
-		return syntax.Errorf(p.Source, "this run cannot be saved: %w", err)
-	}
-	return nil
+	_, err := sim.New(c)
+	return err
 }

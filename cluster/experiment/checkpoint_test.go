@@ -5,14 +5,19 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/actors/state/statetest"
+	"github.com/gradwire/gradwire/cluster/catalog"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
 	"github.com/gradwire/gradwire/cluster/faults"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -68,7 +73,9 @@ func finish(t *testing.T, s *Stage, w *sim.World) end {
 	return e
 }
 
-var sameFloats = cmp.Comparer(func(a, b record.Float) bool { return a.String() == b.String() })
+// sameFloats compares floats as records have them, and takes an empty list or map for none.
+var sameFloats = cmp.Options{cmpopts.EquateEmpty(),
+	cmp.Comparer(func(a, b record.Float) bool { return a.String() == b.String() })}
 
 // base is a plan of four nodes, the first of which serves where one has to.
 const base = `
@@ -205,12 +212,12 @@ func whole(t *testing.T, set []string) end {
 }
 
 // saving is a run that is saved, and where it was.
-func saving(t *testing.T, set []string, every time.Duration) (e end, states [][]byte) {
+func saving(t *testing.T, set []string, every time.Duration) (e end, states []*state.Saved) {
 	t.Helper()
 	s := staged(t, set...)
 	c := s.simulation()
-	s.saved(&c, every, func(_ time.Duration, state []byte) error {
-		states = append(states, state)
+	s.saved(&c, every, func(_ time.Duration, saved *state.Saved) error {
+		states = append(states, saved)
 		return nil
 	})
 	w, err := sim.New(c)
@@ -222,7 +229,7 @@ func saving(t *testing.T, set []string, every time.Duration) (e end, states [][]
 
 // continued returns the end of a run that goes on from a state. It reads the plan from the record's
 // plan.yaml, which states every default.
-func continued(t *testing.T, set []string, every time.Duration, state []byte) end {
+func continued(t *testing.T, set []string, every time.Duration, saved *state.Saved) end {
 	t.Helper()
 	p, err := Parse("plan.yaml", []byte(base), set...)
 	if err != nil {
@@ -234,8 +241,8 @@ func continued(t *testing.T, set []string, every time.Duration, state []byte) en
 	}
 	s := stagedPlan(t, text)
 	c := s.simulation()
-	s.saved(&c, every, func(time.Duration, []byte) error { return nil })
-	w, err := sim.Restore(c, state)
+	s.saved(&c, every, func(time.Duration, *state.Saved) error { return nil })
+	w, err := sim.Restore(c, statetest.Written(t, saved))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,6 +293,63 @@ func TestRunGoesOnFromAnyCheckpointToTheSameEnd(t *testing.T) {
 	}
 }
 
+// interrupted is a venue whose runs are interrupted once a state is on the disk.
+type interrupted struct {
+	Virtual
+	cancel func()
+}
+
+func (v interrupted) Play(ctx context.Context, s *Stage) (Outcome, error) {
+	s.OnSaved(v.cancel)
+	return v.Virtual.Play(ctx, s)
+}
+
+// An interrupted run in virtual time is repeated, unless it is to go on from its checkpoint. It is marked
+// as resumed if its architecture does not state that it goes on exactly.
+func TestInterruptedRunIsRepeatedOrResumed(t *testing.T) {
+	for _, k := range catalog.Default().Architectures.All() {
+		if !k.Exact {
+			t.Errorf("%s does not go on exactly", k.Name)
+		}
+	}
+	for _, try := range []struct{ from, exact, resumed bool }{{false, false, false}, {true, true, false},
+		{true, false, true}} {
+		c := catalog.Default()
+		for i := range c.Architectures.All() {
+			c.Architectures.All()[i].Exact = try.exact
+		}
+		run := func(ctx context.Context, o Options, v Venue) (runs []record.Run, notes string) {
+			p, err := Parse("plan.yaml", []byte(base), "checkpoint={every: 100ms, keep: 1}", "stop={epochs: 40}")
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Catalog, o.Jobs, o.Progress = c, 1, func(p Progress) { notes += p.Note }
+			r, err := Prepare(t.Context(), p, o, Site{Venue: v})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.RunAll(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			report, err := r.Report(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return report.Runs, notes
+		}
+		dir := filepath.Join(t.TempDir(), "out")
+		ctx, cancel := context.WithCancel(t.Context())
+		if runs, _ := run(ctx, Options{Out: dir}, interrupted{cancel: cancel}); len(runs) > 0 {
+			t.Fatal("the run was not interrupted")
+		}
+		runs, notes := run(t.Context(), Options{Out: dir, Continue: true, FromCheckpoint: try.from}, Virtual{})
+		want := map[bool]string{true: "goes on from its checkpoint", false: "is repeated from its start"}[try.from]
+		if len(runs) != 1 || (runs[0].Resumed > 0) != try.resumed || !strings.Contains(notes, want) {
+			t.Errorf("%+v: %+v, told %q", try, runs, notes)
+		}
+	}
+}
+
 // large is a server and four workers of a model of 1.2 million parameters.
 const large = `
 name: large
@@ -313,10 +377,14 @@ func BenchmarkCheckpoint(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	state, err := w.State()
+	saved, err := w.Save()
+	size := 0
+	for _, v := range saved.Vectors {
+		size += 4 * len(v.Data)
+	}
 	measure := func(name string, what func(b *testing.B, i int) error) {
 		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(state)))
+			b.SetBytes(int64(size))
 			for i := 0; b.Loop(); i++ {
 				if err := what(b, i); err != nil {
 					b.Fatal(err)
@@ -325,18 +393,18 @@ func BenchmarkCheckpoint(b *testing.B) {
 		})
 	}
 	measure("save", func(*testing.B, int) error {
-		state, err = w.State()
+		saved, err = w.Save()
 		return err
 	})
 	folder := checkpoint.NewFolder(b.TempDir(), 2)
 	measure("write", func(_ *testing.B, i int) error {
-		return errors.Join(folder.Save(checkpoint.State{At: time.Duration(i), World: state}), folder.Wait())
+		return errors.Join(folder.Save(checkpoint.State{At: time.Duration(i), Declared: saved}), folder.Wait())
 	})
 	measure("restore", func(b *testing.B, _ int) error {
 		b.StopTimer()
 		c := stage()
 		b.StartTimer()
-		_, err := sim.Restore(c, state)
+		_, err := sim.Restore(c, saved)
 		return err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/shelf"
 	"github.com/gradwire/gradwire/cluster/sim"
@@ -18,9 +19,9 @@ var errSaved = errors.New("saved")
 // ends before. The error is that of ctx, or says why it cannot begin, be saved or go on.
 func (p *Point) Resume(ctx context.Context, shelf *shelf.Shelf, seed uint64, at time.Duration,
 	progress func(record.Evaluation)) (*Trial, error) {
-	var state []byte
-	c, _, err := p.saved(ctx, shelf, seed, progress, at, func(_ time.Duration, world []byte) error {
-		state = world
+	var from *state.Saved
+	c, _, err := p.saved(ctx, shelf, seed, progress, at, func(_ time.Duration, saved *state.Saved) error {
+		from = saved
 		return errSaved
 	})
 	if err != nil {
@@ -30,27 +31,24 @@ func (p *Point) Resume(ctx context.Context, shelf *shelf.Shelf, seed uint64, at 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.State(); err != nil {
-		return nil, nil
-	}
-	if _, err = w.Run(ctx); state == nil {
+	if _, err = w.Run(ctx); from == nil {
 		return nil, err
 	}
-	c, t, err := p.saved(ctx, shelf, seed, progress, at, func(time.Duration, []byte) error { return nil })
+	c, t, err := p.saved(ctx, shelf, seed, progress, at, func(time.Duration, *state.Saved) error { return nil })
 	if err != nil {
 		return nil, err
 	}
-	if w, err = sim.Restore(c, state); err != nil {
+	if w, err = sim.Restore(c, from); err != nil {
 		return nil, err
 	}
 	r, failure := w.Run(ctx)
-	t.Outcome, t.Failure, t.Saved = outcome(&r), failure, state
+	t.Outcome, t.Failure, t.Saved = outcome(&r), failure, from
 	return t, t.finish(ctx)
 }
 
 // saved is a run in virtual time that is saved at every so many instants.
 func (p *Point) saved(ctx context.Context, shelf *shelf.Shelf, seed uint64, progress func(record.Evaluation),
-	every time.Duration, save func(at time.Duration, world []byte) error) (sim.Config, *Trial, error) {
+	every time.Duration, save func(at time.Duration, saved *state.Saved) error) (sim.Config, *Trial, error) {
 	task, err := p.Task(shelf, seed)
 	if err != nil {
 		return sim.Config{}, nil, err

@@ -127,6 +127,7 @@ func (r *Runner) row(next run, s *Stage, out Outcome, data *record.Data, wall ti
 		Unmeasured: data.Unmeasured,
 		Clock:      string(traits.Clock), Insecure: traits.Insecure, Wall: wall.Seconds(), Lateness: out.Lateness,
 		NodeTimeout: traits.NodeTimeout.Seconds(),
+		Resumed:     out.Resumed.Seconds(),
 		DeadLetters: out.DeadLetters, Stalled: out.Stalled.Seconds(), Judged: s.judged(),
 		Choice: recordedChoice(next.point.Spec, next.point.Spec.Choice),
 	}

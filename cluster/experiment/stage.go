@@ -180,13 +180,6 @@ func profile(c plan.Compute, model nn.Model, batch int) world.Profile {
 // network links the nodes of a point, and the coordinator as the last one, lays cuts over the links
 // and returns what the schedule does to them besides.
 func (p *Point) network(seed uint64, cuts []faults.Cut) (n *link.Network, names []string, changes []link.Change) {
-	n, names, changes, _ = p.links(seed, cuts)
-	return n, names, changes
-}
-
-// links is network, and returns besides pointers to what changes with the links.
-func (p *Point) links(seed uint64, cuts []faults.Cut) (n *link.Network, names []string, changes []link.Change,
-	state []any) {
 	names = append(p.names(), actors.Coordinator)
 	n = link.New(seed, names)
 	if p.Spec.Plan.Network.Fair {
@@ -195,11 +188,10 @@ func (p *Point) links(seed uint64, cuts []faults.Cut) (n *link.Network, names []
 	n.SetDefault(p.Spec.Default)
 	var configs func(from, to int32) *link.Config
 	if current := p.Spec.Links.Start(); current != nil {
-		configs, changes, state = current.Config, current.Changes(n), append(state, current)
+		configs, changes = current.Config, current.Changes(n)
 	}
 	if len(cuts) > 0 {
-		over := faults.Over(cuts, p.Spec.Default, configs)
-		configs, state = over.Config, append(state, over)
+		configs = faults.Over(cuts, p.Spec.Default, configs).Config
 	}
 	if configs != nil {
 		n.SetConfigs(configs)
@@ -210,7 +202,7 @@ func (p *Point) links(seed uint64, cuts []faults.Cut) (n *link.Network, names []
 		n.SetDownlink(int32(i), a.Downlink)
 		n.SetAccess(int32(i), a.Delay)
 	}
-	return n, names, changes, state
+	return n, names, changes
 }
 
 // names returns the names of a point's nodes.
@@ -336,7 +328,6 @@ type Stage struct {
 	holders   []int // nodes that hold a model
 	joint     bool  // the holders have one model among them
 	result    coordinator.Result
-	state     []any               // pointers to what changes with the run besides its world
 	recorders []state.Declared    // recorders of the run, whose state changes during it
 	saves     *checkpoint.Run     // nil where no state is saved
 	events    *checkpoint.Counted // nil where they are not kept
@@ -357,7 +348,7 @@ func (p *Point) Stage(task *train.Task, strict bool, threads int) (*Stage, error
 	}
 	s := &Stage{Point: p, Task: task, Threads: threads, Locked: func(do func()) { do() }}
 	scheduled := p.Scheduled(task.Seed)
-	s.Network, s.Names, s.Changes, s.state = p.links(task.Seed, faults.Cuts(scheduled))
+	s.Network, s.Names, s.Changes = p.network(task.Seed, faults.Cuts(scheduled))
 	s.Deployment = &world.Deployment{
 		Seed: task.Seed, Strict: strict, Bounded: p.Spec.Plan.Stop.Time > 0,
 		Until:    time.Duration(p.Spec.Plan.Stop.Time),

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/coordinator"
+	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/train"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -37,7 +38,7 @@ type Trial struct {
 	// Audit is what was seen of it from outside; nil of a run in two parts.
 	Audit *sim.Audit
 	// Saved is the state in which one in two parts was saved; nil of others.
-	Saved []byte
+	Saved *state.Saved
 	// Failure is why the run could not go on; nil if it did.
 	Failure error
 }

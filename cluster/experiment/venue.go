@@ -94,6 +94,9 @@ type Outcome struct {
 	// lost, or that nodes stood still.
 	Incidents []record.Incident
 	Degraded  bool
+	// Resumed is the instant at which the run went on from a checkpoint; 0 if it did not, or if it equals
+	// a run that was never interrupted.
+	Resumed time.Duration
 	// Again is not 0 if a process was lost or could not be reached. The figures of the run, or its
 	// error, may then say nothing about the plan, and another run can after this time.
 	Again time.Duration
@@ -157,7 +160,7 @@ var _ Venue = Real{}
 func (Real) Traits() Traits { return Traits{Clock: RealTime, Here: true, Alone: true} }
 
 // Rehearse refuses checkpoints of what cannot be saved.
-func (Real) Rehearse(_ context.Context, s *Stage) error { return s.Declares() }
+func (Real) Rehearse(_ context.Context, s *Stage) error { return s.Savable() }
 
 // leastRealPause is a pause of a node in real time that is none: the machine may have been busy.
 const leastRealPause = time.Second

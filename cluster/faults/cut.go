@@ -44,7 +44,7 @@ type severed struct {
 type Overlay struct {
 	cuts    []Cut
 	base    link.Config
-	configs func(from, to int32) *link.Config `image:"kept"`
+	configs func(from, to int32) *link.Config
 	known   map[severed]*link.Config
 	bits    []byte
 }

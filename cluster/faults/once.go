@@ -15,8 +15,8 @@ import (
 // one event at a time.
 type Once struct {
 	// To is who observes what is handed on; it does not change while the run is under way.
-	To    world.Observer `image:"kept"`
-	nodes []told         // by worker
+	To    world.Observer
+	nodes []told // by worker
 }
 
 // told is what has been handed on of a worker's pushes, by shard: of its latest life, and of the

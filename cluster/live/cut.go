@@ -10,6 +10,7 @@ import (
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/wire"
+	"github.com/gradwire/gradwire/protos"
 )
 
 // The state of a run in real time is a consistent cut, as in T. H. Lai and T. H. Yang, "On
@@ -74,6 +75,8 @@ type State struct {
 type NodeState struct {
 	// Actor is the state of the node's actor, with the messages that wait for it.
 	Actor *state.Saved
+	// View is the announcement of the view that the actor knows; nil for the first view.
+	View *protos.View
 	// Frames are the messages that were on their way to it.
 	Frames [][]byte
 	// Sent is what its edges had carried in this world.
@@ -89,8 +92,8 @@ type Origin struct {
 	Data string
 }
 
-// check returns an error that names the difference to the origin of a state.
-func (o *Origin) check(from *Origin) error {
+// Check returns an error that names the difference to the origin of a state.
+func (o *Origin) Check(from *Origin) error {
 	switch {
 	case from.Plan != o.Plan:
 		return errors.New("it is of another plan")

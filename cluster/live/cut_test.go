@@ -21,6 +21,7 @@ import (
 // counter counts what it is sent.
 type counter struct {
 	got  []uint32
+	view uint64 // in which it was made
 	gate *gate
 }
 
@@ -31,6 +32,9 @@ func (c *counter) State(s *state.State) { state.Ints(s, "got", &c.got) }
 type gate struct{ arrive, goOn chan bool }
 
 func (c *counter) Receive(ctx actor.Context) {
+	if _, is := protos.Announced(ctx.Message()); is {
+		return
+	}
 	if i, ok := index(ctx); ok {
 		if c.gate.arrive != nil {
 			c.gate.arrive <- true
@@ -48,7 +52,10 @@ func halfOfARun(t *testing.T, from *live.State) (w *live.World, a *counter, pass
 	m := s.split(0, 1)
 	c := m.make[0]
 	a, passed, saved = &counter{gate: &gate{}}, make(chan uint64, 9), make(chan *live.State, 9)
-	c.Deployment.Nodes[0].Kind = func(actors.Env) (actor.Actor, error) { return a, nil }
+	c.Deployment.Nodes[0].Kind = func(env actors.Env) (actor.Actor, error) {
+		a.view = env.View().Number
+		return a, nil
+	}
 	c.Checkpoints = &live.Checkpoints{From: from,
 		Passed: func(number uint64, _ []string) { passed <- number },
 		Save: func(s *live.State) error {
@@ -106,6 +113,23 @@ func TestStateHasWhatWasOnItsWayWhenACutOvertakesAnother(t *testing.T) {
 	end()
 	if len(a.got) != 3 || a.got[0] != 1 || a.got[1] != 2 || a.got[2] != 3 {
 		t.Errorf("the node that goes on was sent %v, want 1, 2 and 3", a.got)
+	}
+}
+
+// Actors compute values from their view when they are made.
+func TestActorThatIsRestoredIsMadeInItsView(t *testing.T) {
+	w, _, passed, saved, end := halfOfARun(t, nil)
+	w.Deliver(0, &wire.Frame{Kind: wire.Control, Target: "n0/peer", Head: &protos.View{Number: 2}})
+	w.Deliver(0, sent(1, 0))
+	w.Cut(1, []string{"x"})
+	<-passed
+	w.Passed("x", 1)
+	s := <-saved
+	end()
+	_, a, _, _, end := halfOfARun(t, s)
+	end()
+	if a.view != 2 {
+		t.Errorf("the actor is made in view %d, want 2", a.view)
 	}
 }
 

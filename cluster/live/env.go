@@ -234,8 +234,7 @@ func (p *performer) Receive(ctx actor.Context) {
 	}
 	defer p.env.recover()
 	if announced, ok := protos.Announced(ctx.Message()); ok {
-		p.env.announced = proto.Clone(announced).(*protos.View) // the message is reused
-		p.env.view = w.views.Of(announced)
+		p.env.set(proto.Clone(announced).(*protos.View)) // the message is reused
 	}
 	if !p.env.node.coordinates() && !isControl(ctx.Message()) {
 		w.handled.Add(1) // looks at a model move nothing on

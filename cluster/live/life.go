@@ -80,8 +80,12 @@ func (l *life) concluded() bool {
 // place makes the actor.
 func (l *life) place() error {
 	w := l.node.world
-	l.env = &env{node: l.node, life: l, view: w.view(), announced: w.announced.Load(),
-		owner: world.Owner(l.pid.Id, l.number)}
+	l.env = &env{node: l.node, life: l, owner: world.Owner(l.pid.Id, l.number)}
+	announced := w.announced.Load()
+	if from, there := w.resumes(int(l.node.index)); there {
+		announced = from.View
+	}
+	l.env.set(announced)
 	a, err := l.node.Kind(l.env)
 	if err != nil {
 		return fmt.Errorf("node %s: %w", l.node.name(), err)

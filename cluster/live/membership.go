@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -214,14 +213,17 @@ func (r realm) Tell(change world.MemberChange) {
 
 // announce replaces the view of the coordinator and that with which nodes join.
 func (w *World) announce(e *env, v *protos.View) {
-	w.announced.Store(proto.Clone(v).(*protos.View)) // the message's own is used again
-	e.view, e.announced = w.view(), w.announced.Load()
+	v = proto.Clone(v).(*protos.View) // the message's own is used again
+	w.announced.Store(v)
+	e.set(v)
 }
 
-// view returns the latest view that was announced.
-func (w *World) view() *actors.View {
-	if v := w.announced.Load(); v != nil {
-		return w.views.Of(v)
+// set gives the actor the view of an announcement; nil for the first view.
+func (e *env) set(announced *protos.View) {
+	views := e.node.world.views
+	if e.announced = announced; announced == nil {
+		e.view = views.First()
+	} else {
+		e.view = views.Of(announced)
 	}
-	return w.views.First()
 }

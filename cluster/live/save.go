@@ -178,7 +178,7 @@ func (l *life) save(number uint64, given <-chan struct{}) (now *NodeState, err e
 	if !m.take(s, number) {
 		return nil, nil
 	}
-	now = &NodeState{}
+	now = &NodeState{View: s.env.announced}
 	w.Locked(func() { now.Sent = w.config.Network.UsedBy(l.node.index, nil) })
 	w.sendsAfter(l.node, number)
 	now.Actor, err = save(s, l.node.name())
@@ -197,7 +197,7 @@ func save(of state.Declared, owner string) (_ *state.Saved, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return saved.Own(owner), nil
+	return saved.Own(owner + "/"), nil
 }
 
 // restore sets a value to a saved state. It turns a panic of an actor's method State into an error.
@@ -259,6 +259,14 @@ func (l *life) restore(from *NodeState, number uint64) error {
 	return nil
 }
 
+// resumes returns the state in which a node goes on, if it does.
+func (w *World) resumes(node int) (from NodeState, there bool) {
+	if c := w.config.Checkpoints; w.placing && c != nil && c.From != nil {
+		from, there = c.From.Nodes[node]
+	}
+	return from, there
+}
+
 // resume brings the nodes that live here into the state in which they were saved. Their actors have
 // been placed, and handle nothing yet.
 func (w *World) resume() error {
@@ -266,7 +274,7 @@ func (w *World) resume() error {
 		return nil
 	}
 	from := w.config.Checkpoints.From
-	if err := w.config.Checkpoints.Origin.check(&from.Origin); err != nil {
+	if err := w.config.Checkpoints.Origin.Check(&from.Origin); err != nil {
 		return err
 	}
 	if !w.lead().away {

@@ -4,14 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/proto"
-
-	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/state"
 	"github.com/gradwire/gradwire/actors/world"
+	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
-	"github.com/gradwire/gradwire/protos"
 )
 
 // State declares the state of a run, or of a part of its nodes. It leaves out the origin, the time and
@@ -23,6 +19,7 @@ func (s *State) State(st *state.State) {
 	st.Bool("void", &s.Void)
 	state.Table(st, "nodes", &s.Nodes, state.IntKey, func(s *state.State, n *NodeState) {
 		s.Saved("state", &n.Actor)
+		state.Proto(s, "view", &n.View)
 		state.List(s, "frames", &n.Frames, func(s *state.State, frame *[]byte) { s.Bytes("frame", frame) })
 		state.List(s, "sent", &n.Sent, func(s *state.State, c *link.Count) { state.Exported(s, c) })
 	})
@@ -35,41 +32,21 @@ func (s *saved) State(st *state.State) {
 		st.Fail(err)
 		return
 	}
-	st.Part("env", s.env) // first, because actors rebuild values from its view
+	st.Part("env", s.env)
 	st.Part("actor", declared)
 	st.Part("walk", s.walk)
 	st.Part("cores", s.cores)
 	state.Int(st, "life", &s.number)
 	st.Bool("started", &s.started)
-	declareView(st, "announced", &s.announced)
+	state.Proto(st, "announced", &s.announced)
 	state.Int(st, "timers", &s.entered)
 	s.declareDue(st)
 	state.List(st, "control", &s.control, func(s *state.State, l *letter) { l.declare(s) })
 	state.List(st, "messages", &s.user, func(s *state.State, l *letter) { l.declare(s) })
 }
 
-// State declares the actor's random streams, and its current view.
-func (e *env) State(s *state.State) {
-	w := e.node.world
-	e.streams.State(s, w.config.Deployment.Seed, e.owner)
-	if declareView(s, "view", &e.announced); s.Restoring() && e.announced != nil {
-		e.view = w.views.Of(e.announced)
-	}
-}
-
-// declareView declares the announcement of a view, or nil.
-func declareView(s *state.State, name string, v **protos.View) {
-	b := []byte(nil)
-	if !s.Restoring() && *v != nil {
-		var err error
-		b, err = proto.MarshalOptions{Deterministic: true}.Marshal(*v)
-		s.Fail(err)
-	}
-	if s.Bytes(name, &b); s.Restoring() && len(b) > 0 {
-		*v = &protos.View{}
-		s.Fail(proto.Unmarshal(b, *v))
-	}
-}
+// State declares the actor's random streams.
+func (e *env) State(s *state.State) { e.streams.State(s, e.node.world.config.Deployment.Seed, e.owner) }
 
 // declareDue declares the pending timers and results, sorted by number.
 func (s *saved) declareDue(st *state.State) {
@@ -98,19 +75,7 @@ func (s *saved) declareDue(st *state.State) {
 
 // declare declares a message with its sender, which may be nil.
 func (l *letter) declare(s *state.State) {
-	message, envelope := l.message, &actor.MessageEnvelope{}
-	if e, ok := message.(*actor.MessageEnvelope); ok {
-		envelope, message = e, e.Message
-	}
-	s.Any("message", &message)
-	sender := envelope.Sender
-	actors.PIDState(s, "sender", &sender)
+	door.MessageState(s, "message", &l.message)
 	state.Int(s, "due", &l.due)
 	state.Int(s, "cut", &l.cut)
-	if !s.Restoring() {
-		return
-	}
-	if l.message = message; sender != nil {
-		l.message = &actor.MessageEnvelope{Message: message, Sender: sender}
-	}
 }

@@ -122,6 +122,7 @@ type World struct {
 	progress   *protos.Messages[*protos.Progress]
 	views      *world.Views
 	announced  atomic.Pointer[protos.View] // the latest
+	placing    bool                        // nodes of the beginning, or of the state in which the run goes on
 	cycle      *world.LifeCycle            // who is there changes under World.network
 	clock      *rt.Clock
 	pool       *rt.Pool
@@ -283,9 +284,11 @@ func (w *World) Place() (err error) {
 			})
 		})
 	}
+	w.placing = true
 	if err = w.cycle.Populate(w.begins); err == nil {
 		err = w.resume()
 	}
+	w.placing = false
 	if err != nil {
 		w.fail(err)
 		return err

@@ -138,7 +138,7 @@ func checkSharing(s *catalog.Spec) error {
 
 // Rehearse asks every process that would host nodes of a point whether it can.
 func (v *venue) Rehearse(ctx context.Context, s *experiment.Stage) error {
-	if err := cmp.Or(checkSharing(s.Point.Spec), s.Declares()); err != nil {
+	if err := cmp.Or(checkSharing(s.Point.Spec), s.Savable()); err != nil {
 		return refusal.Input(err)
 	}
 	c, err := v.conductor(ctx, s)

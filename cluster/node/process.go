@@ -23,7 +23,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/catalog"
-	"github.com/gradwire/gradwire/cluster/checkpoint/image"
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/holders"
 	"github.com/gradwire/gradwire/cluster/identity"
@@ -391,7 +390,7 @@ func (p *process) joining(err error) { p.log("tries to join again: %v", err) }
 // build identifies this program.
 var build = sync.OnceValue(func() string {
 	b := record.ReadBuild("")
-	return fmt.Sprintf("%.23s, commit %.12s, program %08x", b.Version, b.Commit, uint32(image.Program()))
+	return fmt.Sprintf("%.23s, commit %.12s, program %.8s", b.Version, b.Commit, record.Program())
 })
 
 // buildOf names the program of a process of the cluster; empty if it is not there.

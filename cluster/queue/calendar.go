@@ -8,8 +8,8 @@ import (
 // Calendar holds what is due at instants. What is due at one instant comes out in the order in
 // which it was entered. The zero value is empty.
 type Calendar[T any] struct {
-	entries []entry   // a 4-ary heap
-	slots   []slot[T] `image:"loose"`
+	entries []entry // a 4-ary heap
+	slots   []slot[T]
 	vacant  []uint32
 	latest  uint64 // number
 }

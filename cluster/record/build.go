@@ -53,13 +53,14 @@ func ReadBuild(kernel string) Build {
 	info, _ := debug.ReadBuildInfo()
 	b := buildOf(info, kernel)
 	if b.Commit == unstated || b.Modified {
-		b.Program = executable()
+		b.Program = Program()
 	}
 	return b
 }
 
-// executable identifies the file of the running program; it is empty if that cannot be read.
-var executable = sync.OnceValue(func() string {
+// Program returns the first 12 hexadecimal digits of the SHA-256 of the running program's file; it is
+// empty if the file cannot be read.
+var Program = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {
 		return ""

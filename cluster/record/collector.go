@@ -93,18 +93,18 @@ type mark struct {
 
 // Collector observes a run. Its methods may be called from many goroutines.
 type Collector struct {
-	config Config `image:"-"`
+	config Config
 	nodes  []node
 
 	mu         sync.Mutex // guards what follows
 	marks      []mark     // by rising number of evaluation
-	spare      [][]tally  `image:"-"` // of marks that have been dropped, to be written over
+	spare      [][]tally  // of marks that have been dropped, to be written over
 	curve      []Evaluation
 	models     []ModelVerdict
 	measured   []measurement
 	unmeasured uint64 // measurements beyond MaxMeasured
 
-	events *eventWriter `image:"-"`
+	events *eventWriter
 }
 
 var _ world.Observer = (*Collector)(nil)

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/gradwire/gradwire/cluster/checkpoint/image"
+	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
 )
 
@@ -14,65 +15,50 @@ import (
 type Checkpoints struct {
 	// Every is the time between two, on the world's clock.
 	Every time.Duration
-	// Given are pointers to what the run reads and nobody changes, such as its samples.
-	Given []any
-	// With are pointers to what changes with the run, and is to be restored with it.
-	With []any
-	// Save takes the state at an instant. An error ends the run.
-	Save func(at time.Duration, state []byte) error
+	// With are the recorders of the run, whose state is saved with the world's.
+	With []state.Declared
+	// Save receives the state of an instant, which it owns. An error ends the run.
+	Save func(at time.Duration, saved *state.Saved) error
 }
 
-// Restore returns a world that goes on where a state of a run of the same configuration was saved.
-func Restore(config Config, state []byte) (*World, error) {
-	w, err := New(config)
-	if err != nil {
+// Restore returns a world that goes on where a run of the same configuration was saved. What follows
+// is the same, event by event, if the actors declare all their state.
+func Restore(config Config, saved *state.Saved) (_ *World, err error) {
+	w := empty(config)
+	defer recovered(&err)
+	if err := saved.Restore(w, state.Into{Pool: &w.tensors, Clock: w}); err != nil {
 		return nil, err
 	}
-	end := len(state) - len(w.nodes)
-	if end < 0 {
-		return nil, fmt.Errorf("%w: it has fewer nodes", image.ErrOther)
-	}
-	for i, there := range state[end:] {
-		switch {
-		case there == 1 && !w.cycle.There(i):
-			err = w.place(int32(i))
-		case there == 0 && w.cycle.There(i):
-			realm{w}.Remove(i, false)
-		}
+	return w, w.failure
+}
+
+// Save returns a copy of the state of the world between two events. It waits for the jobs under way,
+// and returns an error if an actor has state that cannot be saved.
+func (w *World) Save() (saved *state.Saved, err error) {
+	defer func() {
 		if err != nil {
-			return nil, err
+			saved, err = nil, fmt.Errorf("this run cannot be saved: %w", err)
 		}
+	}()
+	defer recovered(&err)
+	if !w.endJobs() {
+		return nil, errors.New("a computation has failed or was interrupted")
 	}
-	g, err := w.given()
+	if err := w.hidden(); err != nil {
+		return nil, err
+	}
+	saved, err = state.Save(w)
 	if err != nil {
 		return nil, err
 	}
-	return w, g.Unmarshal(state[:end], w.roots()...)
+	return saved.Own(""), nil
 }
 
-// State returns the state of the world between two events. Jobs under way are waited for. It
-// returns an error if an actor has state that cannot be saved, such as a function.
-func (w *World) State() ([]byte, error) {
-	w.endJobs()
-	g, err := w.given()
-	if err == nil {
-		err = w.hidden()
+// recovered turns a panic of an actor's method State into an error.
+func recovered(err *error) {
+	if reason := recover(); reason != nil {
+		*err = world.PanicError(reason)
 	}
-	var state []byte
-	if err == nil {
-		state, err = g.Marshal(w.roots()...)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("this run cannot be saved: %w", err)
-	}
-	for i := range w.nodes {
-		there := byte(0)
-		if w.cycle.There(i) {
-			there = 1
-		}
-		state = append(state, there)
-	}
-	return state, nil
 }
 
 // endJobs waits for the jobs under way, and reports whether all are computed and none has failed.
@@ -96,9 +82,9 @@ func (w *World) checkpoint() {
 	}
 	at := w.due() / c.Every * c.Every
 	w.saves = at + c.Every
-	state, err := w.State()
+	saved, err := w.Save()
 	if err == nil {
-		err = c.Save(at, state)
+		err = c.Save(at, saved)
 	}
 	if err != nil {
 		w.fail(err)
@@ -116,7 +102,7 @@ func (w *World) due() time.Duration {
 	return min(w.calendar.First(), w.config.Network.Due())
 }
 
-// hidden returns an error if protoactor knows of an actor what no image can hold: who its children
+// hidden returns an error if protoactor knows of an actor what no state can hold: who its children
 // are, who watches it, what answer it awaits.
 func (w *World) hidden() error {
 	living := 0
@@ -139,27 +125,4 @@ func (w *World) hidden() error {
 		return errors.New("an actor awaits an answer in a future of protoactor's")
 	}
 	return nil
-}
-
-// given is what no image of the world has in it.
-func (w *World) given() (*image.Given, error) {
-	if w.common != nil {
-		return w.common, nil
-	}
-	roots := []any{w.config.Deployment}
-	if c := w.config.Checkpoints; c != nil {
-		roots = append(roots, c.Given...)
-	}
-	var err error
-	w.common, err = image.NewGiven(roots...)
-	return w.common, err
-}
-
-// roots are what an image of the world is of.
-func (w *World) roots() []any {
-	roots := []any{w, w.config.Network}
-	if c := w.config.Checkpoints; c != nil {
-		roots = append(roots, c.With...)
-	}
-	return roots
 }

@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +11,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/gradwire/gradwire/actors"
+	"github.com/gradwire/gradwire/actors/state"
+	"github.com/gradwire/gradwire/actors/state/statetest"
 	"github.com/gradwire/gradwire/actors/world"
-	"github.com/gradwire/gradwire/cluster/checkpoint/image"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/sim"
 	"github.com/gradwire/gradwire/protos"
@@ -19,13 +21,24 @@ import (
 
 // pinger sends its neighbour a message a second, and counts what comes.
 type pinger struct {
-	env    actors.Env
-	count  int
-	habit  func(p *pinger, ctx actor.Context) `image:"-"` // on its first message
-	hidden func()
+	env   actors.Env
+	count int
+	habit func(p *pinger, ctx actor.Context) // on its first message
+	bad   any                                // is declared as a message
+}
+
+// State implements [state.Declared].
+func (p *pinger) State(s *state.State) {
+	state.Int(s, "count", &p.count)
+	s.Any("bad", &p.bad)
 }
 
 type bell struct{}
+
+// State implements [state.Declared].
+func (*bell) State(*state.State) {}
+
+var _ = state.Register[bell]("test.bell")
 
 func (p *pinger) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
@@ -36,6 +49,9 @@ func (p *pinger) Receive(ctx actor.Context) {
 		ctx.Send(pid(p.env, 1-p.env.Node()), chunk(uint32(p.count)))
 	case *protos.Message:
 		m.Release()
+		if _, is := protos.Announced(m); is {
+			return
+		}
 		if p.count++; p.count == 1 && p.habit != nil {
 			p.habit(p, ctx)
 		}
@@ -46,7 +62,7 @@ func (p *pinger) Receive(ctx actor.Context) {
 type ender struct {
 	env   actors.Env
 	left  int
-	world world.Control `image:"kept"`
+	world world.Control
 }
 
 func (e *ender) Receive(ctx actor.Context) {
@@ -58,6 +74,9 @@ func (e *ender) Receive(ctx actor.Context) {
 		e.env.After(time.Second, bell{})
 	}
 }
+
+// State implements [state.Declared].
+func (e *ender) State(s *state.State) { state.Int(s, "left", &e.left) }
 
 // pingers are two of them for some seconds.
 func pingers(nodes, seconds int, habit func(p *pinger, ctx actor.Context)) sim.Config {
@@ -87,34 +106,98 @@ func TestWorldGoesOnFromEachOfItsStates(t *testing.T) {
 		return r
 	}
 	want := run(sim.New(pingers(2, 20, nil)))
-	var states [][]byte
+	var states []*state.Saved
 	var instants []time.Duration
 	c := pingers(2, 20, nil)
-	c.Checkpoints = &sim.Checkpoints{Every: 1300 * time.Millisecond, Save: func(at time.Duration, state []byte) error {
-		states, instants = append(states, state), append(instants, at)
+	save := func(at time.Duration, saved *state.Saved) error {
+		states, instants = append(states, saved), append(instants, at)
 		return nil
-	}}
+	}
+	c.Checkpoints = &sim.Checkpoints{Every: 1300 * time.Millisecond, Save: save}
 	if r := run(sim.New(c)); r.Digest != want.Digest || r.Events != want.Events {
 		t.Errorf("with checkpoints %+v, without %+v", r, want)
 	}
 	if len(states) < 10 || instants[0] != 1300*time.Millisecond || instants[1] != 2600*time.Millisecond {
 		t.Errorf("states of the instants %v", instants)
 	}
-	for i, state := range states {
-		r := run(sim.Restore(pingers(2, 20, nil), state))
+	for i, saved := range states {
+		r := run(sim.Restore(pingers(2, 20, nil), statetest.Written(t, saved)))
 		if r.Digest != want.Digest || r.Events != want.Events || r.Now != want.Now {
 			t.Errorf("from %v: %+v, want %+v", instants[i], r, want)
 		}
 	}
-	if _, err := sim.Restore(pingers(3, 20, nil), states[0]); !errors.Is(err, image.ErrOther) {
+	if _, err := sim.Restore(pingers(3, 20, nil), states[0]); !errors.Is(err, state.ErrForeign) {
 		t.Errorf("of more nodes: %v", err)
+	}
+}
+
+// announcer announces the second view after a second, and ends the run after ten.
+type announcer struct {
+	env   actors.Env
+	world world.Control
+}
+
+// State implements [state.Declared].
+func (*announcer) State(*state.State) {}
+
+func (a *announcer) Receive(ctx actor.Context) {
+	switch ctx.Message().(type) {
+	case *actor.Started:
+		a.env.After(time.Second, bell{})
+		a.env.After(10*time.Second, world.MemberChange{})
+	case bell:
+		v := &protos.View{Number: 2}
+		a.world.Announce(v)
+		ctx.Send(pid(a.env, 0), protos.NewMessage(v))
+	case world.MemberChange:
+		a.world.Finish()
+	}
+}
+
+// Actors compute values from their view when they are made.
+func TestActorThatIsRestoredIsMadeInItsView(t *testing.T) {
+	var made []uint64
+	config := func(save func(time.Duration, *state.Saved) error) sim.Config {
+		c := pingers(2, 0, nil)
+		for i := range c.Deployment.Nodes {
+			kind := c.Deployment.Nodes[i].Kind
+			c.Deployment.Nodes[i].Kind = func(env actors.Env) (actor.Actor, error) {
+				made = append(made, env.View().Number)
+				return kind(env)
+			}
+		}
+		c.Deployment.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
+			return &announcer{env, control}, nil
+		}
+		c.Late = 10 * time.Millisecond
+		c.Checkpoints = &sim.Checkpoints{Every: 3 * time.Second, Save: save}
+		return c
+	}
+	var states []*state.Saved
+	w, err := sim.New(config(func(_ time.Duration, saved *state.Saved) error {
+		states = append(states, saved)
+		return nil
+	}))
+	if err == nil {
+		_, err = w.Run(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	made = nil
+	if _, err := sim.Restore(config(nil), states[0]); err != nil {
+		t.Fatal(err)
+	}
+	if want := []uint64{2, 1}; !slices.Equal(made, want) { // the second node has not heard of the second view
+		t.Errorf("made in the views %v, want %v", made, want)
 	}
 }
 
 func TestErrorOfSavingEndsTheRun(t *testing.T) {
 	full := errors.New("the disk is full")
 	c := pingers(2, 20, nil)
-	c.Checkpoints = &sim.Checkpoints{Every: 2 * time.Second, Save: func(time.Duration, []byte) error { return full }}
+	save := func(time.Duration, *state.Saved) error { return full }
+	c.Checkpoints = &sim.Checkpoints{Every: 2 * time.Second, Save: save}
 	w, err := sim.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -124,15 +207,15 @@ func TestErrorOfSavingEndsTheRun(t *testing.T) {
 	}
 }
 
-// What an actor has with protoactor, and functions, are not in a checkpoint: a run is not saved
-// without them.
+// What an actor has with protoactor, and values that nothing declares, are not in a checkpoint: a run is
+// not saved without them.
 func TestRunThatCannotBeSavedWholeIsNotSaved(t *testing.T) {
 	child := actor.PropsFromFunc(func(actor.Context) {})
 	for what, c := range map[string]struct {
 		habit func(p *pinger, ctx actor.Context)
 		want  string
 	}{
-		"function": {func(p *pinger, _ actor.Context) { p.hidden = func() {} }, "pinger.hidden is a func"},
+		"function": {func(p *pinger, _ actor.Context) { p.bad = func() {} }, "a func() cannot be saved"},
 		"child":    {func(_ *pinger, ctx actor.Context) { ctx.Spawn(child) }, "spawned others"},
 		"watch":    {func(p *pinger, ctx actor.Context) { ctx.Watch(pid(p.env, 1-p.env.Node())) }, "is watched"},
 		"end":      {func(_ *pinger, ctx actor.Context) { ctx.Stop(ctx.Self()) }, "has ended itself"},
@@ -141,7 +224,7 @@ func TestRunThatCannotBeSavedWholeIsNotSaved(t *testing.T) {
 		}, "a future"},
 	} {
 		config := pingers(2, 20, c.habit)
-		config.Checkpoints = &sim.Checkpoints{Every: 5 * time.Second, Save: func(at time.Duration, _ []byte) error {
+		config.Checkpoints = &sim.Checkpoints{Every: 5 * time.Second, Save: func(at time.Duration, _ *state.Saved) error {
 			t.Errorf("%s: saved at %v", what, at)
 			return nil
 		}}

@@ -16,7 +16,7 @@ type env struct {
 	world   *World
 	node    int32
 	process *process
-	view    *actors.View
+	view    *view
 	owner   string // of the random streams: each life of a node has its own
 	streams world.Streams
 }
@@ -24,7 +24,7 @@ type env struct {
 var _ actors.Env = (*env)(nil)
 
 func (e *env) Node() int                   { return int(e.node) }
-func (e *env) View() *actors.View          { return e.view }
+func (e *env) View() *actors.View          { return e.view.View }
 func (e *env) Now() time.Duration          { return e.world.now + e.world.charge }
 func (e *env) Tensors() *protos.TensorPool { return &e.world.tensors }
 func (e *env) Fail(err error)              { e.world.fail(err) }

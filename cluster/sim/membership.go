@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
 	"github.com/gradwire/gradwire/cluster/door"
@@ -31,7 +33,7 @@ const (
 func (w *World) do(d deed) {
 	switch d.what {
 	case alter:
-		w.config.Changes[d.which].Apply()
+		w.alter(d.which)
 	case happen:
 		if w.cycle.Happen(&w.config.Deployment.Schedule[d.which]) {
 			w.enter(w.now+w.config.Deployment.Detect, slot{what: change, deed: deed{detect, d.which}})
@@ -41,6 +43,12 @@ func (w *World) do(d deed) {
 	case depart:
 		w.cycle.Depart(int(d.which))
 	}
+}
+
+// alter makes a change of the network.
+func (w *World) alter(which int32) {
+	w.altered = append(w.altered, which)
+	w.config.Changes[which].Apply()
 }
 
 // realm is the world as the life cycle of its nodes sees it.
@@ -87,10 +95,16 @@ func (r realm) Remove(node int, left bool) {
 	}
 }
 
+// view is a view with its announcement, which is nil for the first one.
+type view struct {
+	*actors.View
+	announced *protos.View
+}
+
 // announced returns the view that the coordinator has announced.
-func (w *World) announced(v *protos.View) *actors.View {
+func (w *World) announced(v *protos.View) *view {
 	if w.view.Number != v.Number {
-		w.view = w.views.Of(v)
+		w.view = &view{w.views.Of(v), proto.Clone(v).(*protos.View)} // the message is used again
 	}
 	return w.view
 }

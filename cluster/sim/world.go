@@ -18,7 +18,6 @@ import (
 
 	"github.com/gradwire/gradwire/actors"
 	"github.com/gradwire/gradwire/actors/world"
-	"github.com/gradwire/gradwire/cluster/checkpoint/image"
 	"github.com/gradwire/gradwire/cluster/door"
 	"github.com/gradwire/gradwire/cluster/link"
 	"github.com/gradwire/gradwire/cluster/queue"
@@ -108,14 +107,14 @@ type slot struct {
 
 // World is a run in virtual time.
 type World struct {
-	config     Config `image:"-"`
+	config     Config
 	names      []string
 	system     *actor.ActorSystem
 	door       *door.Door
 	tensors    protos.TensorPool
 	progress   *protos.Messages[*protos.Progress]
 	views      *world.Views
-	view       *actors.View // the latest that was announced
+	view       *view // the latest that was announced
 	cycle      *world.LifeCycle
 	nodes      []node
 	processes  map[address]*process
@@ -126,6 +125,8 @@ type World struct {
 	charge     time.Duration        // what the handler at work has charged so far
 	digest     *xxhash.Digest
 	stats      Result
+	altered    []int32 // the changes of the network so far
+	restored   []*view // of the actors that a restore places, by node; nil but for that time
 	finished   bool
 	halted     bool // only the coordinator goes on
 	work       int  // entries of the calendar beside the coordinator's timers
@@ -134,14 +135,13 @@ type World struct {
 	rousing    int  // timers of the coordinator by which members get going
 	turns      int  // of mailboxes, at the present instant
 	failure    error
-	pool       pool `image:"-"`
+	pool       pool
 	coordinate *process
 	shares     []slot // deliveries of which it is not known when they arrive, by ticket
 	sharing    int    // how many there are
 	sessions   *door.Sessions
 	number     uint64                         // calendar entry that is being handled
 	charged    queue.Calendar[world.Recorded] // events that charges delay beyond the present
-	common     *image.Given                   `image:"-"`
 	own        int                            // processes of the actor system before Place
 	begun      bool
 	saves      time.Duration // when the next checkpoint is due
@@ -167,6 +167,12 @@ const outside = -1
 
 // New places the actors of the deployment. Run starts them.
 func New(config Config) (*World, error) {
+	w := empty(config)
+	return w, w.cycle.Populate(func(i int) bool { return config.Deployment.Present(i, -1) })
+}
+
+// empty returns a world without actors.
+func empty(config Config) *World {
 	d := config.Deployment
 	w := &World{
 		config:    config,
@@ -177,7 +183,7 @@ func New(config Config) (*World, error) {
 		names:     d.Names(),
 		views:     d.Views(),
 	}
-	w.view, w.cycle = w.views.First(), world.NewLifeCycle(realm{w}, d)
+	w.view, w.cycle = &view{View: w.views.First()}, world.NewLifeCycle(realm{w}, d)
 	for i := range w.names {
 		who := d.Inhabitant(i, w.control)
 		n := node{Inhabitant: who, cores: world.NewCores(who.Profile.Cores)}
@@ -202,11 +208,7 @@ func New(config Config) (*World, error) {
 	if lead := len(d.Nodes); d.Coordinate != nil {
 		w.coordinate = w.process(int32(lead), w.nodes[lead].ID)
 	}
-	if err := w.cycle.Populate(func(i int) bool { return d.Present(i, -1) }); err != nil || config.Checkpoints == nil {
-		return w, err
-	}
-	_, err := w.given()
-	return w, err
+	return w
 }
 
 // walk begins that of the present life of a node.
@@ -252,8 +254,11 @@ func (w *World) place(node int32) error {
 	n := &w.nodes[node]
 	env := &env{world: w, node: node, process: w.process(node, n.ID), view: w.view,
 		owner: world.Owner(n.ID, int(n.life))}
-	if w.config.Late > 0 {
-		env.view = w.views.First()
+	switch {
+	case w.restored != nil:
+		env.view = w.restored[node]
+	case w.config.Late > 0:
+		env.view = &view{View: w.views.First()}
 	}
 	a, err := n.Kind(env)
 	if err != nil {

@@ -224,7 +224,7 @@ func (q *Queue) trial(ctx context.Context, do func() error) error {
 // was found out before that the plan can run.
 func (s *Submission) prepare(ctx context.Context, goOn, tried bool) (*experiment.Runner, error) {
 	o := experiment.Options{Catalog: s.queue.config.Catalog, Data: s.queue.config.Data, Progress: s.progressed,
-		Out: s.folder(), Continue: goOn}
+		Out: s.folder(), Continue: goOn, FromCheckpoint: true}
 	at := experiment.Site{Venue: s.venue, Shared: s.queue.config.Shared, Tried: tried,
 		Key: s.queue.config.Key}
 	return experiment.Prepare(ctx, s.source, o, at)

@@ -80,20 +80,19 @@ var table = map[string]string{
 	"actors/local":           architecture,
 	"actors/noloco":          architecture + " actors/periodic",
 
-	"cluster/link": "cluster/plan/field cluster/link/fluid cluster/link/lines cluster/link/portable " +
+	"cluster/link": "actors/state cluster/plan/field cluster/link/fluid cluster/link/lines cluster/link/portable " +
 		"cluster/link/rate cluster/queue",
-	"cluster/link/fluid":    "cluster/link/rate cluster/queue",
+	"cluster/link/fluid":    "actors/state cluster/link/rate cluster/queue",
 	"cluster/link/portable": "",
 	"cluster/topology":      "cluster/plan/field cluster/link/lines cluster/link/portable",
 	"cluster/link/rate":     "cluster/plan/field cluster/link/lines",
 	"cluster/link/lines":    "",
 	"cluster/wire":          "actors/session protos" + protobuf + xxhash,
-	"cluster/door": "actors actors/session cluster/wire cluster/link github.com/orcaman/concurrent-map " +
+	"cluster/door": "actors actors/session actors/state cluster/wire cluster/link github.com/orcaman/concurrent-map " +
 		"github.com/asynkron/protoactor-go/..." + message + xxhash,
-	"cluster/queue":            "",
-	"cluster/checkpoint":       "actors/state cluster/live cluster/record/safetensors cluster/sim" + message,
-	"cluster/checkpoint/image": xxhash,
-	"cluster/sim": "actors actors/world cluster/checkpoint/image cluster/door cluster/link cluster/queue " +
+	"cluster/queue":      "actors/state",
+	"cluster/checkpoint": "actors/state cluster/live cluster/record/safetensors cluster/sim" + message,
+	"cluster/sim": "actors actors/state actors/world cluster/door cluster/link cluster/queue " +
 		"cluster/wire" + mailbox + message + xxhash,
 	"cluster/sim/simtest": "actors actors/world actors/train cluster/link cluster/sim datasets nn nn/optim" +
 		mailbox + message,
@@ -144,7 +143,7 @@ var table = map[string]string{
 	"cluster/faults": "cluster/plan cluster/plan/syntax cluster/plan/unit cluster/link cluster/link/portable " +
 		"cluster/record/goodput actors actors/state actors/world",
 	"cluster/record/goodput": "",
-	"cluster/drill": "cluster/checkpoint cluster/experiment cluster/faults cluster/plan cluster/catalog " +
+	"cluster/drill": "actors/state cluster/checkpoint cluster/experiment cluster/faults cluster/plan cluster/catalog " +
 		"cluster/record cluster/record/goodput cluster/link cluster/refusal cluster/report/figure " +
 		"cluster/report cluster/report/text cluster/shelf cluster/sim actors actors/world actors/train nn nn/optim",
 	"cluster/drill/programme": "cluster/drill cluster/experiment cluster/catalog cluster/shelf",

@@ -330,7 +330,7 @@ func (a *adder) push(u *user) {
 // A run with a server that crashes is the same when it is saved, and when it goes on from any of
 // its states.
 func TestRunOfCopiedTablesGoesOnFromEachCheckpointToTheSameEnd(t *testing.T) {
-	played := func(from []byte, saves *sim.Checkpoints) uint64 {
+	played := func(from *state.Saved, saves *sim.Checkpoints) uint64 {
 		s := &site{tables: tables(), options: table.Options{Delay: table.Eventual}, servers: 3, clients: 3, seed: 5,
 			time: 900 * ms, from: from, saves: saves, spread: &shards.Servers{},
 			schedule: []world.NodeChange{{At: 100 * ms, Node: 1, Do: world.Crash},
@@ -344,18 +344,18 @@ func TestRunOfCopiedTablesGoesOnFromEachCheckpointToTheSameEnd(t *testing.T) {
 		s.must(t)
 		return s.digest
 	}
-	var states [][]byte
+	var states []*state.Saved
 	want := played(nil, nil)
-	got := played(nil, &sim.Checkpoints{Every: 93 * ms, Save: func(_ time.Duration, state []byte) error {
-		states = append(states, state)
+	got := played(nil, &sim.Checkpoints{Every: 93 * ms, Save: func(_ time.Duration, saved *state.Saved) error {
+		states = append(states, saved)
 		return nil
 	}})
 	if got != want || len(states) < 9 {
 		t.Errorf("digest %x with %d checkpoints, %x without", got, len(states), want)
 	}
-	for i, state := range states {
-		none := func(time.Duration, []byte) error { return nil }
-		if got := played(state, &sim.Checkpoints{Every: 93 * ms, Save: none}); got != want {
+	for i, saved := range states {
+		none := func(time.Duration, *state.Saved) error { return nil }
+		if got := played(saved, &sim.Checkpoints{Every: 93 * ms, Save: none}); got != want {
 			t.Errorf("digest %x from checkpoint %d, want %x", got, i, want)
 		}
 	}

@@ -46,7 +46,7 @@ type site struct {
 
 	time  time.Duration // when the run ends; 0 for when users are over
 	saves *sim.Checkpoints
-	from  []byte // a state to go on from
+	from  *state.Saved // a state to go on from
 
 	replaced bool    // the site replaces actors by restored ones
 	often    float64 // before this share of their messages

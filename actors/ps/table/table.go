@@ -32,7 +32,7 @@ type Table struct {
 	// one. Dense tables have all from the start.
 	Sparse bool
 	// Initial writes the vector that a key begins with; nil stands for zeros.
-	Initial func(key uint64, vector []float32) `image:"kept"`
+	Initial func(key uint64, vector []float32)
 	// Update says what pushed values do.
 	Update Update
 	// Shards is how many shards of equal ranges there are. 0 stands for 1 with one server, and

@@ -43,8 +43,6 @@ type Pos struct {
 // A node knows the node it stands in, which is how errors can name its path. Change a tree with
 // [Node.Set] or build it with [NewScalar], [NewList] and [NewMap], and this stays true.
 type Node struct {
-	_ struct{} `image:"-"` // where and how a plan says something is no state of its runs
-
 	Kind Kind
 	// Text is a scalar's text, with quotes and escapes resolved. It is empty for the other kinds.
 	Text string
