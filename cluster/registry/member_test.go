@@ -10,6 +10,9 @@ import (
 
 // TestPlantedFaultsAreFound shows that the checks of TestFaults can fail.
 func TestPlantedFaultsAreFound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tries many seeds, on one goroutine")
+	}
 	for name, p := range map[string]plant{
 		"a vote is forgotten":                 {forgetsVotes: true},
 		"entries are not durable":             {lies: 1},

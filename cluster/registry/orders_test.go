@@ -29,6 +29,9 @@ func orders(n int) (all [][]int) {
 // TestOrders plays all orders of six events at three voters. The events follow each other faster than
 // an election.
 func TestOrders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("tries many orders, on one goroutine")
+	}
 	cases := 0
 	for n, order := range orders(len(steps)) {
 		for targets := range 27 {
