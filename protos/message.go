@@ -77,7 +77,7 @@ func (m *Message) Release() {
 // Messages is a pool of messages whose head is an H, so that a cycle of
 // messages allocates nothing. It may be used by many goroutines.
 type Messages[H proto.Message] struct {
-	new  func() H // nil in a pool that only messages remember
+	new  func() H
 	mu   sync.Mutex
 	free []*Message
 }
@@ -98,19 +98,11 @@ func (p *Messages[H]) Get(tensors ...*Tensor) (*Message, H) {
 	}
 	p.mu.Unlock()
 	if m == nil {
-		m = &Message{Head: p.head(), home: p}
+		m = &Message{Head: p.new(), home: p}
 	}
 	m.references.Store(1)
 	m.Tensors = append(m.Tensors[:0], tensors...)
 	return m, m.Head.(H)
-}
-
-func (p *Messages[H]) head() H {
-	if p.new != nil {
-		return p.new()
-	}
-	var none H
-	return none.ProtoReflect().New().Interface().(H)
 }
 
 func (p *Messages[H]) put(m *Message) {

@@ -10,7 +10,7 @@ func (t *Timeout) State(s *state.State) {
 	state.Int(s, "patience", &t.patience)
 }
 
-// Declare declares the messages that are kept, and what is known of the link. item declares a message.
+// Declare declares the unacknowledged messages and the retransmission timer. item declares a message.
 func (s *Sender[T]) Declare(st *state.State, name string, item func(s *state.State, item *T)) {
 	st.Group(name, func(st *state.State) {
 		state.Int(st, "first", &s.first)
@@ -30,7 +30,8 @@ func (s *Sender[T]) Declare(st *state.State, name string, item func(s *state.Sta
 	})
 }
 
-// Declare declares the messages that came too early. item declares one.
+// Declare declares the next number expected, and the messages received out of order. item declares a
+// message.
 func (r *Receiver[T]) Declare(st *state.State, name string, item func(s *state.State, item *T)) {
 	st.Group(name, func(st *state.State) {
 		state.Int(st, "next", &r.next)

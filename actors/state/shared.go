@@ -46,50 +46,35 @@ func Shared[T any](s *State, name string, v **T, declare func(s *State, v *T)) {
 	})
 }
 
-// Column declares one whole number of each part of a list, whose length and order follow from values
-// declared before. A list of many parts takes less room by columns than by List.
-func Column[E any, T integer](s *State, name string, of []*E, number func(of *E) *T) {
+// Column declares one whole number of each item of a list. The list's length and order must follow from
+// values declared before. Columns of a long list take less room than List.
+func Column[E any, T integer](s *State, name string, of []*E, field func(of *E) *T) {
+	column(s, name, of, field, Ints[T])
+}
+
+// FloatColumn declares one number of each item of a list, as Column does.
+func FloatColumn[E any](s *State, name string, of []*E, field func(of *E) *float64) {
+	column(s, name, of, field, Floats[float64])
+}
+
+// BoolColumn declares one truth value of each item of a list, as Column does.
+func BoolColumn[E any](s *State, name string, of []*E, field func(of *E) *bool) {
+	column(s, name, of, field, Bools[bool])
+}
+
+func column[E, T any](s *State, name string, of []*E, field func(of *E) *T, declare func(*State, string, *[]T)) {
 	list := make([]T, len(of))
 	for i, e := range of {
-		list[i] = *number(e)
+		list[i] = *field(e)
 	}
-	if Ints(s, name, &list); s.out == nil && s.fits(name, len(of), len(list)) {
-		for i, e := range of {
-			*number(e) = list[i]
-		}
+	if declare(s, name, &list); s.out != nil {
+		return
 	}
-}
-
-// FloatColumn declares one number of each part of a list, as Column does.
-func FloatColumn[E any](s *State, name string, of []*E, number func(of *E) *float64) {
-	list := make([]float64, len(of))
+	if len(list) != len(of) {
+		s.kind(name, fmt.Sprintf("list of %d", len(of)))
+		return
+	}
 	for i, e := range of {
-		list[i] = *number(e)
+		*field(e) = list[i]
 	}
-	if Floats(s, name, &list); s.out == nil && s.fits(name, len(of), len(list)) {
-		for i, e := range of {
-			*number(e) = list[i]
-		}
-	}
-}
-
-// BoolColumn declares one truth value of each part of a list, as Column does.
-func BoolColumn[E any](s *State, name string, of []*E, flag func(of *E) *bool) {
-	list := make([]bool, len(of))
-	for i, e := range of {
-		list[i] = *flag(e)
-	}
-	if Bools(s, name, &list); s.out == nil && s.fits(name, len(of), len(list)) {
-		for i, e := range of {
-			*flag(e) = list[i]
-		}
-	}
-}
-
-// fits fails if a restored list does not have the length that follows from other values.
-func (s *State) fits(name string, want, got int) bool {
-	if want != got {
-		s.kind(name, fmt.Sprintf("list of %d", want))
-	}
-	return want == got
 }

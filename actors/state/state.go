@@ -230,7 +230,7 @@ func Text[T ~string](s *State, name string, v *T) {
 // Bytes declares bytes. Restoring makes a new slice, or nil if there are no bytes.
 func (s *State) Bytes(name string, v *[]byte) {
 	wire(s, name, "sequence of bytes", func() *protos.DeclaredValue {
-		return &protos.DeclaredValue{Is: &protos.DeclaredValue_Bytes{Bytes: *v}}
+		return &protos.DeclaredValue{Is: &protos.DeclaredValue_Bytes{Bytes: slices.Clone(*v)}}
 	}, func(x *protos.DeclaredValue_Bytes) bool {
 		*v = append([]byte(nil), x.Bytes...)
 		return true

@@ -117,7 +117,7 @@ func (s *State) restoreTensor(name string, saved *protos.DeclaredValue) *protos.
 	return whole.View(int(v.GetLow()), int(v.GetHigh()))
 }
 
-// Pointers returns pointers to the elements of a list, for Vectors.
+// Pointers returns pointers to the elements of a list, for Vectors and columns.
 func Pointers[T any](list []T) []*T {
 	all := make([]*T, len(list))
 	for i := range list {

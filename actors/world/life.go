@@ -134,7 +134,8 @@ func (l *LifeCycle) Settle(node int, a actor.Actor) { l.actors[node], l.leaving[
 // Actor returns the actor that lives on a node; nil for none.
 func (l *LifeCycle) Actor(node int) actor.Actor { return l.actors[node] }
 
-// State declares what the coordinator has not heard of, and who hands over what it holds.
+// State declares the undetected crashes, the leaving nodes that still hand over their state, and the
+// nodes that rejoin afterwards.
 func (l *LifeCycle) State(s *state.State) {
 	unheard := make([]int, len(l.unheard)) // place in the schedule, plus 1
 	for i := range l.deployment.Schedule {

@@ -51,3 +51,10 @@ func origin() string {
 		}
 	}
 }
+
+// Recovered turns a panic into an error when it is deferred.
+func Recovered(err *error) {
+	if reason := recover(); reason != nil {
+		*err = PanicError(reason)
+	}
+}

@@ -41,8 +41,8 @@ func addArchitectures(c *Catalog) {
 	addFederated(c)
 	addMirrors(a)
 	addPeers(c)
-	for i := range a.list {
-		a.list[i].Exact = true
+	for _, name := range a.names() {
+		a.SetExact(name)
 	}
 }
 

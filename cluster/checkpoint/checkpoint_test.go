@@ -251,8 +251,8 @@ func TestOtherVersionsAreRefusedByName(t *testing.T) {
 		}
 	}
 	name := written(t, f, 1)
-	reseal(t, name, func(text string) string { return strings.Replace(text, "checkpoint 4", "checkpoint 5", 1) })
-	fails(name, checkpoint.ErrNew, "gradwire checkpoint 5")
+	reseal(t, name, func(text string) string { return strings.Replace(text, "checkpoint 5", "checkpoint 6", 1) })
+	fails(name, checkpoint.ErrNew, "gradwire checkpoint 6")
 
 	name = written(t, f, 3)
 	path := filepath.Join(name, "state.pb")
@@ -277,6 +277,10 @@ func TestOtherVersionsAreRefusedByName(t *testing.T) {
 		return fmt.Sprintf("%s,\n \"signature\": \"%x\"", unsigned, signature.Sum(nil))
 	})
 	fails(name, checkpoint.ErrNew, "version 4")
+
+	name = written(t, f, 5)
+	reseal(t, name, func(text string) string { return strings.Replace(text, "checkpoint 5", "checkpoint 4", 1) })
+	fails(name, checkpoint.ErrOld, "gradwire checkpoint 4")
 
 	name = filepath.Join(filepath.Dir(name), "0000000009000000000.state")
 	if err := os.WriteFile(name, []byte("gradwire checkpoint 3\nand so on"), 0o600); err != nil {

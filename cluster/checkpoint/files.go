@@ -32,7 +32,8 @@ const (
 	// number covers the folder, the manifest and the set of files. version covers the fields of
 	// state.pb.
 	family  = "gradwire checkpoint "
-	format  = family + "4"
+	format  = family + "5"
+	images  = family + "4"   // could hold an image of memory
 	oldest  = family + "3\n" // prefix of a checkpoint in a single file
 	version = 1
 	// manifestLimit bounds the bytes read of a manifest.
@@ -146,6 +147,8 @@ func readManifest(name string) (*manifest, error) {
 	m := &manifest{}
 	err = json.Unmarshal(text, m)
 	switch {
+	case m.Format == images:
+		return nil, fmt.Errorf("%w; its format is %q, and this version reads %q", ErrOld, m.Format, format)
 	case strings.HasPrefix(m.Format, family) && m.Format != format:
 		return nil, fmt.Errorf("%w; its format is %.40q, and this version reads %q", ErrNew, m.Format, format)
 	case err != nil:

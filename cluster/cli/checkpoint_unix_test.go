@@ -252,7 +252,7 @@ func TestCheckpointsOfOtherVersionsAreRefusedByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, manifest, strings.Replace(string(b), "gradwire checkpoint 4", "gradwire checkpoint 9", 1))
+	write(t, manifest, strings.Replace(string(b), "gradwire checkpoint 5", "gradwire checkpoint 9", 1))
 	resum(t, newest)
 	code, _, errs := gradwire(t, "run", "plan.yaml", "--clock", "real", "--continue", "out")
 	if code == cli.ExitDone || code == cli.ExitDegraded ||
@@ -271,6 +271,22 @@ func TestCheckpointsOfOtherVersionsAreRefusedByName(t *testing.T) {
 	if !strings.Contains(errs, "the checkpoint was written by an earlier version of gradwire") ||
 		!strings.Contains(errs, "it begins anew") {
 		t.Errorf("told:\n%s", errs)
+	}
+}
+
+// An interrupted run in real time is not taken for one in virtual time, which would be repeated.
+func TestInterruptedRunInRealTimeKeepsItsCheckpoints(t *testing.T) {
+	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {time: 4s}")+"checkpoint: {every: 200ms, keep: 1}\n")
+	killSaved(t, newProgram(t, "run", "plan.yaml", "--clock", "real", "--out", "out"), 1)
+	if len(checkpoints(t, "out/runs/0000")) == 0 {
+		t.Skip("the run ended before it was killed")
+	}
+	for _, more := range [][]string{nil, {"--from-checkpoint"}} {
+		code, _, errs := gradwire(t, append([]string{"run", "plan.yaml", "--continue", "out"}, more...)...)
+		expectCode(t, cli.ExitInput, code, errs)
+		if !strings.Contains(errs, "go on with --clock real") || len(checkpoints(t, "out/runs/0000")) == 0 {
+			t.Errorf("%v: told\n%s", more, errs)
+		}
 	}
 }
 

@@ -87,7 +87,10 @@ func (f *reporting) run(cmd *cobra.Command, c *catalog.Catalog, con *console, di
 	}
 	if f.resumed {
 		for _, s := range sources {
-			s.CountResumed()
+			if n := s.CountResumed(); n > 0 {
+				fmt.Fprintf(con.notes(), "note: comparisons of %s include runs that went on from a checkpoint: %d\n",
+					s.Name, n)
+			}
 		}
 	}
 	for _, s := range sources {

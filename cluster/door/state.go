@@ -11,8 +11,8 @@ import (
 	"github.com/gradwire/gradwire/actors/state"
 )
 
-// MessageState declares what a mailbox is given: a message of actors, with its sender if there is one,
-// or one of protoactor's own.
+// MessageState declares a message in a mailbox, with its sender if it has one: an actor's message, or a
+// system message of protoactor.
 func MessageState(s *state.State, name string, message *any) {
 	s.Group(name, func(s *state.State) {
 		inner, envelope := *message, &actor.MessageEnvelope{}

@@ -31,13 +31,8 @@ import (
 func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, error) {
 	folder := r.checkpoints(next)
 	if folder != nil && !r.FromCheckpoint && r.Venue.Traits().Clock == VirtualTime {
-		saved, err := folder.Names()
-		if err = errors.Join(err, folder.Remove()); err != nil {
+		if err := r.startOver(next, folder); err != nil {
 			return nil, Outcome{}, nil, err
-		}
-		if len(saved) > 0 {
-			r.note(fmt.Sprintf("run %d is repeated from its start, with the same result as without an interruption",
-				next.number))
 		}
 	}
 	names, err := folder.Names()
@@ -122,6 +117,34 @@ func (r *Runner) attempt(ctx context.Context, next run, folder *checkpoint.Folde
 	}
 	out, failure = r.Venue.Play(ctx, s)
 	return s, out, failure, nil
+}
+
+// startOver removes the checkpoints of an interrupted run in virtual time, which is repeated. It returns
+// an error, and removes none, if the newest that can be read is of a run in real time, or if a later
+// version wrote one.
+func (r *Runner) startOver(next run, folder *checkpoint.Folder) error {
+	names, err := folder.Names()
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	for _, name := range names {
+		from, err := folder.Read(name)
+		switch {
+		case errors.Is(err, checkpoint.ErrNew):
+			return refusal.Input(err)
+		case err != nil:
+			continue
+		case !from.Virtual:
+			return refusal.Input(fmt.Errorf("%s: %w: go on with --clock %s", name, errClock, RealTime))
+		}
+		break
+	}
+	if err := folder.Remove(); err != nil {
+		return err
+	}
+	const note = "run %d is repeated from its start, with the same result as without an interruption"
+	r.note(fmt.Sprintf(note, next.number))
+	return nil
 }
 
 // errClock says that a checkpoint is of a run in another kind of time.

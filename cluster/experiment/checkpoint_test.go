@@ -378,6 +378,9 @@ func BenchmarkCheckpoint(b *testing.B) {
 		b.Fatal(err)
 	}
 	saved, err := w.Save()
+	if err != nil {
+		b.Fatal(err)
+	}
 	size := 0
 	for _, v := range saved.Vectors {
 		size += 4 * len(v.Data)

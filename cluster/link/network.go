@@ -218,7 +218,7 @@ func (n *Network) create(src, dst int32) *Edge {
 	return n.add(src, dst)
 }
 
-// add makes an edge, and forgets none.
+// add makes an edge without sweeping idle ones.
 func (n *Network) add(src, dst int32) *Edge {
 	from, to := &n.nodes[src], n.at(dst)
 	var e *Edge

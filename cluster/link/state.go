@@ -53,7 +53,7 @@ func (n *Network) lanes(edges []*Edge) []*lane {
 	return lanes
 }
 
-// processes returns the rates of lanes that are shared fairly; nil for those that are not limited.
+// processes returns the rate process of each lane; nil for a lane without a shared limit.
 func (n *Network) processes(lanes []*lane) []rate.Process {
 	all := make([]rate.Process, len(lanes))
 	for i, q := range lanes {
@@ -85,7 +85,7 @@ func (n *Network) declareEdges(s *state.State) []*Edge {
 			return nil
 		}
 		for i := range from {
-			edges = append(edges, n.remade(from[i], to[i]))
+			edges = append(edges, n.restoredEdge(from[i], to[i]))
 		}
 	}
 	state.Column(s, "last", edges, func(e *Edge) *time.Duration { return &e.last })
@@ -119,8 +119,8 @@ func (n *Network) all() (edges []*Edge) {
 	return edges
 }
 
-// remade returns an edge that the saved network had.
-func (n *Network) remade(src, dst int32) *Edge {
+// restoredEdge returns an edge of the saved network. It sweeps none away.
+func (n *Network) restoredEdge(src, dst int32) *Edge {
 	if e := n.at(src).out.find(dst); e != nil {
 		return e
 	}
@@ -201,7 +201,7 @@ func (n *Network) declareShared(s *state.State) {
 		}
 		state.Int(s, "from", &from)
 		if state.Int(s, "to", &to); from >= 0 {
-			m.edge = n.remade(from, to)
+			m.edge = n.restoredEdge(from, to)
 		}
 		state.Int(s, "number", &m.number)
 		state.Int(s, "size", &m.size)

@@ -118,15 +118,18 @@ func TestStateHasWhatWasOnItsWayWhenACutOvertakesAnother(t *testing.T) {
 
 // Actors compute values from their view when they are made.
 func TestActorThatIsRestoredIsMadeInItsView(t *testing.T) {
-	w, _, passed, saved, end := halfOfARun(t, nil)
+	w, a, passed, saved, end := halfOfARun(t, nil)
+	a.gate.arrive, a.gate.goOn = make(chan bool), make(chan bool)
 	w.Deliver(0, &wire.Frame{Kind: wire.Control, Target: "n0/peer", Head: &protos.View{Number: 2}})
 	w.Deliver(0, sent(1, 0))
+	<-a.gate.arrive // behind the view
+	close(a.gate.goOn)
 	w.Cut(1, []string{"x"})
 	<-passed
 	w.Passed("x", 1)
 	s := <-saved
 	end()
-	_, a, _, _, end := halfOfARun(t, s)
+	_, a, _, _, end = halfOfARun(t, s)
 	end()
 	if a.view != 2 {
 		t.Errorf("the actor is made in view %d, want 2", a.view)

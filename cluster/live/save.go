@@ -192,7 +192,7 @@ func (l *life) save(number uint64, given <-chan struct{}) (now *NodeState, err e
 // save returns a copy of the state of a value. It turns a panic of an actor's method State into an
 // error.
 func save(of state.Declared, owner string) (_ *state.Saved, err error) {
-	defer recovered(&err)
+	defer world.Recovered(&err)
 	saved, err := state.Save(of)
 	if err != nil {
 		return nil, err
@@ -202,18 +202,11 @@ func save(of state.Declared, owner string) (_ *state.Saved, err error) {
 
 // restore sets a value to a saved state. It turns a panic of an actor's method State into an error.
 func restore(saved *state.Saved, to state.Declared, into state.Into) (err error) {
-	defer recovered(&err)
+	defer world.Recovered(&err)
 	if saved == nil {
 		return errors.New("its state is missing")
 	}
 	return saved.Restore(to, into)
-}
-
-// recovered turns a panic into an error.
-func recovered(err *error) {
-	if reason := recover(); reason != nil {
-		*err = world.PanicError(reason)
-	}
 }
 
 // errHidden reports that protoactor holds data of an actor that no state can hold.

@@ -24,27 +24,37 @@ func (c *Calendar[T]) Declare(s *state.State, name string, item func(s *state.St
 		}
 	}
 	s.Group(name, func(s *state.State) {
-		slots := len(c.slots)
-		state.Int(s, "slots", &slots)
 		state.Int(s, "latest", &c.latest)
 		state.Ints(s, "vacant", &c.vacant)
-		if s.Restoring() {
-			c.entries, c.slots = nil, make([]slot[T], min(max(slots, 0), 1<<32))
-		}
 		state.List(s, "entries", &all, func(s *state.State, x *saved) {
 			state.Int(s, "at", &x.at)
 			state.Int(s, "number", &x.number)
 			state.Int(s, "slot", &x.slot)
 			s.Group("item", func(s *state.State) { item(s, &x.item) })
-			switch {
-			case !s.Restoring():
-			case int(x.slot) >= len(c.slots):
-				s.Fail(fmt.Errorf("a calendar of %d slots has no slot %d", len(c.slots), x.slot))
-			default:
+		})
+		if !s.Restoring() {
+			return
+		}
+		c.entries, c.slots = nil, make([]slot[T], len(all)+len(c.vacant)) // each slot is vacant or an entry's
+		taken := make([]bool, len(c.slots))
+		take := func(i uint32) bool {
+			there := int(i) < len(taken) && !taken[i]
+			if there {
+				taken[i] = true
+			} else {
+				s.Fail(fmt.Errorf("a calendar of %d slots has slot %d twice or not at all", len(taken), i))
+			}
+			return there
+		}
+		for _, i := range c.vacant {
+			take(i)
+		}
+		for _, x := range all {
+			if take(x.slot) {
 				c.push(x.entry)
 				c.slots[x.slot] = slot[T]{x.number, x.item}
 			}
-		})
+		}
 	})
 }
 

@@ -157,9 +157,9 @@ func circumstances(p Point) Point {
 	return met
 }
 
-// GroupRuns sums up runs by their points, in the order in which these first occur, and compares
-// points of one target, one Of and equal circumstances by their runs that were not resumed. The given target holds for runs which name
-// none, neither themselves nor in their points; nil if they have none.
+// GroupRuns groups runs by point, in order of first occurrence. It compares the points that have the same
+// target, Of and circumstances, and leaves resumed runs out of the comparison. The given target is for
+// runs that name none, neither themselves nor in their points; nil if they have none.
 func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
 	members := map[string][]Run{}

@@ -10,8 +10,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/door"
 )
 
-// Checkpoints say when a world saves its state. A checkpoint changes nothing: a run with some has
-// the digest and the models of the run without.
+// Checkpoints configure how often a world saves its state. They do not change the run: its digest and
+// models equal those of a run without checkpoints.
 type Checkpoints struct {
 	// Every is the time between two, on the world's clock.
 	Every time.Duration
@@ -25,7 +25,7 @@ type Checkpoints struct {
 // is the same, event by event, if the actors declare all their state.
 func Restore(config Config, saved *state.Saved) (_ *World, err error) {
 	w := empty(config)
-	defer recovered(&err)
+	defer world.Recovered(&err)
 	if err := saved.Restore(w, state.Into{Pool: &w.tensors, Clock: w}); err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (w *World) Save() (saved *state.Saved, err error) {
 			saved, err = nil, fmt.Errorf("this run cannot be saved: %w", err)
 		}
 	}()
-	defer recovered(&err)
+	defer world.Recovered(&err)
 	if !w.endJobs() {
 		return nil, errors.New("a computation has failed or was interrupted")
 	}
@@ -52,13 +52,6 @@ func (w *World) Save() (saved *state.Saved, err error) {
 		return nil, err
 	}
 	return saved.Own(""), nil
-}
-
-// recovered turns a panic of an actor's method State into an error.
-func recovered(err *error) {
-	if reason := recover(); reason != nil {
-		*err = world.PanicError(reason)
-	}
 }
 
 // endJobs waits for the jobs under way, and reports whether all are computed and none has failed.
@@ -77,7 +70,7 @@ func (w *World) endJobs() bool {
 func (w *World) checkpoint() {
 	c := w.config.Checkpoints
 	w.saves = max(w.saves, c.Every)
-	if w.halted || w.due() < w.saves || !w.endJobs() {
+	if w.halted || w.due() < w.saves || !w.endJobs() { // a failed job ends the run when it is due
 		return
 	}
 	at := w.due() / c.Every * c.Every
@@ -91,7 +84,7 @@ func (w *World) checkpoint() {
 	}
 }
 
-// due is when something happens next.
+// due returns when the next event is due.
 func (w *World) due() time.Duration {
 	switch {
 	case w.sharing == 0:

@@ -224,10 +224,11 @@ func TestRunThatCannotBeSavedWholeIsNotSaved(t *testing.T) {
 		}, "a future"},
 	} {
 		config := pingers(2, 20, c.habit)
-		config.Checkpoints = &sim.Checkpoints{Every: 5 * time.Second, Save: func(at time.Duration, _ *state.Saved) error {
+		save := func(at time.Duration, _ *state.Saved) error {
 			t.Errorf("%s: saved at %v", what, at)
 			return nil
-		}}
+		}
+		config.Checkpoints = &sim.Checkpoints{Every: 5 * time.Second, Save: save}
 		w, err := sim.New(config)
 		if err != nil {
 			t.Fatal(err)

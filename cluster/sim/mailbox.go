@@ -112,8 +112,8 @@ func (m *mailbox) handleControl(message any) {
 	m.invoker.InvokeUserMessage(message)
 }
 
-// die drops everything that waits to be handled. An event at the end of a pause may still know the
-// mailbox, but no checkpoint is to hold an actor that is no more.
+// die drops the queued messages. A pending wake-up may still refer to the mailbox, so it also forgets the
+// actor, whose memory can then be freed.
 func (m *mailbox) die() {
 	m.world.config.Audit.bury(m.invoker)
 	m.dead, m.invoker, m.env = true, nil, nil

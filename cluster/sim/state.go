@@ -9,8 +9,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/queue"
 )
 
-// State declares the world between two events: its clock and calendar, the network, what is under way,
-// and each node with its actor.
+// State declares the world between two events: the clock, the network, the nodes with their actors, and
+// the calendar with the messages in flight.
 func (w *World) State(s *state.State) {
 	w.declarePresence(s)
 	w.declareProgress(s)
@@ -51,8 +51,8 @@ func (w *World) declarePresence(s *state.State) {
 	s.Part("cycle", w.cycle)
 }
 
-// declareViews declares the view of each actor. Restoring keeps them for the actors to be placed, some
-// of whose values follow from their view.
+// declareViews declares each actor's view. It comes before the actors, which compute values from their
+// view when they are placed.
 func (w *World) declareViews(s *state.State, there []bool) {
 	w.declareView(s, "latest", &w.view)
 	views := make([]*view, len(w.nodes))
@@ -147,7 +147,7 @@ func (w *World) declareNode(s *state.State, i int32) {
 	s.Part("mailbox", m)
 }
 
-// State declares what waits for the actor.
+// State declares the queued messages, and until when the actor is busy.
 func (m *mailbox) State(s *state.State) {
 	s.Bool("suspended", &m.suspended)
 	s.Bool("waiting", &m.waiting)
@@ -203,8 +203,7 @@ func (w *World) declareProcess(s *state.State, to **process) {
 	}
 }
 
-// declareMailbox declares which mailbox an entry makes ready: that of an actor, or of one that is no
-// more.
+// declareMailbox declares the mailbox that a wake-up is for. Its actor may have been removed.
 func (w *World) declareMailbox(s *state.State, m **mailbox) {
 	var of *process
 	dead := false

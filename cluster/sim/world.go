@@ -126,7 +126,7 @@ type World struct {
 	digest     *xxhash.Digest
 	stats      Result
 	altered    []int32 // the changes of the network so far
-	restored   []*view // of the actors that a restore places, by node; nil but for that time
+	restored   []*view // views of the actors that Restore places, by node; nil afterwards
 	finished   bool
 	halted     bool // only the coordinator goes on
 	work       int  // entries of the calendar beside the coordinator's timers

@@ -12,15 +12,18 @@ import (
 // State declares the flows under way and what each resource carries at present. Restoring leaves the
 // resources without processes: see Restart.
 func (f *Flows) State(s *state.State) {
-	bounds := state.Pointers(f.bounds)
-	count := len(bounds)
-	if state.Int(s, "resources", &count); s.Restoring() {
-		f.bounds = make([]bound, max(count, 0))
-		bounds = state.Pointers(f.bounds)
-		f.network = Network{resources: make([]resource, len(bounds))}
+	known := make([]bool, len(f.bounds))
+	for i := range known {
+		known[i] = f.bounds[i].known
 	}
-	state.Column(s, "until", bounds, func(b *bound) *time.Duration { return &b.until })
-	state.BoolColumn(s, "known", bounds, func(b *bound) *bool { return &b.known })
+	if state.Bools(s, "known", &known); s.Restoring() {
+		f.bounds = make([]bound, len(known))
+		for i := range known {
+			f.bounds[i].known = known[i]
+		}
+		f.network = Network{resources: make([]resource, len(known))}
+	}
+	state.Column(s, "until", state.Pointers(f.bounds), func(b *bound) *time.Duration { return &b.until })
 	state.Ints(s, "vacant", &f.vacant)
 	state.Ints(s, "set", &f.set)
 	state.Ints(s, "owners", &f.owners)
@@ -72,20 +75,24 @@ func (n *Network) State(s *state.State) {
 func (n *Network) rebuild() error {
 	wrong := errors.New("the flows under way contradict each other")
 	for place, id := range n.heap {
-		if int(id) >= len(n.flows) || n.flows[id].count > MaxCrossed {
+		if id < 0 || int(id) >= len(n.flows) || n.flows[id].count < 1 || n.flows[id].count > MaxCrossed {
 			return wrong
 		}
 		f := &n.flows[id]
 		f.place = int32(place)
 		for slot := range f.count {
-			if int(f.crossed[slot]) >= len(n.resources) {
+			r, at := f.crossed[slot], int(f.at[slot])
+			if r < 0 || int(r) >= len(n.resources) || at < 0 || at >= len(n.heap) {
 				return wrong
 			}
-			r, at := &n.resources[f.crossed[slot]], int(f.at[slot])
-			for len(r.crossing) <= at {
-				r.crossing = append(r.crossing, crossing{flow: -1})
+			of := &n.resources[r]
+			for len(of.crossing) <= at {
+				of.crossing = append(of.crossing, crossing{flow: -1})
 			}
-			r.crossing[at] = crossing{id, slot}
+			if of.crossing[at].flow >= 0 {
+				return wrong
+			}
+			of.crossing[at] = crossing{id, slot}
 		}
 	}
 	for i := range n.resources {

@@ -33,9 +33,9 @@ type Rate interface {
 	Mean() float64
 }
 
-// Draws is the random stream of one link: numbered places in it, from each of which a few numbers
-// are drawn before the next call. It is the same whenever it is asked. It is data, so that a
-// process can be saved.
+// Draws is the random stream of one link: numbered places, from each of which a process draws a few
+// numbers before the next call. A place always gives the same numbers, so a restored run starts the
+// process anew.
 type Draws interface {
 	// At goes to a place.
 	At(place uint64) *rand.Rand

@@ -97,12 +97,16 @@ func Of(dir, plan string, summary record.Summary, traces []record.Trace) *Source
 	return s
 }
 
-// CountResumed has comparisons count resumed runs like the others.
-func (s *Source) CountResumed() {
+// CountResumed has comparisons count resumed runs like the others, and returns how many there are.
+func (s *Source) CountResumed() (resumed int) {
 	for i := range s.Summary.Runs {
-		s.Summary.Runs[i].Resumed = 0
+		if r := &s.Summary.Runs[i]; r.Resumed > 0 {
+			r.Resumed = 0
+			resumed++
+		}
 	}
 	s.Summary.Groups = record.GroupRuns(s.Summary.Runs, s.Summary.Target)
+	return resumed
 }
 
 // Choose keeps the runs whose points meet conditions, see report.Where, and has the factors of
