@@ -95,6 +95,17 @@ func (m *Members) setAnnouncement(a announcement) error {
 // View returns who is here.
 func (m *Members) View() View { return m.roll.snapshot() }
 
+// IsFirstSeed reports whether the first seed is this node's own address.
+func (m *Members) IsFirstSeed() bool {
+	if len(m.config.Seeds) == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	all, err := resolve(ctx, m.config.Seeds[0])
+	return err == nil && slices.Contains(all, m.transport.advertise)
+}
+
 // Leave tells the others that the process leaves, and shuts down. It takes about a second, at most
 // until ctx's deadline (without one: 5 s). If it returns an error, the others may see a crash.
 func (m *Members) Leave(ctx context.Context) error {

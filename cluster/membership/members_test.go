@@ -271,6 +271,20 @@ func TestNodeThatLostItsSeedFindsItWhenItIsBack(t *testing.T) {
 	}
 }
 
+func TestOneNodeIsTheFirstSeed(t *testing.T) {
+	t.Parallel()
+	own, other := mustStart(t, "a", spec{}).address, mustStart(t, "b", spec{}).address
+	for _, c := range []struct {
+		seeds []string
+		want  bool
+	}{{nil, false}, {[]string{own, other}, true}, {[]string{other, own}, false}} {
+		m := &Members{config: Config{Seeds: c.seeds}, transport: &transport{advertise: netip.MustParseAddrPort(own)}}
+		if got := m.IsFirstSeed(); got != c.want {
+			t.Errorf("seeds %v of %s: %v", c.seeds, own, got)
+		}
+	}
+}
+
 func TestNameThatIsTakenIsRefused(t *testing.T) {
 	t.Parallel()
 	nodes := cluster(t, 3, nil)

@@ -140,6 +140,7 @@ type process struct {
 	expired   chan error                        // gets why the process has to leave
 	declining chan struct{}                     // holds one for each caller that hears why it is not let in
 	joined    atomic.Bool                       // the cluster
+	leaving   atomic.Bool                       // the registry: no more names are claimed
 	remember  func()                            // returns when the queue has the submissions of earlier lives
 	unlock    func() error                      // lets another process of this name have the folder of records
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,11 +25,12 @@ const (
 	compareEvery = time.Second
 )
 
-// openRegistry makes this process a member of the cluster's registry. The first process of a cluster
-// founds it. Without a file there is no member here, and this process claims no names.
+// openRegistry makes this process a member of the cluster's registry. Exactly one process may found
+// it: the one without seeds, or the one whose own address is the first seed. Without a file there is
+// no member here, and this process claims no names.
 func (p *process) openRegistry() {
 	h, err := host.Open(host.Config{
-		Process: p.config.Name, Incarnation: p.incarnation, Found: len(p.config.Seeds) == 0,
+		Process: p.config.Name, Incarnation: p.incarnation, Found: len(p.config.Seeds) == 0 || p.members.IsFirstSeed(),
 		File: filepath.Join(p.config.Out, ".registry-"+p.config.Name), Others: p.others,
 		Send: func(name string, f *protos.RegistryFrame) {
 			_ = p.node.TrySend(name, &wire.Frame{Kind: wire.User, Head: f}) // the registry repeats what is lost
@@ -53,6 +55,7 @@ func (p *process) receiveVote(from string, f *wire.Frame, m *protos.RegistryFram
 
 // leaveRegistry releases what this process has claimed, and hands its vote over.
 func (p *process) leaveRegistry() {
+	p.leaving.Store(true) // or a claim would undo the release
 	r := p.registry.Load()
 	if r == nil {
 		return
@@ -82,10 +85,13 @@ func (p *process) releaseProcess(ctx context.Context, r *host.Host, name string,
 }
 
 // claimName claims the name of an actor, by its id. It returns whose the name is, if it is not this
-// process's. After an error the name is released as soon as the registry answers.
+// process's. After an error the registry may have the claim nevertheless.
 func (p *process) claimName(ctx context.Context, name string, id uint64) (owner string, err error) {
 	r := p.registry.Load()
-	if r == nil {
+	switch {
+	case p.leaving.Load():
+		return "", fmt.Errorf("node %s is leaving the cluster", p.config.Name)
+	case r == nil:
 		return "", fmt.Errorf("node %s has no file for the registry in its folder of records", p.config.Name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, claimPatience)
@@ -95,7 +101,6 @@ func (p *process) claimName(ctx context.Context, name string, id uint64) (owner 
 	}})
 	switch {
 	case err != nil:
-		p.freeName(name, id)
 		return "", err
 	case result.Code == protos.RegistryResult_TAKEN:
 		return result.Owner.GetName(), nil
@@ -107,6 +112,7 @@ func (p *process) claimName(ctx context.Context, name string, id uint64) (owner 
 func (p *process) reserveName(ctx context.Context, name string, id uint64) error {
 	switch owner, err := p.claimName(ctx, name, id); {
 	case err != nil:
+		p.freeName(name, id)
 		return fmt.Errorf("the name %s cannot be claimed: %w", name, err)
 	case owner != "":
 		return refusal.Input(fmt.Errorf("the name %s is taken by an actor on node %s", name, owner))
@@ -114,33 +120,42 @@ func (p *process) reserveName(ctx context.Context, name string, id uint64) error
 	return nil
 }
 
-// freeName releases the name of an actor, once the registry answers.
+// freeName releases the name of an actor. If the registry does not answer in time, compareNames
+// releases it.
 func (p *process) freeName(name string, id uint64) {
 	r := p.registry.Load()
 	if r == nil {
 		return
 	}
 	p.begin(func() {
-		_, err := r.Do(p.stop, &protos.RegistryCommand{Kind: &protos.RegistryCommand_ReleaseName{
-			ReleaseName: &protos.ReleaseName{Name: name, Token: id},
-		}})
-		if err != nil && p.stop.Err() == nil {
+		ctx, cancel := context.WithTimeout(p.stop, claimPatience)
+		defer cancel()
+		err := p.releaseName(ctx, r, name, id)
+		if err != nil && !errors.Is(err, host.ErrNoQuorum) && p.stop.Err() == nil {
 			p.log("registry: the name %s is not released: %v", name, err)
 		}
 	})
 }
 
+func (p *process) releaseName(ctx context.Context, r *host.Host, name string, id uint64) error {
+	_, err := r.Do(ctx, &protos.RegistryCommand{Kind: &protos.RegistryCommand_ReleaseName{
+		ReleaseName: &protos.ReleaseName{Name: name, Token: id},
+	}})
+	return err
+}
+
 // compareNames compares the registry with what is here, from time to time: the process that leads it
-// releases what processes have claimed that are gone; each claims the names of its actors again that
-// were released while it was away, and ends those whose names others have.
+// releases what processes have claimed that are gone; each releases the names of actors that it has no
+// longer, claims the names of its actors again that were released while it was away, and ends those
+// whose names others have.
 func (p *process) compareNames() {
 	clock := time.NewTicker(compareEvery)
 	defer clock.Stop()
 	r := p.registry.Load()
-	for p.stop.Err() == nil {
+	for p.stop.Err() == nil && !p.leaving.Load() {
 		if s := r.Status(); s.Leader != "" {
 			err := p.compareOnce(r, s.Leads)
-			if err != nil && !errors.Is(err, host.ErrNoQuorum) && p.stop.Err() == nil {
+			if err != nil && !errors.Is(err, host.ErrNoQuorum) && p.stop.Err() == nil && !p.leaving.Load() {
 				p.log("registry: %v", err)
 			}
 		}
@@ -158,20 +173,26 @@ func (p *process) compareOnce(r *host.Host, leads bool) error {
 	var gone []*protos.RegistryProcess
 	err := r.Look(ctx, func(s *registry.State) {
 		for _, n := range s.Names() {
+			owner, incarnation := n.GetOwner().GetName(), n.GetOwner().GetIncarnation()
 			switch {
-			case n.Owner.Name == p.config.Name && n.Owner.Incarnation == p.incarnation:
+			case owner == p.config.Name && incarnation == p.incarnation:
 				mine[n.Name] = n.Token
-			case leads && n.Owner.Name != p.config.Name && p.hasEnded(n.Owner.Name, n.Owner.Incarnation):
-				gone = append(gone, n.Owner)
+			case leads && owner != p.config.Name && p.hasEnded(owner, incarnation):
+				gone = append(gone, &protos.RegistryProcess{Name: owner, Incarnation: incarnation})
 			}
 		}
 	})
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(gone, func(a, b *protos.RegistryProcess) int { return int(a.Incarnation) - int(b.Incarnation) })
-	for _, owner := range slices.CompactFunc(gone, func(a, b *protos.RegistryProcess) bool { return a.Name == b.Name }) {
-		if err := p.releaseProcess(ctx, r, owner.Name, owner.Incarnation); err != nil {
+	if err := p.releaseGone(ctx, r, gone); err != nil {
+		return err
+	}
+	for name, id := range mine {
+		if p.residents.Has(name, id) {
+			continue
+		}
+		if err := p.releaseName(ctx, r, name, id); err != nil {
 			return err
 		}
 	}
@@ -190,12 +211,26 @@ func (p *process) compareOnce(r *host.Host, leads bool) error {
 	return nil
 }
 
+// releaseGone releases what processes have claimed that have ended. A release of an incarnation is one
+// of all before it.
+func (p *process) releaseGone(ctx context.Context, r *host.Host, gone []*protos.RegistryProcess) error {
+	slices.SortFunc(gone, func(a, b *protos.RegistryProcess) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Incarnation, a.Incarnation))
+	})
+	for _, owner := range slices.CompactFunc(gone, func(a, b *protos.RegistryProcess) bool { return a.Name == b.Name }) {
+		if err := p.releaseProcess(ctx, r, owner.Name, owner.Incarnation); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // hasEnded reports whether an incarnation of another process has ended, or the cluster has given it
 // up. A silent process has not ended yet.
 func (p *process) hasEnded(name string, incarnation uint64) bool {
 	peer, known := p.node.Peer(name)
 	switch life := peer.Peer.Incarnation; {
-	case known && life != 0 && life != incarnation:
+	case known && life > incarnation:
 		return true
 	case known && peer.State != transport.Down && peer.State != transport.Unknown:
 		return false

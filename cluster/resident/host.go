@@ -241,6 +241,14 @@ func (h *Host) claims() map[string]uint64 {
 	return all
 }
 
+// has reports whether an actor is here, or its place is reserved.
+func (h *Host) has(name string, id uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	a := h.actors[name]
+	return a != nil && a.id == id
+}
+
 // lose ends an actor whose name is another node's.
 func (h *Host) lose(name string, id uint64, node string) {
 	h.mu.Lock()

@@ -2,6 +2,7 @@ package resident
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/gradwire/gradwire/cluster/refusal"
 	"github.com/gradwire/gradwire/cluster/transport"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -93,5 +95,25 @@ func TestRequestOfAnotherProcessAtWhichThisOneFailsEndsAlone(t *testing.T) {
 	a := r.attempt(&protos.ActorRequest{Kind: &protos.ActorRequest_Spawn{}})
 	if !strings.Contains(a.Error, "a request about actors has failed: ") {
 		t.Errorf("answered with %v", a)
+	}
+}
+
+func TestSilentNodesAreNamedWhenNoNodeFits(t *testing.T) {
+	cause := errors.New("no node fits")
+	for _, c := range []struct {
+		node, want string
+		silent     []string
+		input      bool
+	}{
+		{"", "no node fits", nil, true},
+		{"c", "no node fits", []string{"b"}, true},
+		{"", "no node fits; no answer from b, c", []string{"b", "c"}, false},
+		{"b", "actor x: node b did not answer within 2s; see `gradwire nodes`", []string{"b"}, false},
+	} {
+		err := unplaced(&protos.SpawnActor{Name: "x", Node: c.node}, cause, c.silent)
+		var input *refusal.InputError
+		if err.Error() != c.want || errors.As(err, &input) != c.input {
+			t.Errorf("%q, silent %v: %v (%T)", c.node, c.silent, err, err)
+		}
 	}
 }

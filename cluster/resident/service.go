@@ -286,6 +286,9 @@ func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Acto
 // Claims returns the ids of this process's actors whose names are claimed, by name.
 func (r *Service) Claims() map[string]uint64 { return r.host.claims() }
 
+// Has reports whether an actor is in this process, or its place is reserved.
+func (r *Service) Has(name string, id uint64) bool { return r.host.has(name, id) }
+
 // Yield ends an actor of this process whose name another node has claimed.
 func (r *Service) Yield(name string, id uint64, node string) { r.host.lose(name, id, node) }
 
@@ -310,13 +313,13 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 	if err := c.May("spawn actors", identity.Operator); err != nil {
 		return err
 	}
-	all, _ := r.reports(ctx, m.Name)
+	all, silent := r.reports(ctx, m.Name)
 	if err := checkNameFree(m.Name, all); err != nil {
 		return err
 	}
 	hosts, err := candidates(m, all)
 	if err != nil {
-		return refusal.Input(err)
+		return unplaced(m, err, silent)
 	}
 	var refused error
 	for _, host := range hosts {
@@ -340,6 +343,17 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 		}
 	}
 	return refused
+}
+
+// unplaced says why no node can have an actor. If nodes are silent, it is not the caller's error alone.
+func unplaced(m *protos.SpawnActor, err error, silent []string) error {
+	switch {
+	case slices.Contains(silent, m.Node):
+		return fmt.Errorf("actor %s: node %s did not answer within %v; see `gradwire nodes`", m.Name, m.Node, listPatience)
+	case m.Node == "" && len(silent) > 0:
+		return fmt.Errorf("%w; no answer from %s", err, strings.Join(silent, ", "))
+	}
+	return refusal.Input(err)
 }
 
 // candidates are the nodes that an actor can live on, those with most free cores first.
