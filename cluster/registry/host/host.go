@@ -63,6 +63,7 @@ type Host struct {
 	inputs chan func()
 	status atomic.Pointer[registry.Status]
 	stop   chan struct{}
+	dead   chan struct{} // closed when the member has failed: its status says why
 	closed sync.WaitGroup
 	once   sync.Once
 
@@ -82,7 +83,7 @@ func Open(c Config) (*Host, error) {
 	rand.Read(seed[:])
 	h := &Host{
 		config: c, file: file, inputs: make(chan func(), maxWaiting), stop: make(chan struct{}),
-		commands: map[uint64]chan *protos.RegistryResult{}, reads: map[uint64]func(){},
+		dead: make(chan struct{}), commands: map[uint64]chan *protos.RegistryResult{}, reads: map[uint64]func(){},
 	}
 	h.member, err = registry.New(registry.Config{
 		Name: c.Process, Incarnation: c.Incarnation, Found: c.Found, Seed: binary.LittleEndian.Uint64(seed[:]),
@@ -135,11 +136,19 @@ func (h *Host) run(input func()) {
 }
 
 func (h *Host) fail(err error) {
-	h.failed = err
 	s := *h.status.Load()
 	s.Err, s.Leader, s.Leads = err, "", false
 	h.status.Store(&s)
+	h.halt(err)
 	h.logf("takes no part in the registry any more: %v", err)
+}
+
+// halt ends all waiting for the member, for good. The status must have the error already.
+func (h *Host) halt(err error) {
+	if h.failed == nil {
+		h.failed = err
+		close(h.dead)
+	}
 }
 
 func (h *Host) logf(format string, args ...any) {
@@ -174,8 +183,8 @@ func (h *Host) settle() {
 			do()
 		}
 	}
-	if s.Err != nil && h.failed == nil {
-		h.failed = s.Err
+	if s.Err != nil {
+		h.halt(s.Err)
 	}
 }
 
@@ -194,6 +203,8 @@ func (h *Host) enter(ctx context.Context, do func()) error {
 		return nil
 	case <-h.stop:
 		return errClosed
+	case <-h.dead:
+		return h.Status().Err
 	case <-ctx.Done():
 		return h.unanswered(ctx)
 	}
@@ -219,6 +230,8 @@ func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.Regis
 		return r, nil
 	case <-h.stop:
 		return nil, errClosed
+	case <-h.dead:
+		return nil, h.Status().Err
 	case <-ctx.Done():
 		h.input(func() {
 			delete(h.commands, ticket)
@@ -228,11 +241,12 @@ func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.Regis
 	}
 }
 
-// input has the member's goroutine do something, unless the host is closed.
+// input has the member's goroutine do something, unless the host is closed or the member has failed.
 func (h *Host) input(do func()) {
 	select {
 	case h.inputs <- do:
 	case <-h.stop:
+	case <-h.dead:
 	}
 }
 
@@ -253,7 +267,10 @@ func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 	case <-read:
 		return nil
 	case <-h.stop:
+		h.closed.Wait() // do is not running any more
 		return errClosed
+	case <-h.dead:
+		return h.Status().Err
 	case <-ctx.Done():
 		over := make(chan struct{})
 		h.input(func() {
@@ -263,6 +280,7 @@ func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 		})
 		select { // do is not running any more
 		case <-over:
+		case <-h.dead:
 		case <-h.stop:
 			h.closed.Wait()
 		}
@@ -282,6 +300,8 @@ func (h *Host) Look(ctx context.Context, do func(*registry.State)) error {
 	select {
 	case <-looked:
 		return nil
+	case <-h.dead:
+		return h.Status().Err
 	case <-h.stop:
 		h.closed.Wait() // do is not running any more
 		return errClosed

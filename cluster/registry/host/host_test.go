@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/registry"
@@ -197,6 +198,44 @@ func TestNoQuorumIsSaid(t *testing.T) {
 	w.mu.Unlock()
 	if r := claimName(t, a, "x", 2); r.Code != protos.RegistryResult_TAKEN {
 		t.Errorf("%v", r)
+	}
+}
+
+// TestAMemberThatFailsAnswers has a member stop at a heartbeat about entries that it does not have.
+func TestAMemberThatFailsAnswers(t *testing.T) {
+	w := newWire(t)
+	three(w)
+	b, ids := w.hosts["b"], map[string]uint64{}
+	var cluster uint64
+	if err := b.Look(patience(t, time.Minute), func(s *registry.State) {
+		cluster = s.Cluster()
+		for _, m := range s.Members() {
+			ids[m.Name] = m.Id
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.cut["b"] = true
+	w.mu.Unlock()
+	waiting := make(chan error, 1)
+	go func() { waiting <- b.Read(t.Context(), func(*registry.State) {}) }()
+	message, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgHeartbeat.Enum(), From: new(ids["a"]),
+		To: new(ids["b"]), Term: new(uint64(1 << 40)), Commit: new(uint64(1 << 40))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Receive(&protos.RegistryFrame{Cluster: cluster, From: ids["a"], To: ids["b"], Name: "a", Message: message})
+	w.await("it goes on", b, func(s registry.Status) bool { return s.Err != nil })
+	<-waiting
+	want := b.Status().Err
+	_, do := b.Do(t.Context(), &protos.RegistryCommand{})
+	read := b.Read(t.Context(), func(*registry.State) {})
+	look := b.Look(t.Context(), func(*registry.State) {})
+	for _, err := range []error{do, read, look} {
+		if !errors.Is(err, want) {
+			t.Errorf("%v, not %v", err, want)
+		}
 	}
 }
 
