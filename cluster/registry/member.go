@@ -254,11 +254,11 @@ func (m *Member) frame() *protos.RegistryFrame {
 
 // Step handles a frame from another process. It ignores frames that are not for this member.
 func (m *Member) Step(f *protos.RegistryFrame) {
-	if m.failed != nil || f.GetCluster() != 0 && m.state.cluster != 0 && f.GetCluster() != m.state.cluster {
+	if m.failed != nil || !m.fromOther(f) || f.GetCluster() != 0 && m.state.cluster != 0 && f.GetCluster() != m.state.cluster {
 		return
 	}
 	if f.GetTo() == 0 {
-		if m.leader && len(m.joins) < maxJoins && f.GetFrom() != 0 && !raft.IsLocalMsgTarget(f.GetFrom()) {
+		if m.leader && len(m.joins) < maxJoins {
 			m.joins[f.GetFrom()] = f.GetName()
 		}
 		return
@@ -270,7 +270,7 @@ func (m *Member) Step(f *protos.RegistryFrame) {
 	if _, known := m.names[f.GetFrom()]; known || len(m.names) < maxNames {
 		m.names[f.GetFrom()] = f.GetName()
 	}
-	if m.heard != nil {
+	if m.heard != nil && m.state.members[f.GetFrom()] != nil {
 		m.heard[f.GetFrom()] = m.now
 	}
 	before := m.node.BasicStatus()
@@ -286,26 +286,6 @@ const (
 	maxNames = 1024
 	maxJoins = 64
 )
-
-// acceptable reports whether a message from the network is one that members send each other. Changes
-// of the members are the leader's own affair.
-func acceptable(f *protos.RegistryFrame, m *raftpb.Message) bool {
-	if m.GetFrom() != f.GetFrom() && m.GetType() != raftpb.MsgProp && m.GetType() != raftpb.MsgReadIndex {
-		return false
-	}
-	switch m.GetType() {
-	case raftpb.MsgProp:
-		return len(m.GetEntries()) > 0 && !slices.ContainsFunc(m.GetEntries(), func(e *raftpb.Entry) bool {
-			return e.GetType() != raftpb.EntryNormal
-		})
-	case raftpb.MsgReadIndex, raftpb.MsgReadIndexResp:
-		return len(m.GetEntries()) == 1
-	case raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgSnap, raftpb.MsgHeartbeat,
-		raftpb.MsgHeartbeatResp, raftpb.MsgTimeoutNow, raftpb.MsgPreVote, raftpb.MsgPreVoteResp:
-		return true
-	}
-	return false
-}
 
 // Read begins a linearizable read, whose ticket Ready returns once State is recent enough.
 func (m *Member) Read() (ticket uint64) {
@@ -432,9 +412,7 @@ func (m *Member) handle(rd *raft.Ready) error {
 		m.send(message)
 	}
 	for _, e := range rd.CommittedEntries {
-		if err := m.apply(e); err != nil {
-			return err
-		}
+		m.apply(e)
 	}
 	for _, s := range rd.ReadStates {
 		m.readable(s)
@@ -544,25 +522,25 @@ func (m *Member) send(message *raftpb.Message) {
 	m.ready.Messages = append(m.ready.Messages, Message{To: name, Frame: f})
 }
 
-// apply carries out a committed entry.
-func (m *Member) apply(e *raftpb.Entry) error {
+// apply carries out a committed entry. All members skip one that cannot be read: it must not stop them
+// all.
+func (m *Member) apply(e *raftpb.Entry) {
 	m.applied = e.GetIndex()
 	switch {
 	case e.GetType() == raftpb.EntryConfChangeV2:
-		var change raftpb.ConfChangeV2
-		if err := proto.Unmarshal(e.GetData(), &change); err != nil {
-			return err
+		if err := m.applyChange(e.GetData()); err != nil {
+			m.logf("skips entry %d, which is no change of the members: %v", m.applied, err)
 		}
-		return m.applyChange(&change)
+		return
 	case e.GetType() != raftpb.EntryNormal || len(e.GetData()) == 0:
-		return nil
+		return
 	}
 	var c protos.RegistryCommand
 	if err := proto.Unmarshal(e.GetData(), &c); err != nil {
-		return fmt.Errorf("entry %d of the registry: %w", m.applied, err)
+		m.logf("skips entry %d, which is no command: %v", m.applied, err)
+		return
 	}
 	m.session.applied(m, &c, m.state.apply(m.applied, &c))
-	return nil
 }
 
 // quiet is raft's logger: a Member tells of what an operator should know itself. What raft takes for

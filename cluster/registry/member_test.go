@@ -4,6 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/gradwire/gradwire/cluster/registry"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -220,6 +224,55 @@ func TestHostileFrames(t *testing.T) {
 	if s := w.view(); len(s.Voters)+len(s.Learners) != 3 || s.Leader == "" {
 		t.Errorf("%+v", s)
 	}
+}
+
+// TestForgedMessages has the leader and a follower ignore messages at which raft or a member would stop.
+func TestForgedMessages(t *testing.T) {
+	w := cluster(t, 3)
+	garbage := []*raftpb.Entry{{Data: []byte{1, 2, 3}}}
+	for i, p := range w.processes[:2] {
+		other := w.processes[1-i].member.ID()
+		for _, f := range []struct {
+			from, term uint64
+			kind       raftpb.MessageType
+			entries    []*raftpb.Entry
+			snapshot   *raftpb.Snapshot
+		}{
+			{from: other, kind: raftpb.MsgProp, entries: garbage},
+			{from: other, kind: raftpb.MsgProp, entries: []*raftpb.Entry{{Type: raftpb.EntryConfChangeV2.Enum()}}},
+			{from: other, kind: raftpb.MsgProp, term: 1 << 40, entries: []*raftpb.Entry{{}}},
+			{from: other, kind: raftpb.MsgReadIndex, term: 1 << 40, entries: []*raftpb.Entry{{}}},
+			{from: other, kind: raftpb.MsgVote},
+			{from: other, kind: raftpb.MsgAppResp},
+			{from: other, kind: raftpb.MsgSnap, term: 1 << 40, snapshot: snapshot([]byte{1, 2, 3})},
+			{from: p.member.ID(), kind: raftpb.MsgHeartbeat, term: 1 << 40},
+			{from: raft.LocalAppendThread, kind: raftpb.MsgHeartbeat, term: 1 << 40},
+		} {
+			data, err := proto.Marshal(&raftpb.Message{Type: &f.kind, From: &f.from, To: new(p.member.ID()), Term: &f.term,
+				Entries: f.entries, Snapshot: f.snapshot})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.member.Step(&protos.RegistryFrame{Cluster: p.member.State().Cluster(), From: f.from, To: p.member.ID(),
+				Name: "b", Message: data})
+			w.settle(p)
+		}
+	}
+	w.run(50 * tick)
+	for _, p := range w.processes {
+		if s := p.member.Status(); s.Err != nil || s.Leader == "" || s.Term > 1000 {
+			t.Errorf("%s: %+v", p.name, s)
+		}
+	}
+	if len(w.wrong) > 0 {
+		t.Error(w.wrong)
+	}
+}
+
+func snapshot(data []byte) *raftpb.Snapshot {
+	return &raftpb.Snapshot{Data: data, Metadata: &raftpb.SnapshotMetadata{
+		Index: new(uint64(1 << 40)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{},
+	}}
 }
 
 // TestTheLogIsBounded has far more commands than a log may have entries.

@@ -185,6 +185,9 @@ func result(c protos.RegistryResult_Code) *protos.RegistryResult {
 // open opens a session. Its id is the index of the entry, so a repeated command opens another one,
 // which nobody uses.
 func (s *State) open(index uint64, p *protos.RegistryProcess) *protos.RegistryResult {
+	if p.GetName() == "" {
+		return result(protos.RegistryResult_UNKNOWN)
+	}
 	latest := s.processes[p.GetName()]
 	if p.GetIncarnation() < latest {
 		return result(protos.RegistryResult_NO_SESSION)

@@ -162,13 +162,17 @@ func (m *Member) mostComplete(ids []uint64) (best uint64) {
 	return best
 }
 
-// applyChange applies a committed change of the group.
-func (m *Member) applyChange(c *raftpb.ConfChangeV2) error {
-	m.conf, m.changed = m.node.ApplyConfChange(c), 0
+// applyChange applies a committed change of the group, or nothing of one that it cannot read.
+func (m *Member) applyChange(data []byte) error {
+	var c raftpb.ConfChangeV2
 	var added protos.RegistryMembers
+	if err := proto.Unmarshal(data, &c); err != nil {
+		return err
+	}
 	if err := proto.Unmarshal(c.GetContext(), &added); err != nil {
 		return err
 	}
+	m.conf, m.changed = m.node.ApplyConfChange(&c), 0
 	for _, v := range added.Members {
 		v.Joined = m.applied
 		m.state.members[v.Id] = v

@@ -1,0 +1,52 @@
+package registry
+
+import (
+	"slices"
+
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/gradwire/gradwire/protos"
+)
+
+// fromOther reports whether a frame can be another member's.
+func (m *Member) fromOther(f *protos.RegistryFrame) bool {
+	from := f.GetFrom()
+	return from != raft.None && from != m.id && !raft.IsLocalMsgTarget(from)
+}
+
+// acceptable reports whether a message from the network is one that members send each other. Changes
+// of the members are the leader's own affair. What is passed on for a third member has no term, all
+// else has one: raft would panic.
+func acceptable(f *protos.RegistryFrame, m *raftpb.Message) bool {
+	if raft.IsLocalMsgTarget(m.GetFrom()) {
+		return false
+	}
+	switch m.GetType() {
+	case raftpb.MsgProp:
+		return m.GetTerm() == 0 && len(m.GetEntries()) > 0 && !slices.ContainsFunc(m.GetEntries(), isNoCommand)
+	case raftpb.MsgReadIndex:
+		return m.GetTerm() == 0 && len(m.GetEntries()) == 1
+	}
+	if m.GetFrom() != f.GetFrom() || m.GetTerm() == 0 {
+		return false
+	}
+	switch m.GetType() {
+	case raftpb.MsgReadIndexResp:
+		return len(m.GetEntries()) == 1
+	case raftpb.MsgSnap:
+		s := m.GetSnapshot()
+		_, err := restoreState(s.GetData())
+		return err == nil && s.GetMetadata().GetConfState() != nil
+	case raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgHeartbeat,
+		raftpb.MsgHeartbeatResp, raftpb.MsgTimeoutNow, raftpb.MsgPreVote, raftpb.MsgPreVoteResp:
+		return true
+	}
+	return false
+}
+
+// isNoCommand reports whether an entry is none that members propose.
+func isNoCommand(e *raftpb.Entry) bool {
+	return e.GetType() != raftpb.EntryNormal || proto.Unmarshal(e.GetData(), &protos.RegistryCommand{}) != nil
+}
