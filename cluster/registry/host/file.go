@@ -46,16 +46,21 @@ const lockPatience = 2 * time.Second
 func OpenFile(path string) (*File, error) {
 	f := &File{path: path}
 	err := f.open()
-	if err != nil && (errors.Is(err, berrors.ErrTimeout) || os.IsPermission(err)) {
-		return nil, fmt.Errorf("the registry's log %s: %w", path, err)
-	}
-	if err != nil {
-		if _, missing := os.Stat(path); missing != nil {
-			return nil, err
-		}
+	switch {
+	case err == nil:
+	case isDamage(err):
 		f.bad = err
+	default:
+		return nil, fmt.Errorf("the registry's log %s cannot be opened: %w", path, err)
 	}
 	return f, nil
+}
+
+// isDamage reports whether an error says that a file is damaged. After any other the file may be sound,
+// and the member that it belongs to must not be given up.
+func isDamage(err error) bool {
+	return errors.Is(err, registry.ErrDamaged) || errors.Is(err, berrors.ErrInvalid) ||
+		errors.Is(err, berrors.ErrVersionMismatch) || errors.Is(err, berrors.ErrChecksum)
 }
 
 // open opens the file. A damaged one can have bbolt panic, or read beyond its end, and then stays
@@ -76,19 +81,19 @@ func checkHeads(path string) error {
 	if os.IsNotExist(err) || err == nil && len(data) == 0 {
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	if len(data) < 2*os.Getpagesize() {
+		return fmt.Errorf("%w: the file is too short", registry.ErrDamaged)
+	}
 	const header, length = 16, 56 // of a page; of the fields that the checksum covers
 	for n := range 2 {
 		at := n*os.Getpagesize() + header
-		if err == nil && len(data) < at+length+8 {
-			err = errors.New("the file is too short")
-		}
-		if err != nil {
-			return err
-		}
 		sum := fnv.New64a()
 		sum.Write(data[at : at+length])
 		if sum.Sum64() != binary.NativeEndian.Uint64(data[at+length:]) {
-			return fmt.Errorf("head %d of the file does not match its checksum", n)
+			return fmt.Errorf("%w: head %d of the file does not match its checksum", registry.ErrDamaged, n)
 		}
 	}
 	return nil
@@ -118,7 +123,7 @@ func (f *File) Close() (err error) {
 // Load reads the log. The error wraps registry.ErrDamaged if any of it is wrong.
 func (f *File) Load() (saved *registry.Saved, err error) {
 	if f.bad != nil {
-		return nil, fmt.Errorf("%w: %s: %w", registry.ErrDamaged, f.path, f.bad)
+		return nil, damaged(f.path, f.bad)
 	}
 	defer guard(&err)()
 	err = f.db.View(func(tx *bbolt.Tx) error {
@@ -133,9 +138,17 @@ func (f *File) Load() (saved *registry.Saved, err error) {
 		return read(saved, meta, log)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", registry.ErrDamaged, f.path, err)
+		return nil, damaged(f.path, err)
 	}
 	return saved, nil
+}
+
+// damaged names the file that an error is about.
+func damaged(path string, err error) error {
+	if errors.Is(err, registry.ErrDamaged) {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return fmt.Errorf("%s: %w: %w", path, registry.ErrDamaged, err)
 }
 
 // read reads a log whose parts are there.

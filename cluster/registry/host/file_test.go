@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -145,6 +146,15 @@ func TestDamageIsFound(t *testing.T) {
 	}
 	if found < tries/17 { // most bytes of a file are in no use
 		t.Errorf("only %d of %d are found", found, tries)
+	}
+}
+
+// TestAFileThatCannotBeOpenedIsNotDamaged has the path lead to a folder.
+func TestAFileThatCannotBeOpenedIsNotDamaged(t *testing.T) {
+	path := t.TempDir()
+	_, err := host.OpenFile(path)
+	if err == nil || errors.Is(err, registry.ErrDamaged) || !strings.Contains(err.Error(), path+" cannot be opened: ") {
+		t.Errorf("%v", err)
 	}
 }
 
