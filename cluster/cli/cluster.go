@@ -92,7 +92,7 @@ Without a majority of the voters, new names are refused.`,
 			writeNodes(w, nodes)
 			for _, n := range nodes {
 				if n.WithoutQuorum != "" {
-					fmt.Fprintf(w, "\nno quorum: node %s refuses new names of actors: %s\n", n.Name, n.WithoutQuorum)
+					fmt.Fprintf(w, "\nnode %s refuses new names of actors: %s\n", n.Name, n.WithoutQuorum)
 				}
 			}
 			if text := client.DifferentBuilds(client.Builds(nodes)); text != "" {

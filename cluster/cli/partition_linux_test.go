@@ -272,11 +272,12 @@ func TestNameIsTakenOnceAcrossAPartition(t *testing.T) {
 	}
 	i.join = i.at("c") + ":7946"
 	i.await("word of the lost quorum", func() bool {
-		return strings.Contains(i.must("nodes"), "no quorum: node c refuses new names of actors: its voters are a, ")
+		return strings.Contains(i.must("nodes"),
+			"node c refuses new names of actors: no quorum: this process hears no majority of the voters a, ")
 	})
 	spec := driver.ActorSpec{Name: "votes", Kind: "tally", Settings: "{first: 40}", Node: "c"}
 	if _, err := c.Spawn(t.Context(), spec); err == nil || !strings.Contains(err.Error(),
-		"the name votes cannot be claimed: the registry has no quorum: its voters are a, ") {
+		"the name votes cannot be claimed: no quorum: this process hears no majority of the voters a, ") {
 		t.Errorf("the minority takes the name: %v", err)
 	}
 	spec.Node = "a"

@@ -10,10 +10,14 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// fromOther reports whether a frame can be another member's.
+// fromOther reports whether a frame can be that of another member of this registry, or of one that has
+// joined none.
 func (m *Member) fromOther(f *protos.RegistryFrame) bool {
 	from := f.GetFrom()
-	return from != raft.None && from != m.id && !raft.IsLocalMsgTarget(from)
+	if from == raft.None || from == m.id || raft.IsLocalMsgTarget(from) {
+		return false
+	}
+	return f.GetCluster() == 0 || m.state.cluster == 0 || f.GetCluster() == m.state.cluster
 }
 
 // acceptable reports whether a message from the network is one that members send each other. Changes

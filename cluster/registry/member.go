@@ -254,7 +254,7 @@ func (m *Member) frame() *protos.RegistryFrame {
 
 // Step handles a frame from another process. It ignores frames that are not for this member.
 func (m *Member) Step(f *protos.RegistryFrame) {
-	if m.failed != nil || !m.fromOther(f) || f.GetCluster() != 0 && m.state.cluster != 0 && f.GetCluster() != m.state.cluster {
+	if m.failed != nil || !m.fromOther(f) {
 		return
 	}
 	if f.GetTo() == 0 {

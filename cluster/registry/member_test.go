@@ -248,8 +248,10 @@ func TestForgedMessages(t *testing.T) {
 			{from: p.member.ID(), kind: raftpb.MsgHeartbeat, term: 1 << 40},
 			{from: raft.LocalAppendThread, kind: raftpb.MsgHeartbeat, term: 1 << 40},
 		} {
-			data, err := proto.Marshal(&raftpb.Message{Type: &f.kind, From: &f.from, To: new(p.member.ID()), Term: &f.term,
-				Entries: f.entries, Snapshot: f.snapshot})
+			data, err := proto.Marshal(&raftpb.Message{
+				Type: &f.kind, From: &f.from, To: new(p.member.ID()), Term: &f.term,
+				Entries: f.entries, Snapshot: f.snapshot,
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

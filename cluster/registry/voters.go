@@ -26,8 +26,9 @@ type Status struct {
 	// Leader is the process of the leader; empty if none is known, in which case the registry answers
 	// no command and no read here.
 	Leader string
-	// Leads, Votes and Listed say what the member itself is: the leader, a voter, part of the group.
-	Leads, Votes, Listed bool
+	// Leads, Votes and Listed say what the member itself is: the leader, a voter, part of the group. Left
+	// says that the group knows that it leaves.
+	Leads, Votes, Listed, Left bool
 	// Changing says that the voters are being replaced: both the former and the new ones must agree.
 	Changing bool
 	// Voters and Learners are the members' processes, in the order in which they joined.
@@ -49,7 +50,8 @@ func (m *Member) Status() Status {
 		s.Leader = cmp.Or(m.state.members[b.Lead].GetName(), m.names[b.Lead])
 	}
 	s.Changing = len(m.conf.GetVotersOutgoing()) > 0
-	_, s.Listed = m.state.members[m.id]
+	self, listed := m.state.members[m.id]
+	s.Listed, s.Left = listed, self.GetLeft()
 	s.Votes = slices.Contains(m.conf.GetVoters(), m.id) || slices.Contains(m.conf.GetVotersOutgoing(), m.id)
 	for _, v := range m.byJoining() {
 		if !slices.Contains(m.conf.GetVoters(), v.Id) {

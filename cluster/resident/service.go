@@ -349,7 +349,8 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 func unplaced(m *protos.SpawnActor, err error, silent []string) error {
 	switch {
 	case slices.Contains(silent, m.Node):
-		return fmt.Errorf("actor %s: node %s did not answer within %v; see `gradwire nodes`", m.Name, m.Node, listPatience)
+		return fmt.Errorf("actor %s: node %s did not answer within %v; see `gradwire nodes`", m.Name, m.Node,
+			listPatience)
 	case m.Node == "" && len(silent) > 0:
 		return fmt.Errorf("%w; no answer from %s", err, strings.Join(silent, ", "))
 	}

@@ -35,6 +35,14 @@ const (
 // ErrNoQuorum says that the registry gives no answer at present.
 var ErrNoQuorum = errors.New("the registry has no quorum")
 
+// unansweredError is an ErrNoQuorum that says why in its own words.
+type unansweredError string
+
+func (e unansweredError) Error() string { return string(e) }
+
+// Is has errors.Is find ErrNoQuorum.
+func (e unansweredError) Is(target error) bool { return target == ErrNoQuorum }
+
 // errClosed says that the process stops.
 var errClosed = errors.New("the registry is closed")
 
@@ -210,7 +218,7 @@ func (h *Host) enter(ctx context.Context, do func()) error {
 	}
 }
 
-// Do carries a command out. An error that wraps ErrNoQuorum means that there was no answer before ctx
+// Do carries a command out. An error that is ErrNoQuorum means that there was no answer before ctx
 // was done: the command may have its effect nevertheless.
 func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.RegistryResult, error) {
 	answer := make(chan *protos.RegistryResult, 1)
@@ -225,7 +233,7 @@ func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.Regis
 	select {
 	case r := <-answer:
 		if r.Code == protos.RegistryResult_NO_SESSION {
-			return nil, fmt.Errorf("%w: this process was given up meanwhile", ErrNoQuorum)
+			return nil, unansweredError("the registry gave this process up meanwhile; try again")
 		}
 		return r, nil
 	case <-h.stop:
@@ -313,10 +321,10 @@ func (h *Host) unanswered(ctx context.Context) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
 	}
-	return fmt.Errorf("%w: %s", ErrNoQuorum, Describe(h.Status()))
+	return unansweredError(Describe(h.Status()))
 }
 
-// Describe says who votes and whether there is a quorum, as a clause.
+// Describe says why the registry gives no answer, as a clause.
 func Describe(s registry.Status) string {
 	voters := strings.Join(s.Voters, ", ")
 	switch {
@@ -325,9 +333,9 @@ func Describe(s registry.Status) string {
 	case s.Cluster == 0:
 		return "no registry has let this process join yet"
 	case s.Leader == "":
-		return fmt.Sprintf("its voters are %s, and this process hears of no majority of them", voters)
+		return fmt.Sprintf("no quorum: this process hears no majority of the voters %s", voters)
 	}
-	return fmt.Sprintf("%s leads, the voters are %s", s.Leader, voters)
+	return fmt.Sprintf("%s leads the registry but did not answer in time; try again (voters: %s)", s.Leader, voters)
 }
 
 // Status returns the member's view of the registry.
@@ -344,7 +352,7 @@ func (h *Host) Leave(ctx context.Context) error {
 	clock := time.NewTicker(tick)
 	defer clock.Stop()
 	for {
-		if s := h.Status(); s.Err != nil || !s.Votes {
+		if s := h.Status(); s.Err != nil || !s.Votes && (s.Left || !s.Listed) {
 			return s.Err
 		}
 		select {
