@@ -30,9 +30,9 @@ type State struct {
 	live.Origin
 	// At is the instant on the run's clock.
 	At time.Duration
-	// Events is the number of bytes of events written until then.
+	// Events is the size of the run's event file at that instant, in bytes.
 	Events int64
-	// Declared is the state of the world or, in real time, of the worlds of all processes.
+	// Declared is the state of the virtual world or, in real time, of the worlds of all processes.
 	Declared *state.Saved
 	// Virtual reports whether the run is in virtual time.
 	Virtual bool
@@ -74,7 +74,7 @@ type Folder struct {
 
 	dir     string
 	keep    int
-	written chan error // result of the write under way
+	written chan error // result of the current write
 	writing bool
 }
 
@@ -126,7 +126,7 @@ func (f *Folder) write(s *State) (err error) {
 			return err
 		}
 	}
-	if err := errors.Join(os.RemoveAll(path+partial), discard(path)); err != nil { // an earlier attempt
+	if err := errors.Join(os.RemoveAll(path+partial), discard(path)); err != nil { // left over from an earlier write
 		return err
 	}
 	err = f.writeFiles(path+partial, s)

@@ -107,7 +107,7 @@ func TestNewestStatesAreKept(t *testing.T) {
 	}
 }
 
-// A continued run saves again at an instant that already has a checkpoint.
+// A resumed run may write a checkpoint for an instant that already has one.
 func TestStateOfTheSameInstantReplacesTheOneBefore(t *testing.T) {
 	f := checkpoint.NewFolder(t.TempDir(), 2)
 	written(t, f, 1, 1)
@@ -127,7 +127,7 @@ func TestFolderThatIsStillBeingWrittenIsNoCheckpoint(t *testing.T) {
 	if diff := compare([]checkpoint.State{saved(t, 1)}, read(t, f)); diff != "" {
 		t.Error(diff)
 	}
-	written(t, f, 2) // the leftover of a killed process does not prevent it
+	written(t, f, 2) // a partial folder of a killed process does not prevent the write
 	if diff := compare([]checkpoint.State{saved(t, 2), saved(t, 1)}, read(t, f)); diff != "" {
 		t.Error(diff)
 	}
@@ -368,7 +368,7 @@ func forge(t *testing.T, f *checkpoint.Folder, name, file string) {
 	reseal(t, name, same)
 }
 
-// python prints the vectors of a checkpoint without the help of Gradwire.
+// python prints the vectors of a checkpoint with Python's own readers.
 const python = `
 import json, struct, sys
 raw = open(sys.argv[1], "rb").read()

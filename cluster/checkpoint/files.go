@@ -33,7 +33,7 @@ const (
 	// state.pb.
 	family  = "gradwire checkpoint "
 	format  = family + "5"
-	images  = family + "4"   // could hold an image of memory
+	images  = family + "4"   // a folder that may hold a memory image
 	oldest  = family + "3\n" // prefix of a checkpoint in a single file
 	version = 1
 	// manifestLimit bounds the bytes read of a manifest.
@@ -106,7 +106,7 @@ func writeFile(dir, name string, content func(to io.Writer) error) (file, error)
 	return file{name, size.Bytes, hex.EncodeToString(sum.Sum(nil))}, errors.Join(err, out.Close())
 }
 
-// encode returns the text of a manifest up to the place of its own SHA-256.
+// encode returns the text of a manifest without the closing line, which holds its SHA-256.
 func (m *manifest) encode() []byte {
 	text, _ := json.MarshalIndent(m, "", " ") // never fails for strings and numbers
 	return bytes.TrimSuffix(text, []byte("\n}"))
@@ -201,7 +201,7 @@ func (f *Folder) read(name string) (State, error) {
 		return State{}, fmt.Errorf("%w: %s lists other files than %s and %s", ErrDamaged, Manifest, stateName,
 			tensorsName)
 	}
-	if !hmac.Equal([]byte(m.Signature), []byte(f.signature(m))) { // checked last, so that damage is reported as damage
+	if !hmac.Equal([]byte(m.Signature), []byte(f.signature(m))) { // checked after the checksums: damage is no forgery
 		return State{}, ErrForeign
 	}
 	text, err := io.ReadAll(open[stateName])
@@ -248,7 +248,7 @@ func encode(s *State) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-// writeTensors writes vectors in the format of safetensors.
+// writeTensors writes vectors in the safetensors format.
 func writeTensors(to io.Writer, vectors []state.Vector) error {
 	tensors, parts := make([]safetensors.Tensor, len(vectors)), make([][]float32, len(vectors))
 	offset := 0

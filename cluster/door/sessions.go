@@ -80,7 +80,7 @@ type letter struct {
 	copies int  // under way
 	sent   bool // once, at least
 	taken  bool // the receiver has it, or nobody will
-	gone   bool // the message was handed over or released
+	gone   bool // its message was delivered or released, and may be reused
 }
 
 // copied is what a copy of a message knows of sessions, or a message that an acknowledgement rides

@@ -41,10 +41,10 @@ func MessageState(s *state.State, name string, message *any) {
 	})
 }
 
-// State declares how many messages have passed.
+// State declares the number of messages that left their nodes.
 func (d *Door) State(s *state.State) { state.Int(s, "passed", &d.passed) }
 
-// Declare declares a parcel that carries a message.
+// Declare declares a parcel in flight with its message.
 func (d *Door) Declare(s *state.State, p *Parcel) {
 	from, to := int32(-1), int32(-1)
 	if p.Edge != nil {
@@ -78,7 +78,7 @@ func (d *Door) Declare(s *state.State, p *Parcel) {
 	})
 }
 
-// State declares the sessions of a world in which all nodes live here.
+// State declares the sessions of a world whose nodes all live in this process.
 func (s *Sessions) State(st *state.State) {
 	var flows []*Flow
 	if !st.Restoring() {
@@ -93,14 +93,14 @@ func (s *Sessions) State(st *state.State) {
 	state.List(st, "flows", &flows, each)
 	if state.List(st, "old", &s.old, each); st.Restoring() {
 		for _, f := range flows {
-			if f != nil { // else the state cannot be restored
+			if f != nil { // nil after an error, which Restore returns
 				s.flows[f.way] = f
 			}
 		}
 	}
 }
 
-// DeclareFlow declares a session that several parcels may refer to, or nil.
+// DeclareFlow declares a session, or nil. Parcels and calendar entries of one session share it.
 func (s *Sessions) DeclareFlow(st *state.State, name string, f **Flow) {
 	state.Shared(st, name, f, func(st *state.State, f *Flow) {
 		f.sessions = s

@@ -211,7 +211,7 @@ func TestEachInvariantBreaksOnAPlantedViolation(t *testing.T) {
 	}
 }
 
-// A run that trains nothing even without faults breaks the invariant.
+// A fault-free run that trains nothing breaks the invariant.
 func TestProgressIsBrokenIfNoUpdateChangesAModel(t *testing.T) {
 	w, _ := watch(t, strings.Replace(servedPlan, "rate: 0.1", "rate: 0", 1))
 	if watched, broken := Progress.Check(w); !watched || !strings.Contains(broken, "no update changed a judged model") {

@@ -119,9 +119,9 @@ func (r *Runner) attempt(ctx context.Context, next run, folder *checkpoint.Folde
 	return s, out, failure, nil
 }
 
-// startOver removes the checkpoints of an interrupted run in virtual time, which is repeated. It returns
-// an error, and removes none, if the newest that can be read is of a run in real time, or if a later
-// version wrote one.
+// startOver removes the checkpoints of an interrupted run in virtual time before the run is repeated. It
+// returns an error and removes nothing if the newest readable checkpoint is of a run in real time, or if a
+// later version wrote one.
 func (r *Runner) startOver(next run, folder *checkpoint.Folder) error {
 	names, err := folder.Names()
 	if err != nil || len(names) == 0 {
@@ -283,8 +283,8 @@ func (s *Stage) origin() (live.Origin, error) {
 	return live.Origin{Plan: text, Seed: s.Task.Seed}, err
 }
 
-// fingerprint hashes the samples and their assignment to workers. It is empty in a process that receives
-// only the samples of its own workers.
+// fingerprint hashes the samples and their assignment to workers. It is empty in a process that has only
+// its own workers' samples.
 func (s *Stage) fingerprint() string {
 	t := s.Task
 	if s.Point.Spec.Data.Sent && t.Test == nil {
@@ -306,7 +306,7 @@ func (s *Stage) fingerprint() string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// writeNumbers hashes numbers as four bytes each, in one byte order on all machines.
+// writeNumbers hashes numbers as four little-endian bytes each.
 func writeNumbers[T any](h *xxhash.Digest, all []T, bits func(T) uint32) {
 	var b [1 << 12]byte
 	for chunk := range slices.Chunk(all, len(b)/4) {

@@ -73,7 +73,7 @@ func finish(t *testing.T, s *Stage, w *sim.World) end {
 	return e
 }
 
-// sameFloats compares floats as records have them, and takes an empty list or map for none.
+// sameFloats compares floats by their text in a record, and treats empty and nil lists and maps alike.
 var sameFloats = cmp.Options{cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b record.Float) bool { return a.String() == b.String() })}
 
@@ -293,7 +293,7 @@ func TestRunGoesOnFromAnyCheckpointToTheSameEnd(t *testing.T) {
 	}
 }
 
-// interrupted is a venue whose runs are interrupted once a state is on the disk.
+// interrupted is a venue that cancels its run when the first checkpoint is on disk.
 type interrupted struct {
 	Virtual
 	cancel func()
@@ -304,8 +304,8 @@ func (v interrupted) Play(ctx context.Context, s *Stage) (Outcome, error) {
 	return v.Virtual.Play(ctx, s)
 }
 
-// An interrupted run in virtual time is repeated, unless it is to go on from its checkpoint. It is marked
-// as resumed if its architecture does not state that it goes on exactly.
+// By default an interrupted run in virtual time is repeated. With FromCheckpoint it resumes, and is marked
+// as resumed unless the catalog states that its architecture resumes exactly.
 func TestInterruptedRunIsRepeatedOrResumed(t *testing.T) {
 	for _, k := range catalog.Default().Architectures.All() {
 		if !k.Exact {

@@ -27,7 +27,7 @@ func (p *Plan) Notes(c *catalog.Catalog) ([]string, error) {
 func notes(points []Point) []string {
 	all := comparison(points)
 	var texts []string
-	at := map[string][]string{} // labels of the points with a text
+	at := map[string][]string{} // labels of the points by note
 	for i := range points {
 		own := points[i].Spec.Notes
 		for _, instants := range points[i].instants(0) {

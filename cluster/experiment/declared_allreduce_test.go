@@ -1,7 +1,7 @@
 package experiment
 
 const (
-	// comings is a schedule on which nodes crash, pause, join and leave.
+	// comings is a schedule in which nodes crash, pause, join and leave.
 	comings = "schedule=[{at: 50ms, node: w2, do: crash}, {at: 110ms, node: w3, do: pause, for: 60ms}, " +
 		"{at: 190ms, node: w2, do: join}, {at: 230ms, node: w4, do: leave}, {at: 270ms, node: w3, do: crash}, " +
 		"{at: 310ms, node: w4, do: join}]"

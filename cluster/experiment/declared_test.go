@@ -40,8 +40,8 @@ func played(t *testing.T, often float64, set ...string) (hash string, times int)
 		r.Times
 }
 
-// declaredCases holds further settings by architecture, which bring its actors into more states.
-// Settings that themselves set the architecture run once.
+// declaredCases holds settings by architecture that bring its actors into further states.
+// A case that sets the architecture itself runs once.
 var declaredCases = map[string][][]string{}
 
 // Replacing any actor, at any time, by a new actor with its restored state leaves the messages and

@@ -144,9 +144,9 @@ func seedOf(done record.Run) string {
 	return fmt.Sprintf("%v, seed %d", done.Point, done.Seed)
 }
 
-// Edited returns a note if runs of a record were made by another plan than the record has now; empty if
-// they were not, or if this program cannot tell because another build made the record. A nil catalog
-// stands for catalog.Default().
+// Edited returns a note if the record's plan.yaml differs from the plan that its runs followed. The note is
+// empty if the plans are equal, or if another build made the record, whose digests cannot be compared. A nil
+// catalog stands for catalog.Default().
 func Edited(c *catalog.Catalog, dir string) (note string, err error) {
 	recorded, err := record.NewReader(dir)
 	if err != nil || recorded.Summary.Build != record.ReadBuild(kernel.Name()) {
@@ -162,7 +162,7 @@ func Edited(c *catalog.Catalog, dir string) (note string, err error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", nil // a file that the plan names is not here
+		return "", nil // a data file of the plan is missing on this machine
 	case err != nil:
 		return fmt.Sprintf("%s was edited after the runs: %v", file, err), nil
 	}

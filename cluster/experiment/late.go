@@ -149,17 +149,17 @@ func instant(seconds float64) unit.Duration {
 // lateness collects the instants that are due after the end of the runs of forecast points.
 type lateness struct {
 	late []lateNote
-	met  []syntax.Pos // places whose instants come at a point
+	met  []syntax.Pos // places in the plan whose instants a point reaches
 }
 
-// lateNote is a note about the instants at a place in the plan that do not come at some points.
+// lateNote is a note about the instants at a place in the plan that some points never reach.
 type lateNote struct {
 	place  syntax.Pos
-	text   string   // about the first of the points
-	points []string // labels
+	text   string   // the note for the first of the points
+	points []string // labels of the points that end before the instant
 }
 
-// add compares the instants of a labelled point with the forecast end of its runs, in seconds.
+// add compares the instants of a labelled point with the forecast length of its runs, in seconds.
 func (l *lateness) add(p *Point, label string, t *train.Task, end float64) {
 	const margin = 1.25 // for the error of the forecast
 	stop := &p.Spec.Plan.Stop
@@ -189,7 +189,7 @@ func (l *lateness) add(p *Point, label string, t *train.Task, end float64) {
 	}
 }
 
-// notes returns the texts about late instants. A text names its points if the instants come at others.
+// notes returns the texts about late instants. A text names its points if other points reach the instant.
 func (l *lateness) notes(parts []part) (all []string) {
 	for _, n := range l.late {
 		if slices.Contains(l.met, n.place) {

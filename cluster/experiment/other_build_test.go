@@ -112,7 +112,7 @@ func withAField(t *testing.T, root string, declared bool) (overlay string) {
 			begin, found := fmt.Sprintf("\ntype %s struct {\n", m[2]), false
 			if regexp.MustCompile(`\b`+m[2]+`\{\w[^:\n]*\}`).MatchString(strings.Join(before, "")) ||
 				strings.Contains(strings.Join(before, ""), m[0]+"\n\tif "+m[1]+" ") {
-				continue // it has literals without field names, or its pointer may be nil
+				continue // its literals lack field names, or its pointer may be nil
 			}
 			for i, text := range texts {
 				found = found || strings.Contains(text, begin)

@@ -35,7 +35,7 @@ func (s *Stage) unproductive(r *record.Run, data *record.Data, out Outcome) []re
 	silence := end - last
 	atMost := silence
 	if vain && s.result.ChangedIn == 2 && s.result.Moved < s.result.End {
-		atMost = end // the last change can have come right after the initial evaluation
+		atMost = end // the last change may be as early as the initial evaluation
 		if share := s.effectiveShare(data); share < 1 {
 			atMost = max(silence, end-time.Duration(share*float64(end)))
 		}

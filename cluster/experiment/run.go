@@ -38,8 +38,8 @@ type Options struct {
 	Out string
 	// Continue runs what is missing in Out.
 	Continue bool
-	// FromCheckpoint has an interrupted run in virtual time go on from its newest checkpoint. By default
-	// it is repeated from its start, with the same result. In real time runs always go on.
+	// FromCheckpoint makes an interrupted run in virtual time resume from its newest checkpoint. By default
+	// the run is repeated from its start, with the same result. Runs in real time always resume.
 	FromCheckpoint bool
 	// Jobs is how many runs go on side by side; 0 stands for the number of cores. In real time
 	// it is always one, because runs would disturb each other.

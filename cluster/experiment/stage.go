@@ -328,7 +328,7 @@ type Stage struct {
 	holders   []int // nodes that hold a model
 	joint     bool  // the holders have one model among them
 	result    coordinator.Result
-	recorders []state.Declared    // recorders of the run, whose state changes during it
+	recorders []state.Declared    // recorders of the run, saved with its checkpoints
 	saves     *checkpoint.Run     // nil where no state is saved
 	events    *checkpoint.Counted // nil where they are not kept
 	audit     *sim.Audit          // nil where nobody watches

@@ -94,8 +94,8 @@ type Outcome struct {
 	// lost, or that nodes stood still.
 	Incidents []record.Incident
 	Degraded  bool
-	// Resumed is the instant at which the run went on from a checkpoint; 0 if it did not, or if it equals
-	// a run that was never interrupted.
+	// Resumed is the instant of the checkpoint from which the run resumed; 0 if it did not resume, or if the
+	// resumed run equals an uninterrupted one.
 	Resumed time.Duration
 	// Again is not 0 if a process was lost or could not be reached. The figures of the run, or its
 	// error, may then say nothing about the plan, and another run can after this time.

@@ -16,7 +16,7 @@ import (
 type Once struct {
 	// To is who observes what is handed on; it does not change while the run is under way.
 	To    world.Observer
-	nodes []told // by worker
+	nodes []told // updates that were handed on, by worker
 }
 
 // told is what has been handed on of a worker's pushes, by shard: of its latest life, and of the

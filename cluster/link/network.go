@@ -21,7 +21,7 @@ const MaxPairs = 1 << 16
 // goroutines at once.
 type Network struct {
 	defaults *law
-	configs  func(src, dst int32) *Config // of edges that differ; nil for none
+	configs  func(src, dst int32) *Config // configurations that differ from the default; nil for none
 	laws     map[*Config]*law             // of what configs has returned
 	nodes    []node
 	draws    counter

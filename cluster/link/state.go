@@ -10,9 +10,9 @@ import (
 	"github.com/gradwire/gradwire/cluster/link/rate"
 )
 
-// State declares what the network remembers of the messages so far, and of those under way. Restore it
-// into a new network of the same nodes and configuration, which has seen the same scheduled changes.
-// A process of another package that remembers must be a [state.Declared].
+// State declares the queues, the counters, the messages in flight, and the state of each edge. Restore it
+// into a new network with the same nodes and configuration, after the same scheduled changes. A delay
+// process of another package that depends on earlier messages must implement [state.Declared].
 func (n *Network) State(s *state.State) {
 	edges := n.declareEdges(s)
 	lanes := n.lanes(edges)
@@ -41,7 +41,7 @@ func (n *Network) State(s *state.State) {
 	}
 }
 
-// lanes returns all queues: of the nodes in their order, then of the edges.
+// lanes returns all queues: each node's uplink and downlink, then each edge's.
 func (n *Network) lanes(edges []*Edge) []*lane {
 	lanes := make([]*lane, 0, 2*len(n.nodes)+len(edges))
 	for i := range n.nodes {
@@ -143,7 +143,7 @@ func declareStats(s *state.State, all []*Stats) {
 	state.Column(s, "took-sum", all, func(c *Stats) *time.Duration { return &c.TookSum })
 }
 
-// declareProcesses declares what the delays of edges remember of earlier messages.
+// declareProcesses declares the delay processes that depend on earlier messages.
 func declareProcesses(s *state.State, edges []*Edge) {
 	var all []state.Declared
 	for _, e := range edges {
@@ -153,7 +153,7 @@ func declareProcesses(s *state.State, edges []*Edge) {
 		switch p := e.process.(type) {
 		case state.Declared:
 			all = append(all, p)
-		case constant: // drawn again as it was
+		case constant: // drawn from the seed and the names alone
 		default:
 			s.Fail(fmt.Errorf("a delay that is a %T declares no state", e.law.Delay))
 		}
@@ -164,7 +164,7 @@ func declareProcesses(s *state.State, edges []*Edge) {
 // State declares the delay of the next message.
 func (w *walk) State(s *state.State) { state.Int(s, "value", &w.value) }
 
-// declareLate declares how many messages were lost because they would arrive after Horizon.
+// declareLate declares the number of messages, by edge, that would have arrived after Horizon.
 func (n *Network) declareLate(s *state.State) {
 	type late struct {
 		edge  [2]int32
@@ -189,7 +189,7 @@ func (n *Network) declareLate(s *state.State) {
 	}
 }
 
-// declareShared declares the messages that share rates.
+// declareShared declares the flows and messages of a network that shares rates.
 func (n *Network) declareShared(s *state.State) {
 	h := n.shared
 	s.Part("flows", &h.flows)

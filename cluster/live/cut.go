@@ -30,9 +30,9 @@ type Checkpoints struct {
 	Every time.Duration
 	// Origin identifies this run. A state of another origin is refused.
 	Origin Origin
-	// With is the record of the run, in the coordinator's world.
+	// With are the recorders of the run, in the coordinator's world.
 	With []state.Declared
-	// Held calls a function while nobody changes With, when the cut of a number begins.
+	// Held calls a function at the beginning of a cut, while no recorder in With changes.
 	Held func(number uint64, do func())
 	// Save takes the state of the nodes that live here. An error ends the run.
 	Save func(*State) error
@@ -59,8 +59,8 @@ type State struct {
 	At time.Duration
 	// Origin identifies the run.
 	Origin Origin
-	// Record is the record of the run when the cut began, and Events the number of bytes of events
-	// written until then. Tail holds the events that nodes recorded between the beginning of the cut
+	// Record is the state of the recorders when the cut began, and Events the size of the event file then, in
+	// bytes. Tail holds the events that nodes recorded between the beginning of the cut
 	// and their own save, in any order; Place sorts the events of a continued run by time.
 	Record *state.Saved
 	Events int64
@@ -73,9 +73,9 @@ type State struct {
 
 // NodeState is the state of a node.
 type NodeState struct {
-	// Actor is the state of the node's actor, with the messages that wait for it.
+	// Actor is the state of the node's actor, with the messages in its mailbox.
 	Actor *state.Saved
-	// View is the announcement of the view that the actor knows; nil for the first view.
+	// View is the announcement of the actor's view; nil for the first view.
 	View *protos.View
 	// Frames are the messages that were on their way to it.
 	Frames [][]byte

@@ -21,7 +21,7 @@ import (
 // counter counts what it is sent.
 type counter struct {
 	got  []uint32
-	view uint64 // in which it was made
+	view uint64 // number of its view when it was made
 	gate *gate
 }
 
@@ -122,7 +122,7 @@ func TestActorThatIsRestoredIsMadeInItsView(t *testing.T) {
 	a.gate.arrive, a.gate.goOn = make(chan bool), make(chan bool)
 	w.Deliver(0, &wire.Frame{Kind: wire.Control, Target: "n0/peer", Head: &protos.View{Number: 2}})
 	w.Deliver(0, sent(1, 0))
-	<-a.gate.arrive // behind the view
+	<-a.gate.arrive // so the actor has handled the view
 	close(a.gate.goOn)
 	w.Cut(1, []string{"x"})
 	<-passed

@@ -22,7 +22,7 @@ type env struct {
 	node      *node
 	life      *life
 	view      *actors.View
-	announced *protos.View // the coordinator's announcement of view; nil for the first view
+	announced *protos.View // announcement of view; nil for the first view
 	owner     string       // of the random streams
 	streams   world.Streams
 }
@@ -234,7 +234,7 @@ func (p *performer) Receive(ctx actor.Context) {
 	}
 	defer p.env.recover()
 	if announced, ok := protos.Announced(ctx.Message()); ok {
-		p.env.set(proto.Clone(announced).(*protos.View)) // the message is reused
+		p.env.set(proto.Clone(announced).(*protos.View)) // because the message is recycled
 	}
 	if !p.env.node.coordinates() && !isControl(ctx.Message()) {
 		w.handled.Add(1) // looks at a model move nothing on

@@ -52,8 +52,8 @@ func volley(edge link.Config, bound time.Duration) (s *stage, took func() time.D
 	return s, func() time.Duration { return ended - began }
 }
 
-// doesNotAddUp checks that a run is not behind. A busy machine may keep a run from its end for a
-// moment; a run whose delays add up is behind every time.
+// doesNotAddUp checks that late handlers do not delay the end of a run. A busy machine may delay one run;
+// accumulating lateness delays every run.
 func doesNotAddUp(t *testing.T, what string, want time.Duration, run func() (took time.Duration)) {
 	t.Helper()
 	for end := time.Now().Add(patience); ; {
@@ -93,7 +93,7 @@ func TestLatenessOfHandlersDoesNotAddUpInStepsAndTimers(t *testing.T) {
 	doesNotAddUp(t, "timers and steps", hops*delay, func() time.Duration { return toils(t) })
 }
 
-// toils runs timers and steps whose handlers take long, and returns how long all took.
+// toils runs timers and steps with slow handlers, and returns the length of the run.
 func toils(t *testing.T) time.Duration {
 	t.Helper()
 	var ended time.Duration

@@ -213,7 +213,7 @@ func (r realm) Tell(change world.MemberChange) {
 
 // announce replaces the view of the coordinator and that with which nodes join.
 func (w *World) announce(e *env, v *protos.View) {
-	v = proto.Clone(v).(*protos.View) // the message's own is used again
+	v = proto.Clone(v).(*protos.View) // because the message is recycled
 	w.announced.Store(v)
 	e.set(v)
 }

@@ -20,7 +20,7 @@ import (
 type cut struct {
 	times    uint64          // it was saved
 	asked    uint64          // it is to be: it handles nothing before it has been
-	held     int             // saves under way
+	held     int             // number of current saves
 	still    []chan struct{} // are closed when no handler is at work and no job is under way
 	collects bool            // messages that were sent before it was saved
 	late     [][]byte        // the frames of these
@@ -128,7 +128,7 @@ func (m *mailbox) take(s *saved, number uint64) bool {
 	return true
 }
 
-// release lets a node go on after its save.
+// release lets a node handle messages again after its save.
 func (m *mailbox) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -209,11 +209,11 @@ func restore(saved *state.Saved, to state.Declared, into state.Into) (err error)
 	return saved.Restore(to, into)
 }
 
-// errHidden reports that protoactor holds data of an actor that no state can hold.
+// errHidden means that protoactor holds data of an actor that the actor cannot declare.
 var errHidden = errors.New("its actor has spawned others or ended itself, is watched, stashes messages, awaits an " +
 	"answer in a future, or has a timeout of protoactor's")
 
-// alone reports whether protoactor holds no data of the node that no state can hold.
+// alone reports whether protoactor holds no data of the node that its actor cannot declare.
 func (l *life) alone() bool {
 	return door.Locals(l.system) == l.locals && !door.HasExtras(l.mailbox.invoker)
 }
@@ -252,7 +252,7 @@ func (l *life) restore(from *NodeState, number uint64) error {
 	return nil
 }
 
-// resumes returns the state in which a node goes on, if it does.
+// resumes returns the saved state of a node that is being placed; false if the node starts anew.
 func (w *World) resumes(node int) (from NodeState, there bool) {
 	if c := w.config.Checkpoints; w.placing && c != nil && c.From != nil {
 		from, there = c.From.Nodes[node]

@@ -25,7 +25,7 @@ func (s *State) State(st *state.State) {
 	})
 }
 
-// State declares a node: its actor, its emulated machine, and the messages that wait for it.
+// State declares a node: its actor, its emulated machine, and its mailbox.
 func (s *saved) State(st *state.State) {
 	declared, err := state.Of(s.actor)
 	if err != nil {

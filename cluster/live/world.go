@@ -122,7 +122,7 @@ type World struct {
 	progress   *protos.Messages[*protos.Progress]
 	views      *world.Views
 	announced  atomic.Pointer[protos.View] // the latest
-	placing    bool                        // nodes of the beginning, or of the state in which the run goes on
+	placing    bool                        // while Place places the initial or restored nodes
 	cycle      *world.LifeCycle            // who is there changes under World.network
 	clock      *rt.Clock
 	pool       *rt.Pool

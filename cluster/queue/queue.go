@@ -5,7 +5,7 @@ import "iter"
 
 // Ring is a first-in-first-out queue that reuses its memory. The zero value is empty.
 type Ring[T any] struct {
-	items       []T // their number is zero or a power of two
+	items       []T // buffer; its length is zero or a power of two
 	first, size uint32
 }
 

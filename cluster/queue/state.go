@@ -8,7 +8,7 @@ import (
 	"github.com/gradwire/gradwire/actors/state"
 )
 
-// Declare declares the entries of a calendar, with their ids. item declares the item of one.
+// Declare declares the entries of a calendar with their ids. item declares the item of an entry.
 func (c *Calendar[T]) Declare(s *state.State, name string, item func(s *state.State, item *T)) {
 	type saved struct {
 		entry
@@ -35,7 +35,7 @@ func (c *Calendar[T]) Declare(s *state.State, name string, item func(s *state.St
 		if !s.Restoring() {
 			return
 		}
-		c.entries, c.slots = nil, make([]slot[T], len(all)+len(c.vacant)) // each slot is vacant or an entry's
+		c.entries, c.slots = nil, make([]slot[T], len(all)+len(c.vacant)) // a slot is vacant or holds an entry
 		taken := make([]bool, len(c.slots))
 		take := func(i uint32) bool {
 			there := int(i) < len(taken) && !taken[i]
@@ -58,7 +58,7 @@ func (c *Calendar[T]) Declare(s *state.State, name string, item func(s *state.St
 	})
 }
 
-// Declare declares the items of a queue. item declares one.
+// Declare declares the items of a queue. item declares one item.
 func (r *Ring[T]) Declare(s *state.State, name string, item func(s *state.State, item *T)) {
 	var all []T
 	if !s.Restoring() {

@@ -15,14 +15,14 @@ import (
 type Checkpoints struct {
 	// Every is the time between two, on the world's clock.
 	Every time.Duration
-	// With are the recorders of the run, whose state is saved with the world's.
+	// With are the recorders of the run. Their state is saved with the world's.
 	With []state.Declared
-	// Save receives the state of an instant, which it owns. An error ends the run.
+	// Save receives a state and its instant, and owns the state. An error ends the run.
 	Save func(at time.Duration, saved *state.Saved) error
 }
 
-// Restore returns a world that goes on where a run of the same configuration was saved. What follows
-// is the same, event by event, if the actors declare all their state.
+// Restore returns a world that resumes a run of the same configuration from a saved state. If the actors
+// declare all their state, all later events equal those of the uninterrupted run.
 func Restore(config Config, saved *state.Saved) (_ *World, err error) {
 	w := empty(config)
 	defer world.Recovered(&err)
@@ -32,8 +32,8 @@ func Restore(config Config, saved *state.Saved) (_ *World, err error) {
 	return w, w.failure
 }
 
-// Save returns a copy of the state of the world between two events. It waits for the jobs under way,
-// and returns an error if an actor has state that cannot be saved.
+// Save returns a copy of the world's state between two events. It waits for running jobs, and returns
+// an error if an actor has state that it cannot declare.
 func (w *World) Save() (saved *state.Saved, err error) {
 	defer func() {
 		if err != nil {
@@ -54,7 +54,7 @@ func (w *World) Save() (saved *state.Saved, err error) {
 	return saved.Own(""), nil
 }
 
-// endJobs waits for the jobs under way, and reports whether all are computed and none has failed.
+// endJobs waits for the running jobs. It returns false if a job failed or the run was interrupted.
 func (w *World) endJobs() bool {
 	for s := range w.calendar.All() {
 		if s.what == result {
@@ -70,7 +70,7 @@ func (w *World) endJobs() bool {
 func (w *World) checkpoint() {
 	c := w.config.Checkpoints
 	w.saves = max(w.saves, c.Every)
-	if w.halted || w.due() < w.saves || !w.endJobs() { // a failed job ends the run when it is due
+	if w.halted || w.due() < w.saves || !w.endJobs() { // a failed job ends the run at its due time
 		return
 	}
 	at := w.due() / c.Every * c.Every
@@ -95,8 +95,8 @@ func (w *World) due() time.Duration {
 	return min(w.calendar.First(), w.config.Network.Due())
 }
 
-// hidden returns an error if protoactor knows of an actor what no state can hold: who its children
-// are, who watches it, what answer it awaits.
+// hidden returns an error if protoactor holds data of an actor that the actor cannot declare: its
+// children, its watchers, its pending futures.
 func (w *World) hidden() error {
 	living := 0
 	for address, p := range w.processes {

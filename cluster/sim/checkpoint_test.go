@@ -23,8 +23,8 @@ import (
 type pinger struct {
 	env   actors.Env
 	count int
-	habit func(p *pinger, ctx actor.Context) // on its first message
-	bad   any                                // is declared as a message
+	habit func(p *pinger, ctx actor.Context) // called with the first message
+	bad   any                                // declared as a message, which it may not be
 }
 
 // State implements [state.Declared].
@@ -188,7 +188,7 @@ func TestActorThatIsRestoredIsMadeInItsView(t *testing.T) {
 	if _, err := sim.Restore(config(nil), states[0]); err != nil {
 		t.Fatal(err)
 	}
-	if want := []uint64{2, 1}; !slices.Equal(made, want) { // the second node has not heard of the second view
+	if want := []uint64{2, 1}; !slices.Equal(made, want) { // no announcement reached the second node
 		t.Errorf("made in the views %v, want %v", made, want)
 	}
 }
@@ -207,8 +207,8 @@ func TestErrorOfSavingEndsTheRun(t *testing.T) {
 	}
 }
 
-// What an actor has with protoactor, and values that nothing declares, are not in a checkpoint: a run is
-// not saved without them.
+// A checkpoint cannot hold protoactor's own data about an actor, nor values that are not declared. The run
+// fails instead of saving an incomplete state.
 func TestRunThatCannotBeSavedWholeIsNotSaved(t *testing.T) {
 	child := actor.PropsFromFunc(func(actor.Context) {})
 	for what, c := range map[string]struct {

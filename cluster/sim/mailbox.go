@@ -112,8 +112,8 @@ func (m *mailbox) handleControl(message any) {
 	m.invoker.InvokeUserMessage(message)
 }
 
-// die drops the queued messages. A pending wake-up may still refer to the mailbox, so it also forgets the
-// actor, whose memory can then be freed.
+// die drops the queued messages and the reference to the actor. A pending wake-up may still refer to the
+// mailbox, and must not keep the actor in memory.
 func (m *mailbox) die() {
 	m.world.config.Audit.bury(m.invoker)
 	m.dead, m.invoker, m.env = true, nil, nil

@@ -45,7 +45,7 @@ func (w *World) do(d deed) {
 	}
 }
 
-// alter makes a change of the network.
+// alter applies a scheduled change of the network.
 func (w *World) alter(which int32) {
 	w.altered = append(w.altered, which)
 	w.config.Changes[which].Apply()
@@ -95,7 +95,7 @@ func (r realm) Remove(node int, left bool) {
 	}
 }
 
-// view is a view with its announcement, which is nil for the first one.
+// view is a view with its announcement; the first view has none.
 type view struct {
 	*actors.View
 	announced *protos.View
@@ -104,7 +104,7 @@ type view struct {
 // announced returns the view that the coordinator has announced.
 func (w *World) announced(v *protos.View) *view {
 	if w.view.Number != v.Number {
-		w.view = &view{w.views.Of(v), proto.Clone(v).(*protos.View)} // the message is used again
+		w.view = &view{w.views.Of(v), proto.Clone(v).(*protos.View)} // because the message is recycled
 	}
 	return w.view
 }

@@ -16,7 +16,7 @@ type job struct {
 	failure error
 	queued  bool          // a thread computes it
 	stalled bool          // it is the coordinator's, and nothing was left to happen at the members when it began
-	done    chan struct{} // nil after a restore
+	done    chan struct{} // nil in a restored job, which is already computed
 }
 
 // run computes the job; a panic becomes its failure.

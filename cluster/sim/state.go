@@ -29,7 +29,7 @@ func (w *World) State(s *state.State) {
 	}
 }
 
-// declarePresence declares which nodes are there, and places their actors.
+// declarePresence declares which nodes are present. Restoring places their actors.
 func (w *World) declarePresence(s *state.State) {
 	there := make([]bool, len(w.nodes))
 	for i := range there {
@@ -69,7 +69,7 @@ func (w *World) declareViews(s *state.State, there []bool) {
 	}
 }
 
-// declareView declares a view that several may hold.
+// declareView declares a view. Actors with the same view share it again after a restore.
 func (w *World) declareView(s *state.State, name string, v **view) {
 	state.Shared(s, name, v, func(s *state.State, v *view) {
 		if state.Proto(s, "announced", &v.announced); !s.Restoring() {
@@ -106,7 +106,7 @@ func (w *World) declareProgress(s *state.State) {
 	}
 }
 
-// declareNetwork declares the network after the changes that it has seen, and the sessions over it.
+// declareNetwork declares the applied changes of the network, the network, and its sessions.
 func (w *World) declareNetwork(s *state.State) {
 	altered := w.altered
 	if state.Ints(s, "altered", &altered); s.Restoring() {
@@ -160,7 +160,7 @@ func (m *mailbox) State(s *state.State) {
 	}
 }
 
-// declareSlot declares what an entry of the calendar does.
+// declareSlot declares an entry of the calendar.
 func (w *World) declareSlot(s *state.State, x *slot) {
 	state.Int(s, "what", &x.what)
 	state.Int(s, "life", &x.life)
@@ -191,7 +191,7 @@ func (w *World) declareSlot(s *state.State, x *slot) {
 	}
 }
 
-// declareProcess declares an actor of a node, or nil.
+// declareProcess declares the address of an actor, or nil.
 func (w *World) declareProcess(s *state.State, to **process) {
 	var at address
 	if *to != nil {
@@ -219,7 +219,7 @@ func (w *World) declareMailbox(s *state.State, m **mailbox) {
 	}
 }
 
-// declare declares a job that has been computed.
+// declare declares a computed job with its result.
 func (j *job) declare(s *state.State) {
 	if j.failure != nil {
 		s.Fail(j.failure)

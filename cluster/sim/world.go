@@ -114,7 +114,7 @@ type World struct {
 	tensors    protos.TensorPool
 	progress   *protos.Messages[*protos.Progress]
 	views      *world.Views
-	view       *view // the latest that was announced
+	view       *view // the latest announced view
 	cycle      *world.LifeCycle
 	nodes      []node
 	processes  map[address]*process
@@ -125,8 +125,8 @@ type World struct {
 	charge     time.Duration        // what the handler at work has charged so far
 	digest     *xxhash.Digest
 	stats      Result
-	altered    []int32 // the changes of the network so far
-	restored   []*view // views of the actors that Restore places, by node; nil afterwards
+	altered    []int32 // indices of the applied network changes, in order
+	restored   []*view // views by node while Restore places the actors; nil afterwards
 	finished   bool
 	halted     bool // only the coordinator goes on
 	work       int  // entries of the calendar beside the coordinator's timers

@@ -15,7 +15,7 @@ const MaxEdgeLine = 256
 
 // EdgeList is a topology whose edges are named one by one.
 type EdgeList struct {
-	File  string // name of the file that the edges come from, for errors
+	File  string // the file of the edges, for errors
 	Named []NamedEdge
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/link/rate"
 )
 
-// State declares the flows under way and what each resource carries at present. Restoring leaves the
-// resources without processes: see Restart.
+// State declares the active flows and the current rate of each resource. Restoring leaves the resources
+// without rate processes: see Restart.
 func (f *Flows) State(s *state.State) {
 	known := make([]bool, len(f.bounds))
 	for i := range known {
@@ -41,13 +41,13 @@ func (f *Flows) State(s *state.State) {
 	f.ended.Declare(s, "ended", func(s *state.State, e *Ended) { state.Exported(s, e) })
 }
 
-// Process returns what a resource carries; nil where there is no bound.
+// Process returns the rate process of a resource; nil if the resource has no bound.
 func (f *Flows) Process(r int32) rate.Process { return f.bounds[r].process }
 
-// Restart gives a resource the process that it had when the state was saved.
+// Restart sets the rate process of a restored resource, which starts from the beginning of the run.
 func (f *Flows) Restart(r int32, p rate.Process) { f.bounds[r].process = p }
 
-// State declares the flows under way. The number of resources follows from values declared before.
+// State declares the active flows. The caller restores the number of resources first.
 func (n *Network) State(s *state.State) {
 	state.FloatColumn(s, "capacity", state.Pointers(n.resources), func(r *resource) *float64 { return &r.capacity })
 	state.Ints(s, "vacant", &n.vacant)
@@ -71,7 +71,7 @@ func (n *Network) State(s *state.State) {
 	}
 }
 
-// rebuild has the flows of the heap cross their resources again, in the order in which they did.
+// rebuild lists the restored flows at the resources that they cross, in the saved order.
 func (n *Network) rebuild() error {
 	wrong := errors.New("the flows under way contradict each other")
 	for place, id := range n.heap {
