@@ -134,8 +134,9 @@ func (r *Runner) startOver(next run, folder *checkpoint.Folder) error {
 			return refusal.Input(err)
 		case err != nil:
 			continue
-		case !from.Virtual:
-			return refusal.Input(fmt.Errorf("%s: %w: go on with --clock %s", name, errClock, RealTime))
+		}
+		if err := r.checkClock(name, &from); err != nil {
+			return refusal.Input(err)
 		}
 		break
 	}
@@ -150,6 +151,15 @@ func (r *Runner) startOver(next run, folder *checkpoint.Folder) error {
 // errClock says that a checkpoint is of a run in another kind of time.
 var errClock = errors.New("this checkpoint is of a run on another clock")
 
+// checkClock returns an error if a checkpoint is of a run on another clock than this one.
+func (r *Runner) checkClock(name string, from *checkpoint.State) error {
+	clock := map[bool]Clock{true: VirtualTime, false: RealTime}[from.Virtual]
+	if (r.Venue.Traits().Clock == VirtualTime) == from.Virtual {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: go on with --clock %s", name, errClock, clock)
+}
+
 // goOn lets a run happen from a checkpoint on. The error wraps [checkpoint.ErrUnusable] if that
 // cannot be used.
 func (r *Runner) goOn(ctx context.Context, next run, s *Stage, name string) (Outcome, error) {
@@ -157,9 +167,8 @@ func (r *Runner) goOn(ctx context.Context, next run, s *Stage, name string) (Out
 	if err != nil {
 		return Outcome{}, fmt.Errorf("its checkpoint %w: %w", checkpoint.ErrUnusable, err)
 	}
-	if (r.Venue.Traits().Clock == VirtualTime) != from.Virtual {
-		clock := map[bool]Clock{true: VirtualTime, false: RealTime}[from.Virtual]
-		return Outcome{}, fmt.Errorf("%s: %w: go on with --clock %s", name, errClock, clock)
+	if err := r.checkClock(name, &from); err != nil {
+		return Outcome{}, err
 	}
 	s.saves.From = &from
 	if err := r.observe(s, next, from.Events); err != nil {
