@@ -205,7 +205,7 @@ func TestNameOfAnActorHasOneOwnerAfterAPause(t *testing.T) {
 		return err == nil
 	})
 	s.signal(syscall.SIGCONT, "b")
-	s.await("word of b", s.said["b"].has("actor votes gave way to the actor of its name on node c"))
+	s.await("word of b", s.said["b"].has("actor votes ended because node c claimed its name"))
 	s.await("the list", func() bool { return len(s.actors()) == 2 })
 	all := s.actors()
 	slices.SortFunc(all, func(a, b driver.Actor) int { return strings.Compare(a.Name, b.Name) })

@@ -80,7 +80,7 @@ func (p *process) processes() *protos.Processes {
 			Expires:     expires,
 			Build:       m.Meta.Build,
 			Timeout:     timeout,
-			Vote:        vote(&status, m.Name),
+			Vote:        registryRole(&status, m.Name),
 		})
 	}
 	all.WithoutQuorum = without

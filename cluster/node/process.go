@@ -300,8 +300,8 @@ func (c Config) process() *process {
 	p.residents = resident.NewService(resident.Config{
 		Node: c.Name, Cores: c.Cores, Tensors: &p.tensors, Log: p.log, Running: p.stop, Entered: p.entered,
 		Begin: p.begin, Failed: p.failed, Kinds: p.actorKinds, Read: p.readActor,
-		Members: func() []membership.Member { return p.members.View().Members },
-		Claim:   p.reserveName, Free: p.freeName,
+		Members:   func() []membership.Member { return p.members.View().Members },
+		ClaimName: p.reserveName, ReleaseName: p.releaseName,
 	})
 	return p
 }
@@ -697,7 +697,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	case *protos.LeaseAsks, *protos.LeaseAnswers:
 		p.begin(func() { p.holders.Receive(from.Name, m) }) // it may wait for the disk
 	case *protos.RegistryFrame:
-		p.receiveVote(from.Name, f, m)
+		p.receiveRegistryFrame(from.Name, f, m)
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:
 		p.residents.Receive(from.Name, f)
 	default:

@@ -30,23 +30,26 @@ const (
 // no member here, and this process claims no names.
 func (p *process) openRegistry() {
 	h, err := host.Open(host.Config{
-		Process: p.config.Name, Incarnation: p.incarnation, Found: len(p.config.Seeds) == 0 || p.members.IsFirstSeed(),
-		File: filepath.Join(p.config.Out, ".registry-"+p.config.Name), Others: p.others,
+		Process:     p.config.Name,
+		Incarnation: p.incarnation,
+		MayFound:    len(p.config.Seeds) == 0 || p.members.IsFirstSeed(),
+		File:        filepath.Join(p.config.Out, ".registry-"+p.config.Name),
+		Others:      p.others,
 		Send: func(name string, f *protos.RegistryFrame) {
 			_ = p.node.TrySend(name, &wire.Frame{Kind: wire.User, Head: f}) // the registry repeats what is lost
 		},
 		Log: func(format string, args ...any) { p.log("registry: "+format, args...) },
 	})
 	if err != nil {
-		p.log("takes no part in the registry: %v", err)
+		p.log("registry: this process takes no part in the registry until it is restarted: %v", err)
 		return
 	}
 	p.registry.Store(h)
 	p.work.Go(p.compareNames)
 }
 
-// receiveVote gives the registry a frame of another process.
-func (p *process) receiveVote(from string, f *wire.Frame, m *protos.RegistryFrame) {
+// receiveRegistryFrame gives the registry a frame of another process.
+func (p *process) receiveRegistryFrame(from string, f *wire.Frame, m *protos.RegistryFrame) {
 	f.Release()
 	if r := p.registry.Load(); r != nil && m.Name == from {
 		r.Receive(m)
@@ -112,7 +115,7 @@ func (p *process) claimName(ctx context.Context, name string, id uint64) (owner 
 func (p *process) reserveName(ctx context.Context, name string, id uint64) error {
 	switch owner, err := p.claimName(ctx, name, id); {
 	case err != nil:
-		p.freeName(name, id)
+		p.releaseName(name, id)
 		return fmt.Errorf("the name %s cannot be claimed: %w", name, err)
 	case owner != "":
 		return refusal.Input(fmt.Errorf("the name %s is taken by an actor on node %s", name, owner))
@@ -120,9 +123,9 @@ func (p *process) reserveName(ctx context.Context, name string, id uint64) error
 	return nil
 }
 
-// freeName releases the name of an actor. If the registry does not answer in time, compareNames
+// releaseName releases the name of an actor. If the registry does not answer in time, compareNames
 // releases it.
-func (p *process) freeName(name string, id uint64) {
+func (p *process) releaseName(name string, id uint64) {
 	r := p.registry.Load()
 	if r == nil {
 		return
@@ -130,14 +133,14 @@ func (p *process) freeName(name string, id uint64) {
 	p.begin(func() {
 		ctx, cancel := context.WithTimeout(p.stop, claimPatience)
 		defer cancel()
-		err := p.releaseName(ctx, r, name, id)
+		err := p.submitRelease(ctx, r, name, id)
 		if err != nil && !errors.Is(err, host.ErrNoQuorum) && p.stop.Err() == nil {
 			p.log("registry: the name %s is not released: %v", name, err)
 		}
 	})
 }
 
-func (p *process) releaseName(ctx context.Context, r *host.Host, name string, id uint64) error {
+func (p *process) submitRelease(ctx context.Context, r *host.Host, name string, id uint64) error {
 	_, err := r.Do(ctx, &protos.RegistryCommand{Kind: &protos.RegistryCommand_ReleaseName{
 		ReleaseName: &protos.ReleaseName{Name: name, Token: id},
 	}})
@@ -171,7 +174,7 @@ func (p *process) compareOnce(r *host.Host, leads bool) error {
 	defer cancel()
 	mine := map[string]uint64{}
 	var gone []*protos.RegistryProcess
-	err := r.Look(ctx, func(s *registry.State) {
+	err := r.ReadLocal(ctx, func(s *registry.State) {
 		for _, n := range s.Names() {
 			owner, incarnation := n.GetOwner().GetName(), n.GetOwner().GetIncarnation()
 			switch {
@@ -185,14 +188,14 @@ func (p *process) compareOnce(r *host.Host, leads bool) error {
 	if err != nil {
 		return err
 	}
-	if err := p.releaseGone(ctx, r, gone); err != nil {
+	if err := p.releaseEnded(ctx, r, gone); err != nil {
 		return err
 	}
 	for name, id := range mine {
 		if p.residents.Has(name, id) {
 			continue
 		}
-		if err := p.releaseName(ctx, r, name, id); err != nil {
+		if err := p.submitRelease(ctx, r, name, id); err != nil {
 			return err
 		}
 	}
@@ -205,15 +208,15 @@ func (p *process) compareOnce(r *host.Host, leads bool) error {
 			return err
 		}
 		if owner != "" {
-			p.residents.Yield(name, id, owner)
+			p.residents.EndForClaim(name, id, owner)
 		}
 	}
 	return nil
 }
 
-// releaseGone releases what processes have claimed that have ended. A release of an incarnation is one
+// releaseEnded releases what processes have claimed that have ended. A release of an incarnation is one
 // of all before it.
-func (p *process) releaseGone(ctx context.Context, r *host.Host, gone []*protos.RegistryProcess) error {
+func (p *process) releaseEnded(ctx context.Context, r *host.Host, gone []*protos.RegistryProcess) error {
 	slices.SortFunc(gone, func(a, b *protos.RegistryProcess) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Incarnation, a.Incarnation))
 	})
@@ -238,8 +241,8 @@ func (p *process) hasEnded(name string, incarnation uint64) bool {
 	return !p.isMember(name)
 }
 
-// vote says what part a process has in the registry, as far as this one knows.
-func vote(s *registry.Status, name string) string {
+// registryRole says what part a process has in the registry, as far as this one knows.
+func registryRole(s *registry.Status, name string) string {
 	switch {
 	case s.Leader == name:
 		return "leads"

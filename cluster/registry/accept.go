@@ -29,7 +29,7 @@ func acceptable(f *protos.RegistryFrame, m *raftpb.Message) bool {
 	}
 	switch m.GetType() {
 	case raftpb.MsgProp:
-		return m.GetTerm() == 0 && len(m.GetEntries()) > 0 && !slices.ContainsFunc(m.GetEntries(), isNoCommand)
+		return m.GetTerm() == 0 && len(m.GetEntries()) > 0 && !slices.ContainsFunc(m.GetEntries(), isForeign)
 	case raftpb.MsgReadIndex:
 		return m.GetTerm() == 0 && len(m.GetEntries()) == 1
 	}
@@ -50,7 +50,7 @@ func acceptable(f *protos.RegistryFrame, m *raftpb.Message) bool {
 	return false
 }
 
-// isNoCommand reports whether an entry is none that members propose.
-func isNoCommand(e *raftpb.Entry) bool {
+// isForeign reports whether an entry is none that members propose.
+func isForeign(e *raftpb.Entry) bool {
 	return e.GetType() != raftpb.EntryNormal || proto.Unmarshal(e.GetData(), &protos.RegistryCommand{}) != nil
 }

@@ -218,7 +218,7 @@ func (w *world) issue(p *process) {
 	case n < 7:
 		ticket := p.member.Read()
 		p.reads[ticket] = &call{called: w.now}
-		w.settle(p)
+		w.deliverReady(p)
 		return
 	case n == 7:
 		w.declareGone(p)
@@ -251,7 +251,7 @@ func (w *world) command(p *process, command *protos.RegistryCommand, calls ...*c
 	number := p.member.Submit(command)
 	p.calls[number] = calls[0]
 	w.history.commands[ticket{p.name, p.life, number}] = calls
-	w.settle(p)
+	w.deliverReady(p)
 }
 
 // declareGone has a process release what another one, or an earlier incarnation, has claimed.

@@ -19,9 +19,9 @@ type Config struct {
 	// Name and Incarnation are the process's.
 	Name        string
 	Incarnation uint64
-	// Found has a member without a log found a registry, rather than ask to join one. A member whose
+	// MayFound has a member without a log found a registry, rather than ask to join one. A member whose
 	// log is damaged never founds one.
-	Found bool
+	MayFound bool
 	// Seed decides the election timer, and the id of a member without a log. Seeds of different
 	// members and incarnations must differ.
 	Seed uint64
@@ -76,20 +76,20 @@ type Member struct {
 	timer  *timer
 	failed error // why the member has stopped
 
-	state   *State
-	applied uint64
-	conf    *raftpb.ConfState
-	stored  uint64             // index of the stored snapshot
-	hard    *raftpb.HardState  // not stored yet: it differs in the commit index alone
-	names   map[uint64]string  // processes of members that this one has heard of, by id
-	heard   map[uint64]int     // when a leader has last heard of each member
-	joins   map[uint64]string  // processes that ask a leader to let them join, by id
-	sent    map[uint64]sending // snapshots on their way, by receiver
+	state        *State
+	applied      uint64
+	conf         *raftpb.ConfState
+	stored       uint64            // index of the stored snapshot
+	hard         *raftpb.HardState // not stored yet: it differs in the commit index alone
+	names        map[uint64]string // processes of members that this one has heard of, by id
+	lastHeard    map[uint64]int    // when a leader has last heard of each member
+	joins        map[uint64]string // processes that ask a leader to let them join, by id
+	snapshotSent map[uint64]int    // ticks at which unconfirmed snapshots were sent, by receiver
 
 	now        int // in ticks
 	leader     bool
-	asked      int // when the member last asked to join
-	changed    int // when the leader last proposed a change of the members
+	lastJoin   int // when the member last asked to join
+	lastChange int // when the leader last proposed a change of the members
 	leaving    bool
 	leavingDue int
 
@@ -98,9 +98,6 @@ type Member struct {
 	reads    []*read
 	ready    Ready
 }
-
-// sending is a snapshot on its way to a member.
-type sending struct{ index, since int }
 
 // read is a linearizable read.
 type read struct {
@@ -113,8 +110,8 @@ type read struct {
 func New(c Config) (*Member, error) {
 	m := &Member{
 		config: c, random: rand.New(rand.NewPCG(c.Seed, 1)), timer: newTimer(c.ElectionTicks, c.Seed),
-		names: map[uint64]string{}, joins: map[uint64]string{}, sent: map[uint64]sending{}, state: newState(),
-		asked: -c.ElectionTicks, conf: &raftpb.ConfState{},
+		names: map[uint64]string{}, joins: map[uint64]string{}, snapshotSent: map[uint64]int{}, state: newState(),
+		lastJoin: -c.ElectionTicks, conf: &raftpb.ConfState{},
 	}
 	saved, err := m.load()
 	if err != nil {
@@ -159,11 +156,11 @@ func (m *Member) load() (*Saved, error) {
 	if err := c.Storage.Create(saved.Identity); err != nil {
 		return nil, err
 	}
-	if !c.Found || damaged {
+	if !c.MayFound || damaged {
 		return saved, nil
 	}
 	saved.Hard = &raftpb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(1))}
-	saved.Snapshot, err = m.found(saved.Identity)
+	saved.Snapshot, err = m.foundingSnapshot(saved.Identity)
 	if err == nil {
 		err = c.Storage.Save(&Update{Hard: saved.Hard, Snapshot: saved.Snapshot, Reset: true})
 	}
@@ -173,8 +170,8 @@ func (m *Member) load() (*Saved, error) {
 // newID returns a random number other than 0 and those that raft gives a meaning.
 func (m *Member) newID() uint64 { return 1 + m.random.Uint64()>>1 }
 
-// found returns the first snapshot of a registry with one member.
-func (m *Member) found(id *protos.RegistryIdentity) (*raftpb.Snapshot, error) {
+// foundingSnapshot returns the first snapshot of a registry with one member.
+func (m *Member) foundingSnapshot(id *protos.RegistryIdentity) (*raftpb.Snapshot, error) {
 	s := newState()
 	s.cluster = m.newID()
 	s.members[id.Id] = &protos.RegistryMember{Id: id.Id, Name: id.Name, Joined: 1}
@@ -204,7 +201,7 @@ func (m *Member) logf(format string, args ...any) {
 func (m *Member) stop(err error) {
 	if m.failed == nil {
 		m.failed = err
-		m.logf("stops voting: %v", err)
+		m.logf("this process takes no part in the registry until it is restarted: %v", err)
 	}
 }
 
@@ -220,7 +217,7 @@ func (m *Member) Tick() {
 		m.node.Tick()
 		m.manage()
 	} else {
-		m.heard, m.changed = nil, 0
+		m.lastHeard, m.lastChange = nil, 0
 		clear(m.joins)
 		if status.Lead == raft.None && m.onlyVoter() {
 			m.timer.silent = m.timer.due // there is nobody to wait for
@@ -241,10 +238,10 @@ func (m *Member) onlyVoter() bool {
 // join asks all processes for membership while no leader is known: this member may never have had
 // it, or may have lost it while it was away.
 func (m *Member) join(status *raft.BasicStatus) {
-	if status.Lead != raft.None || m.now-m.asked < m.config.ElectionTicks || m.leaving {
+	if status.Lead != raft.None || m.now-m.lastJoin < m.config.ElectionTicks || m.leaving {
 		return
 	}
-	m.asked = m.now
+	m.lastJoin = m.now
 	m.ready.Messages = append(m.ready.Messages, Message{Frame: m.frame()})
 }
 
@@ -270,15 +267,15 @@ func (m *Member) Step(f *protos.RegistryFrame) {
 	if _, known := m.names[f.GetFrom()]; known || len(m.names) < maxNames {
 		m.names[f.GetFrom()] = f.GetName()
 	}
-	if m.heard != nil && m.state.members[f.GetFrom()] != nil {
-		m.heard[f.GetFrom()] = m.now
+	if m.lastHeard != nil && m.state.members[f.GetFrom()] != nil {
+		m.lastHeard[f.GetFrom()] = m.now
 	}
 	before := m.node.BasicStatus()
 	err := m.node.Step(message)
 	if err != nil && !errors.Is(err, raft.ErrProposalDropped) && !errors.Is(err, raft.ErrStepPeerNotFound) {
 		m.logf("a message of %s: %v", f.GetName(), err)
 	}
-	m.timer.heard(message, before, m.node.BasicStatus())
+	m.timer.observe(message, before, m.node.BasicStatus())
 }
 
 const (
@@ -311,8 +308,8 @@ func (m *Member) askRead(r *read) {
 	}
 }
 
-// readable takes the leader's answer to askRead.
-func (m *Member) readable(s raft.ReadState) {
+// recordReadIndex takes the leader's answer to askRead.
+func (m *Member) recordReadIndex(s raft.ReadState) {
 	if len(s.RequestCtx) != 16 || binary.BigEndian.Uint64(s.RequestCtx) != m.config.Incarnation {
 		return
 	}
@@ -332,11 +329,11 @@ func (m *Member) retry() {
 		}
 	}
 	m.session.retry(m)
-	m.sayWhetherHere()
+	m.proposeDeparture()
 }
 
-// sayWhetherHere has the registry know whether this member leaves.
-func (m *Member) sayWhetherHere() {
+// proposeDeparture has the registry know whether this member leaves.
+func (m *Member) proposeDeparture() {
 	self := m.state.members[m.id]
 	if self == nil || self.Left == m.leaving || m.now < m.leavingDue {
 		return
@@ -356,16 +353,13 @@ func (m *Member) propose(c *protos.RegistryCommand) {
 		err = m.node.Propose(data)
 	}
 	if err != nil && !errors.Is(err, raft.ErrProposalDropped) {
-		m.logf("%v", err)
+		m.logf("a command cannot be proposed: %v", err)
 	}
 }
 
 // Leave asks that another member get this one's vote, and that the group do without this one. See
 // Status for when that is so. The member neither campaigns for membership nor joins again.
 func (m *Member) Leave() { m.leaving, m.leavingDue = true, m.now }
-
-// Leaving reports whether the member has been asked to leave.
-func (m *Member) Leaving() bool { return m.leaving }
 
 // Ready saves what must be durable, applies what is committed, and returns what has come of the
 // inputs since the last call.
@@ -384,11 +378,11 @@ func (m *Member) Ready() Ready {
 			m.stop(err)
 		}
 		m.reads = slices.DeleteFunc(m.reads, func(r *read) bool {
-			over := r.index > 0 && m.applied >= r.index
-			if over {
+			readable := r.index > 0 && m.applied >= r.index
+			if readable {
 				m.ready.Reads = append(m.ready.Reads, r.ticket)
 			}
-			return over
+			return readable
 		})
 	}
 	rest := m.ready
@@ -406,7 +400,7 @@ func (m *Member) handle(rd *raft.Ready) error {
 			return err
 		}
 		m.stored = m.applied
-		m.session.restored(m)
+		m.session.finishRestored(m)
 	}
 	for _, message := range rd.Messages {
 		m.send(message)
@@ -415,7 +409,7 @@ func (m *Member) handle(rd *raft.Ready) error {
 		m.apply(e)
 	}
 	for _, s := range rd.ReadStates {
-		m.readable(s)
+		m.recordReadIndex(s)
 	}
 	return nil
 }
@@ -515,7 +509,7 @@ func (m *Member) send(message *raftpb.Message) {
 		return
 	}
 	if message.GetType() == raftpb.MsgSnap {
-		m.sent[to] = sending{int(message.GetSnapshot().GetMetadata().GetIndex()), m.now}
+		m.snapshotSent[to] = m.now
 	}
 	f := m.frame()
 	f.To, f.Message = to, data
@@ -540,7 +534,7 @@ func (m *Member) apply(e *raftpb.Entry) {
 		m.logf("skips entry %d, which is no command: %v", m.applied, err)
 		return
 	}
-	m.session.applied(m, &c, m.state.apply(m.applied, &c))
+	m.session.finishEntry(m, &c, m.state.apply(m.applied, &c))
 }
 
 // quiet is raft's logger: a Member tells of what an operator should know itself. What raft takes for

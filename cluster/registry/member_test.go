@@ -218,7 +218,7 @@ func TestHostileFrames(t *testing.T) {
 		{Cluster: 1, From: 5, Name: "stranger"},
 	} {
 		p.member.Step(f)
-		w.settle(p)
+		w.deliverReady(p)
 	}
 	w.run(50 * tick)
 	if s := w.view(); len(s.Voters)+len(s.Learners) != 3 || s.Leader == "" {
@@ -257,7 +257,7 @@ func TestForgedMessages(t *testing.T) {
 			}
 			p.member.Step(&protos.RegistryFrame{Cluster: p.member.State().Cluster(), From: f.from, To: p.member.ID(),
 				Name: "b", Message: data})
-			w.settle(p)
+			w.deliverReady(p)
 		}
 	}
 	w.run(50 * tick)

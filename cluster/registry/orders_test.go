@@ -98,7 +98,7 @@ func (w *world) step(name string, at []int) {
 		for range 20 {
 			if p.member != nil {
 				p.member.Tick()
-				w.settle(p)
+				w.deliverReady(p)
 			}
 		}
 	}

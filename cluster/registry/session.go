@@ -79,11 +79,11 @@ func (s *session) open(m *Member) {
 	}})
 }
 
-// applied takes the result of an entry, if it is that of this member's session.
-func (s *session) applied(m *Member, c *protos.RegistryCommand, r *protos.RegistryResult) {
+// finishEntry takes the result of an entry, if it is that of this member's session.
+func (s *session) finishEntry(m *Member, c *protos.RegistryCommand, r *protos.RegistryResult) {
 	if open := c.GetOpen(); open != nil {
 		if open.GetNonce() == s.nonce && s.nonce != 0 && open.GetProcess().GetName() == m.config.Name {
-			s.opened(m, r)
+			s.adopt(m, r)
 		}
 		return
 	}
@@ -103,7 +103,7 @@ func (s *session) applied(m *Member, c *protos.RegistryCommand, r *protos.Regist
 	s.finish(m, c.Sequence, r)
 }
 
-func (s *session) opened(m *Member, r *protos.RegistryResult) {
+func (s *session) adopt(m *Member, r *protos.RegistryResult) {
 	s.nonce = 0
 	if r.Code == protos.RegistryResult_DONE {
 		s.id = r.Index
@@ -111,7 +111,7 @@ func (s *session) opened(m *Member, r *protos.RegistryResult) {
 		return
 	}
 	m.logf("a later incarnation of this process is in the registry")
-	s.lose(m, func(*pending) bool { return true })
+	s.abandon(m, func(*pending) bool { return true })
 }
 
 func (s *session) finish(m *Member, ticket uint64, r *protos.RegistryResult) {
@@ -121,15 +121,15 @@ func (s *session) finish(m *Member, ticket uint64, r *protos.RegistryResult) {
 	}
 }
 
-// restored takes the results of commands whose entries a snapshot has replaced.
-func (s *session) restored(m *Member) {
+// finishRestored takes the results of commands whose entries a snapshot has replaced.
+func (s *session) finishRestored(m *Member) {
 	if s.id == 0 {
 		return
 	}
 	known := m.state.sessions[s.id]
 	if known == nil {
 		s.id = 0
-		s.lose(m, func(p *pending) bool { return p.session != 0 })
+		s.abandon(m, func(p *pending) bool { return p.session != 0 })
 		return
 	}
 	for _, ticket := range slices.Sorted(maps.Keys(s.pending)) {
@@ -139,10 +139,10 @@ func (s *session) restored(m *Member) {
 	}
 }
 
-// lose ends pending commands without a result.
-func (s *session) lose(m *Member, lost func(*pending) bool) {
+// abandon ends pending commands without a result.
+func (s *session) abandon(m *Member, affected func(*pending) bool) {
 	for _, ticket := range slices.Sorted(maps.Keys(s.pending)) {
-		if lost(s.pending[ticket]) {
+		if affected(s.pending[ticket]) {
 			s.finish(m, ticket, result(protos.RegistryResult_NO_SESSION))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/protos"
@@ -77,11 +76,11 @@ func restoreState(data []byte) (*State, error) {
 func (s *State) snapshot() ([]byte, error) {
 	m := &protos.RegistryState{
 		Cluster:     s.cluster,
-		Members:     sorted(s.members),
-		Names:       sorted(s.names),
-		Submissions: sorted(s.submissions),
-		Actors:      sorted(s.actors),
-		Sessions:    sorted(s.sessions),
+		Members:     sortedValues(s.members),
+		Names:       sortedValues(s.names),
+		Submissions: sortedValues(s.submissions),
+		Actors:      sortedValues(s.actors),
+		Sessions:    sortedValues(s.sessions),
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.processes)) {
 		m.Processes = append(m.Processes, &protos.RegistryProcess{Name: name, Incarnation: s.processes[name]})
@@ -89,7 +88,7 @@ func (s *State) snapshot() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-func sorted[K cmp.Ordered, V any](all map[K]V) []V {
+func sortedValues[K cmp.Ordered, V any](all map[K]V) []V {
 	values := make([]V, 0, len(all))
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		values = append(values, all[key])
@@ -101,7 +100,7 @@ func sorted[K cmp.Ordered, V any](all map[K]V) []V {
 func (s *State) Name(name string) *protos.RegistryName { return s.names[name] }
 
 // Names returns all claims, sorted by name. The caller must not change them.
-func (s *State) Names() []*protos.RegistryName { return sorted(s.names) }
+func (s *State) Names() []*protos.RegistryName { return sortedValues(s.names) }
 
 // Submission returns a submission that had an owner once, or nil. The caller must not change it.
 func (s *State) Submission(id string) *protos.RegistrySubmission { return s.submissions[id] }
@@ -110,10 +109,10 @@ func (s *State) Submission(id string) *protos.RegistrySubmission { return s.subm
 func (s *State) Actor(name string) *protos.RegistryActor { return s.actors[name] }
 
 // Actors returns all specs of durable actors, sorted by name. The caller must not change them.
-func (s *State) Actors() []*protos.RegistryActor { return sorted(s.actors) }
+func (s *State) Actors() []*protos.RegistryActor { return sortedValues(s.actors) }
 
 // Members returns all members, sorted by id. The caller must not change them.
-func (s *State) Members() []*protos.RegistryMember { return sorted(s.members) }
+func (s *State) Members() []*protos.RegistryMember { return sortedValues(s.members) }
 
 // Cluster tells registries apart; it is 0 before the member has heard of its registry.
 func (s *State) Cluster() uint64 { return s.cluster }
@@ -122,7 +121,7 @@ func (s *State) Cluster() uint64 { return s.cluster }
 func (s *State) apply(index uint64, c *protos.RegistryCommand) *protos.RegistryResult {
 	switch k := c.Kind.(type) {
 	case *protos.RegistryCommand_Open:
-		return s.open(index, k.Open.GetProcess())
+		return s.openSession(index, k.Open.GetProcess())
 	case *protos.RegistryCommand_Left:
 		return s.setLeft(k.Left, true)
 	case *protos.RegistryCommand_Returned:
@@ -137,13 +136,13 @@ func (s *State) apply(index uint64, c *protos.RegistryCommand) *protos.RegistryR
 	}
 	session.Used, session.Below = index, max(session.Below, c.Below)
 	maps.DeleteFunc(session.Results, func(n uint64, _ *protos.RegistryResult) bool { return n < session.Below })
-	r := s.run(index, session.Process, c)
+	r := s.execute(index, session.Process, c)
 	session.Results[c.Sequence] = r
 	return r
 }
 
-// run carries a command of a session out.
-func (s *State) run(index uint64, by *protos.RegistryProcess, c *protos.RegistryCommand) *protos.RegistryResult {
+// execute carries a command of a session out.
+func (s *State) execute(index uint64, by *protos.RegistryProcess, c *protos.RegistryCommand) *protos.RegistryResult {
 	switch k := c.Kind.(type) {
 	case *protos.RegistryCommand_ClaimName:
 		return s.claimName(index, by, k.ClaimName)
@@ -156,14 +155,14 @@ func (s *State) run(index uint64, by *protos.RegistryProcess, c *protos.Registry
 		return result(protos.RegistryResult_DONE)
 	case *protos.RegistryCommand_ReleaseProcess:
 		p := k.ReleaseProcess.GetProcess()
-		s.release(p.GetName(), p.GetIncarnation())
+		s.releaseProcess(p.GetName(), p.GetIncarnation())
 		return result(protos.RegistryResult_DONE)
 	case *protos.RegistryCommand_ClaimSubmission:
 		return s.claimSubmission(index, by, k.ClaimSubmission)
 	case *protos.RegistryCommand_GiveUpSubmission:
-		return s.leaveSubmission(by, k.GiveUpSubmission.GetId(), k.GiveUpSubmission.GetTerm(), false)
+		return s.endOwnership(by, k.GiveUpSubmission.GetId(), k.GiveUpSubmission.GetTerm(), false)
 	case *protos.RegistryCommand_EndSubmission:
-		return s.leaveSubmission(by, k.EndSubmission.GetId(), k.EndSubmission.GetTerm(), true)
+		return s.endOwnership(by, k.EndSubmission.GetId(), k.EndSubmission.GetTerm(), true)
 	case *protos.RegistryCommand_PutActor:
 		name := k.PutActor.GetName()
 		s.actors[name] = &protos.RegistryActor{Name: name, Spec: k.PutActor.GetSpec(), Index: index}
@@ -182,9 +181,9 @@ func result(c protos.RegistryResult_Code) *protos.RegistryResult {
 	return &protos.RegistryResult{Code: c}
 }
 
-// open opens a session. Its id is the index of the entry, so a repeated command opens another one,
+// openSession opens a session. Its id is the index of the entry, so a repeated command opens another one,
 // which nobody uses.
-func (s *State) open(index uint64, p *protos.RegistryProcess) *protos.RegistryResult {
+func (s *State) openSession(index uint64, p *protos.RegistryProcess) *protos.RegistryResult {
 	if p.GetName() == "" {
 		return result(protos.RegistryResult_UNKNOWN)
 	}
@@ -193,19 +192,19 @@ func (s *State) open(index uint64, p *protos.RegistryProcess) *protos.RegistryRe
 		return result(protos.RegistryResult_NO_SESSION)
 	}
 	if p.GetIncarnation() > latest {
-		s.release(p.GetName(), latest)
+		s.releaseProcess(p.GetName(), latest)
 		s.processes[p.GetName()] = p.GetIncarnation()
 	}
 	if len(s.sessions) == maxSessions {
-		delete(s.sessions, oldest(s.sessions, func(v *protos.RegistrySession) uint64 { return v.Used }))
+		delete(s.sessions, leastRecent(s.sessions, func(v *protos.RegistrySession) uint64 { return v.Used }))
 	}
 	s.sessions[index] = &protos.RegistrySession{Id: index, Process: p, Used: index,
 		Results: map[uint64]*protos.RegistryResult{}}
 	return &protos.RegistryResult{Code: protos.RegistryResult_DONE, Index: index}
 }
 
-// oldest returns the key of the value that was used least recently.
-func oldest[K comparable, V any](all map[K]V, used func(V) uint64) (key K) {
+// leastRecent returns the key of the value that was used least recently.
+func leastRecent[K comparable, V any](all map[K]V, used func(V) uint64) (key K) {
 	least := ^uint64(0)
 	for k, v := range all {
 		if u := used(v); u < least {
@@ -215,8 +214,8 @@ func oldest[K comparable, V any](all map[K]V, used func(V) uint64) (key K) {
 	return key
 }
 
-// release ends the sessions and claims of a process, up to an incarnation.
-func (s *State) release(name string, incarnation uint64) {
+// releaseProcess ends the sessions and claims of a process, up to an incarnation.
+func (s *State) releaseProcess(name string, incarnation uint64) {
 	gone := func(p *protos.RegistryProcess) bool {
 		return p.GetName() == name && p.GetIncarnation() <= incarnation
 	}
@@ -262,8 +261,8 @@ func (s *State) claimSubmission(index uint64, by *protos.RegistryProcess,
 	return &protos.RegistryResult{Code: code, Owner: v.Owner, Index: v.Index, Term: v.Term}
 }
 
-// leaveSubmission ends the ownership of a term.
-func (s *State) leaveSubmission(by *protos.RegistryProcess, id string, term uint64,
+// endOwnership ends the ownership of a term.
+func (s *State) endOwnership(by *protos.RegistryProcess, id string, term uint64,
 	ended bool) *protos.RegistryResult {
 	v := s.submissions[id]
 	switch {
@@ -276,13 +275,13 @@ func (s *State) leaveSubmission(by *protos.RegistryProcess, id string, term uint
 	}
 	v.Owner, v.Ended = nil, ended
 	if ended {
-		s.boundEnded()
+		s.evictEnded()
 	}
 	return &protos.RegistryResult{Code: protos.RegistryResult_DONE, Term: v.Term}
 }
 
-// boundEnded forgets the earliest submission that has ended, if there are too many.
-func (s *State) boundEnded() {
+// evictEnded forgets the earliest submission that has ended, if there are too many.
+func (s *State) evictEnded() {
 	ended := map[string]*protos.RegistrySubmission{}
 	for id, v := range s.submissions {
 		if v.Ended {
@@ -290,7 +289,7 @@ func (s *State) boundEnded() {
 		}
 	}
 	if len(ended) > maxEnded {
-		delete(s.submissions, oldest(ended, func(v *protos.RegistrySubmission) uint64 { return v.Index }))
+		delete(s.submissions, leastRecent(ended, func(v *protos.RegistrySubmission) uint64 { return v.Index }))
 	}
 }
 
@@ -301,13 +300,4 @@ func (s *State) setLeft(id uint64, left bool) *protos.RegistryResult {
 	}
 	m.Left = left
 	return result(protos.RegistryResult_DONE)
-}
-
-// Digest returns a number that differs for different states, but for chance.
-func (s *State) Digest() uint64 {
-	data, err := s.snapshot()
-	if err != nil {
-		return 0
-	}
-	return xxhash.Sum64(data)
 }

@@ -45,8 +45,8 @@ func (t *timer) tick(node *raft.RawNode) error {
 	return node.Campaign() // learners do not, in raft
 }
 
-// heard takes note of a message that raft has handled; before is the status it had then.
-func (t *timer) heard(m *raftpb.Message, before, after raft.BasicStatus) {
+// observe takes note of a message that raft has handled; before is the status it had then.
+func (t *timer) observe(m *raftpb.Message, before, after raft.BasicStatus) {
 	switch m.GetType() {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgSnap:
 		if after.Lead == m.GetFrom() && after.GetTerm() == m.GetTerm() {

@@ -75,55 +75,46 @@ func (m *Member) byJoining() []*protos.RegistryMember {
 
 // silent reports whether a leader has not heard from a member for a while.
 func (m *Member) silent(id uint64, ticks int) bool {
-	return id != m.id && m.heard != nil && m.now-m.heard[id] >= ticks
+	return id != m.id && m.lastHeard != nil && m.now-m.lastHeard[id] >= ticks
 }
 
 // manage has the leader care for the group: it lets members join, gives votes and takes them away.
 func (m *Member) manage() {
-	if m.heard == nil {
-		m.heard = map[uint64]int{}
+	if m.lastHeard == nil {
+		m.lastHeard = map[uint64]int{}
 		for id := range m.state.members {
-			m.heard[id] = m.now
+			m.lastHeard[id] = m.now
 		}
 	}
 	m.resendSnapshots()
-	if m.changed > 0 && m.now-m.changed < m.config.RetryTicks {
+	if m.lastChange > 0 && m.now-m.lastChange < m.config.RetryTicks {
 		return
 	}
 	if len(m.conf.GetVotersOutgoing()) > 0 {
 		m.leaveJoint()
 		return
 	}
-	for _, id := range sortedKeys(m.joins) {
+	for _, id := range slices.Sorted(maps.Keys(m.joins)) {
 		name := m.joins[id]
 		delete(m.joins, id)
 		if m.state.members[id] == nil {
-			m.change([]*raftpb.ConfChangeSingle{single(raftpb.ConfChangeAddLearnerNode, id)},
+			m.proposeChange([]*raftpb.ConfChangeSingle{singleChange(raftpb.ConfChangeAddLearnerNode, id)},
 				&protos.RegistryMember{Id: id, Name: name})
 			return
 		}
 	}
-	if changes := m.wanted(); len(changes) > 0 {
-		m.change(changes)
+	if changes := m.voterChanges(); len(changes) > 0 {
+		m.proposeChange(changes)
 	}
 }
 
-func sortedKeys[V any](all map[uint64]V) []uint64 {
-	keys := make([]uint64, 0, len(all))
-	for key := range all {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-func single(t raftpb.ConfChangeType, id uint64) *raftpb.ConfChangeSingle {
+func singleChange(t raftpb.ConfChangeType, id uint64) *raftpb.ConfChangeSingle {
 	return &raftpb.ConfChangeSingle{Type: &t, NodeId: &id}
 }
 
-// change proposes a change of the group. The context names the members that it adds.
-func (m *Member) change(changes []*raftpb.ConfChangeSingle, added ...*protos.RegistryMember) {
-	m.changed = m.now
+// proposeChange proposes a change of the group. The context names the members that it adds.
+func (m *Member) proposeChange(changes []*raftpb.ConfChangeSingle, added ...*protos.RegistryMember) {
+	m.lastChange = m.now
 	c := &raftpb.ConfChangeV2{Changes: changes}
 	if len(changes) > 1 {
 		c.Transition = raftpb.ConfChangeTransitionJointExplicit.Enum()
@@ -143,11 +134,11 @@ func (m *Member) change(changes []*raftpb.ConfChangeSingle, added ...*protos.Reg
 // leaveJoint ends a change. A leader that has no vote afterwards first hands the lead over.
 func (m *Member) leaveJoint() {
 	if slices.Contains(m.conf.GetVoters(), m.id) {
-		m.change(nil)
+		m.proposeChange(nil)
 		return
 	}
 	if best := m.mostComplete(m.conf.GetVoters()); best != 0 {
-		m.changed = m.now
+		m.lastChange = m.now
 		m.node.TransferLeader(best)
 	}
 }
@@ -174,12 +165,12 @@ func (m *Member) applyChange(data []byte) error {
 	if err := proto.Unmarshal(c.GetContext(), &added); err != nil {
 		return err
 	}
-	m.conf, m.changed = m.node.ApplyConfChange(&c), 0
+	m.conf, m.lastChange = m.node.ApplyConfChange(&c), 0
 	for _, v := range added.Members {
 		v.Joined = m.applied
 		m.state.members[v.Id] = v
-		if m.heard != nil {
-			m.heard[v.Id] = m.now
+		if m.lastHeard != nil {
+			m.lastHeard[v.Id] = m.now
 		}
 	}
 	// A member that is removed votes until the change is over, so it must be known until then.
@@ -188,55 +179,55 @@ func (m *Member) applyChange(data []byte) error {
 	return nil
 }
 
-// wanted returns the changes that lead to the right voters: an odd number, at most maxVoters. Voters
+// voterChanges returns the changes that lead to the right voters: an odd number, at most maxVoters. Voters
 // that are heard stay. Learners that are heard and have the log follow, in the order in which they
 // joined, then voters that are silent, and last those that have left or lost their log. These become
 // learners at first, so that they hear of it, and are removed once they are silent.
-func (m *Member) wanted() (changes []*raftpb.ConfChangeSingle) {
+func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 	latest := map[string]uint64{} // by process
 	members := m.byJoining()
 	for _, v := range members {
 		latest[v.Name] = v.Id
 	}
-	over := func(v *protos.RegistryMember) bool { return v.Left || latest[v.Name] != v.Id }
+	departed := func(v *protos.RegistryMember) bool { return v.Left || latest[v.Name] != v.Id }
 	processes := 0
 	var candidates []*protos.RegistryMember
 	ranks := map[uint64]int{}
 	for _, v := range members {
-		if !over(v) {
+		if !departed(v) {
 			processes++
 		}
-		if ranks[v.Id] = m.rank(v, over(v)); ranks[v.Id] > 0 {
+		if ranks[v.Id] = m.rank(v, departed(v)); ranks[v.Id] > 0 {
 			candidates = append(candidates, v)
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b *protos.RegistryMember) int {
 		return cmp.Compare(ranks[a.Id], ranks[b.Id])
 	})
-	n := odd(min(len(candidates), max(1, odd(min(processes, maxVoters)))))
-	if 2*m.answering(candidates[:n]) <= n {
+	n := largestOdd(min(len(candidates), max(1, processes), maxVoters))
+	if 2*m.countActive(candidates[:n]) <= n {
 		return nil // the new voters could not even end the change
 	}
 	for i, v := range candidates {
 		votes := slices.Contains(m.conf.GetVoters(), v.Id)
 		switch {
 		case i < n && !votes:
-			changes = append(changes, single(raftpb.ConfChangeAddNode, v.Id))
+			changes = append(changes, singleChange(raftpb.ConfChangeAddNode, v.Id))
 		case i >= n && votes:
-			changes = append(changes, single(raftpb.ConfChangeAddLearnerNode, v.Id))
+			changes = append(changes, singleChange(raftpb.ConfChangeAddLearnerNode, v.Id))
 		}
 	}
 	for _, v := range members {
 		votes := slices.Contains(m.conf.GetVoters(), v.Id)
-		if !votes && over(v) && m.silent(v.Id, m.config.ReplaceTicks) {
-			changes = append(changes, single(raftpb.ConfChangeRemoveNode, v.Id))
+		if !votes && departed(v) && m.silent(v.Id, m.config.ReplaceTicks) {
+			changes = append(changes, singleChange(raftpb.ConfChangeRemoveNode, v.Id))
 		}
 	}
 	return changes
 }
 
 // answering is how many of some members have answered the leader lately.
-func (m *Member) answering(members []*protos.RegistryMember) (n int) {
+func (m *Member) countActive(members []*protos.RegistryMember) (n int) {
 	m.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		chosen := slices.ContainsFunc(members, func(v *protos.RegistryMember) bool { return v.Id == id })
 		if chosen && (p.RecentActive || id == m.id) {
@@ -246,20 +237,20 @@ func (m *Member) answering(members []*protos.RegistryMember) (n int) {
 	return n
 }
 
-// odd returns the largest odd number up to n; 0 for 0.
-func odd(n int) int { return n - (n+1)%2*min(n, 1) }
+// largestOdd returns the largest odd number up to n; 0 for 0.
+func largestOdd(n int) int { return max(0, (n-1)|1) }
 
 // rank says how well a member suits as a voter: the lower the better, 0 not at all.
-func (m *Member) rank(v *protos.RegistryMember, over bool) int {
+func (m *Member) rank(v *protos.RegistryMember, departed bool) int {
 	votes := slices.Contains(m.conf.GetVoters(), v.Id)
 	switch {
-	case votes && over:
+	case votes && departed:
 		return 4
 	case votes && m.silent(v.Id, m.config.ReplaceTicks):
 		return 3
 	case votes:
 		return 1
-	case !over && !m.silent(v.Id, m.config.ElectionTicks) && m.caughtUp(v.Id):
+	case !departed && !m.silent(v.Id, m.config.ElectionTicks) && m.caughtUp(v.Id):
 		return 2
 	}
 	return 0
@@ -276,14 +267,14 @@ func (m *Member) caughtUp(id uint64) (is bool) {
 // resendSnapshots has raft send a snapshot again that seems to be lost.
 func (m *Member) resendSnapshots() {
 	m.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
-		s, on := m.sent[id]
+		sent, known := m.snapshotSent[id]
 		switch {
 		case p.State != tracker.StateSnapshot:
-			delete(m.sent, id)
-		case !on:
-			m.sent[id] = sending{int(p.PendingSnapshot), m.now}
-		case m.now-s.since >= 2*m.config.ElectionTicks:
-			delete(m.sent, id)
+			delete(m.snapshotSent, id)
+		case !known:
+			m.snapshotSent[id] = m.now
+		case m.now-sent >= 2*m.config.ElectionTicks:
+			delete(m.snapshotSent, id)
 			m.node.ReportSnapshot(id, raft.SnapshotFailure)
 		}
 	})

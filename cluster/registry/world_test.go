@@ -122,7 +122,7 @@ func (w *world) tick(p *process) {
 	w.after(tick, func() { w.tick(p) })
 	if p.member != nil && !p.paused {
 		p.member.Tick()
-		w.settle(p)
+		w.deliverReady(p)
 	}
 }
 
@@ -136,7 +136,7 @@ func (w *world) start(p *process) {
 	p.calls, p.reads, p.tokens = map[uint64]*call{}, map[uint64]*call{}, map[string]uint64{}
 	p.applied, p.paused, p.held, p.disk.fault = 0, false, nil, noFault
 	m, err := registry.New(registry.Config{
-		Name: p.name, Incarnation: p.life, Found: p.founds, Seed: w.random.Uint64(), Storage: p.disk,
+		Name: p.name, Incarnation: p.life, MayFound: p.founds, Seed: w.random.Uint64(), Storage: p.disk,
 		HeartbeatTicks: 2, ElectionTicks: 10, RetryTicks: 15, ReplaceTicks: 60, SnapshotEntries: 12,
 	})
 	if err != nil {
@@ -145,7 +145,7 @@ func (w *world) start(p *process) {
 	}
 	p.member, p.founds = m, false
 	w.history.opens[p.life] = w.history.lost(w, p, p.name, p.life-1)
-	w.settle(p)
+	w.deliverReady(p)
 }
 
 // crash ends an incarnation. What it has asked for may still have its effect.
@@ -156,8 +156,8 @@ func (w *world) crash(p *process) {
 	}
 }
 
-// settle takes what has come of a member's input, and checks it.
-func (w *world) settle(p *process) {
+// deliverReady takes what has come of a member's input, and checks it.
+func (w *world) deliverReady(p *process) {
 	r := p.member.Ready()
 	for applied := p.member.Status().Applied; w.history.done < applied; {
 		e := p.disk.log[w.history.done+1]
@@ -212,7 +212,7 @@ func (w *world) deliver(from, to *process, f *protos.RegistryFrame) {
 		to.held = append(to.held, func() { w.deliver(from, to, f) })
 	default:
 		to.member.Step(proto.Clone(f).(*protos.RegistryFrame))
-		w.settle(to)
+		w.deliverReady(to)
 	}
 }
 

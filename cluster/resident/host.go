@@ -83,8 +83,8 @@ type Config struct {
 	Kinds func() []string
 	// Claim makes a name that of an actor of this process, by its id, throughout the cluster. Free ends
 	// that, without waiting. Both may be nil.
-	Claim func(ctx context.Context, name string, id uint64) error
-	Free  func(name string, id uint64)
+	ClaimName   func(ctx context.Context, name string, id uint64) error
+	ReleaseName func(name string, id uint64)
 	// Read returns the actor that a section of a plan describes.
 	Read func(section *syntax.Node) (actors.ResidentKind, error)
 }
@@ -153,10 +153,10 @@ func (h *Host) Reserve(s *protos.SpawnActor, kind actors.ResidentKind) (*Reserva
 // claim claims the name throughout the cluster.
 func (p *Reservation) claim(ctx context.Context) error {
 	a := p.of
-	if a.host.config.Claim == nil {
+	if a.host.config.ClaimName == nil {
 		return nil
 	}
-	if err := a.host.config.Claim(ctx, a.spec.Name, a.id); err != nil {
+	if err := a.host.config.ClaimName(ctx, a.spec.Name, a.id); err != nil {
 		return err
 	}
 	a.host.mu.Lock()
@@ -182,7 +182,7 @@ func (p *Reservation) Begin() (*protos.Actor, error) {
 // remove forgets an actor and frees what it had.
 func (h *Host) remove(a *resident, grave string) {
 	if h.forget(a, grave) {
-		h.config.Free(a.spec.Name, a.id)
+		h.config.ReleaseName(a.spec.Name, a.id)
 	}
 }
 
@@ -249,14 +249,13 @@ func (h *Host) has(name string, id uint64) bool {
 	return a != nil && a.id == id
 }
 
-// lose ends an actor whose name is another node's.
-func (h *Host) lose(name string, id uint64, node string) {
+// endForClaim ends an actor whose name is another node's.
+func (h *Host) endForClaim(name string, id uint64, node string) {
 	h.mu.Lock()
 	a := h.actors[name]
 	h.mu.Unlock()
 	if a != nil && a.id == id {
-		a.stop(fmt.Sprintf("gave way to the actor of its name on node %s, spawned while nothing was heard of this one",
-			node))
+		a.stop(fmt.Sprintf("ended because node %s claimed its name while this node was cut off", node))
 	}
 }
 

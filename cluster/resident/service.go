@@ -289,8 +289,10 @@ func (r *Service) Claims() map[string]uint64 { return r.host.claims() }
 // Has reports whether an actor is in this process, or its place is reserved.
 func (r *Service) Has(name string, id uint64) bool { return r.host.has(name, id) }
 
-// Yield ends an actor of this process whose name another node has claimed.
-func (r *Service) Yield(name string, id uint64, node string) { r.host.lose(name, id, node) }
+// EndForClaim ends an actor of this process whose name another node has claimed.
+func (r *Service) EndForClaim(name string, id uint64, node string) {
+	r.host.endForClaim(name, id, node)
+}
 
 // checkNameFree returns an error if a node has said that it has an actor of a name. Only a claim tells
 // whether the name is free.

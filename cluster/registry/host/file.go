@@ -67,16 +67,16 @@ func isDamage(err error) bool {
 // locked while the process lives. Create makes another one.
 func (f *File) open() (err error) {
 	defer guard(&err)()
-	if err := checkHeads(f.path); err != nil {
+	if err := checkMetaPages(f.path); err != nil {
 		return err
 	}
 	f.db, err = bbolt.Open(f.path, 0o600, &bbolt.Options{Timeout: lockPatience})
 	return err
 }
 
-// checkHeads returns an error unless both heads of a bbolt file are intact. With one of them bbolt opens
+// checkMetaPages returns an error unless both heads of a bbolt file are intact. With one of them bbolt opens
 // the file, too: as it was one transaction before, so that a vote would be forgotten.
-func checkHeads(path string) error {
+func checkMetaPages(path string) error {
 	data, err := os.ReadFile(path) // small: snapshots bound it
 	if os.IsNotExist(err) || err == nil && len(data) == 0 {
 		return nil
@@ -85,7 +85,7 @@ func checkHeads(path string) error {
 		return err
 	}
 	if len(data) < 2*os.Getpagesize() {
-		return fmt.Errorf("%w: the file is too short", registry.ErrDamaged)
+		return fmt.Errorf("%w: the file is shorter than its two meta pages", registry.ErrDamaged)
 	}
 	const header, length = 16, 56 // of a page; of the fields that the checksum covers
 	for n := range 2 {
@@ -93,7 +93,7 @@ func checkHeads(path string) error {
 		sum := fnv.New64a()
 		sum.Write(data[at : at+length])
 		if sum.Sum64() != binary.NativeEndian.Uint64(data[at+length:]) {
-			return fmt.Errorf("%w: head %d of the file does not match its checksum", registry.ErrDamaged, n)
+			return fmt.Errorf("%w: meta page %d does not match its checksum", registry.ErrDamaged, n)
 		}
 	}
 	return nil
@@ -191,8 +191,11 @@ func read(saved *registry.Saved, meta, log *bbolt.Bucket) error {
 	if _, err := get(meta, extentKey, extent); err != nil {
 		return err
 	}
-	if extent.GetIndex() != last || hard.GetCommit() > last {
-		return fmt.Errorf("the log ends at entry %d, not at %d", last, extent.GetIndex())
+	if extent.GetIndex() != last {
+		return fmt.Errorf("the log ends at entry %d, but its extent says %d", last, extent.GetIndex())
+	}
+	if hard.GetCommit() > last {
+		return fmt.Errorf("the log ends at entry %d, before its commit index %d", last, hard.GetCommit())
 	}
 	return nil
 }
@@ -239,12 +242,12 @@ func (f *File) Save(u *registry.Update) (err error) {
 		}
 		if u.Snapshot != nil {
 			upTo := u.Snapshot.GetMetadata().GetIndex()
-			if err := errors.Join(put(meta, snapshotKey, u.Snapshot), cut(log, 0, upTo)); err != nil {
+			if err := errors.Join(put(meta, snapshotKey, u.Snapshot), deleteRange(log, 0, upTo)); err != nil {
 				return err
 			}
 			if u.Reset {
 				last = 0
-				if err := cut(log, 0, ^uint64(0)); err != nil {
+				if err := deleteRange(log, 0, ^uint64(0)); err != nil {
 					return err
 				}
 			}
@@ -252,7 +255,7 @@ func (f *File) Save(u *registry.Update) (err error) {
 		}
 		if len(u.Entries) > 0 {
 			last = u.Entries[len(u.Entries)-1].GetIndex()
-			if err := cut(log, u.Entries[0].GetIndex(), ^uint64(0)); err != nil {
+			if err := deleteRange(log, u.Entries[0].GetIndex(), ^uint64(0)); err != nil {
 				return err
 			}
 		}
@@ -268,8 +271,8 @@ func (f *File) Save(u *registry.Update) (err error) {
 	})
 }
 
-// cut deletes the entries of a range.
-func cut(log *bbolt.Bucket, from, to uint64) error {
+// deleteRange deletes the entries of a range.
+func deleteRange(log *bbolt.Bucket, from, to uint64) error {
 	var keys [][]byte
 	cursor := log.Cursor()
 	for key, _ := cursor.Seek(binary.BigEndian.AppendUint64(nil, from)); key != nil; key, _ = cursor.Next() {

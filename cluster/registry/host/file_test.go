@@ -169,7 +169,7 @@ func TestADamagedFileMakesANewMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := registry.New(registry.Config{Name: "a", Found: true, Seed: 3, Storage: f, HeartbeatTicks: 1,
+	m, err := registry.New(registry.Config{Name: "a", MayFound: true, Seed: 3, Storage: f, HeartbeatTicks: 1,
 		ElectionTicks: 10, RetryTicks: 10, ReplaceTicks: 60, SnapshotEntries: 100})
 	if err != nil {
 		t.Fatal(err)

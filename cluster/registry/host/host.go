@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,8 +54,8 @@ type Config struct {
 	Incarnation uint64
 	// File is the path of the log.
 	File string
-	// Found has a process without a log found a registry.
-	Found bool
+	// MayFound has a process without a log found a registry.
+	MayFound bool
 	// Others names the other processes of the cluster.
 	Others func() []string
 	// Send sends a frame to another process, without waiting. The frame may be lost.
@@ -78,7 +79,7 @@ type Host struct {
 	// The rest belongs to the goroutine of work.
 	commands map[uint64]chan *protos.RegistryResult
 	reads    map[uint64]func()
-	failed   error // why the member takes no more inputs
+	failed   bool // true once dead is closed: the member gets no more inputs
 }
 
 // Open starts a Host with the log in its file.
@@ -94,14 +95,14 @@ func Open(c Config) (*Host, error) {
 		dead: make(chan struct{}), commands: map[uint64]chan *protos.RegistryResult{}, reads: map[uint64]func(){},
 	}
 	h.member, err = registry.New(registry.Config{
-		Name: c.Process, Incarnation: c.Incarnation, Found: c.Found, Seed: binary.LittleEndian.Uint64(seed[:]),
+		Name: c.Process, Incarnation: c.Incarnation, MayFound: c.MayFound, Seed: binary.LittleEndian.Uint64(seed[:]),
 		Storage: file, HeartbeatTicks: heartbeatTicks, ElectionTicks: electionTicks, RetryTicks: retryTicks,
 		ReplaceTicks: replaceTicks, SnapshotEntries: snapshotEntries, Log: c.Log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	h.settle()
+	h.deliverReady()
 	h.closed.Go(h.work)
 	return h, nil
 }
@@ -134,27 +135,29 @@ func (h *Host) work() {
 func (h *Host) run(input func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			h.fail(fmt.Errorf("the registry's log contradicts its members: %v", cause))
+			h.fail(cause)
 		}
 	}()
-	if h.failed == nil {
+	if !h.failed {
 		input()
-		h.settle()
+		h.deliverReady()
 	}
 }
 
-func (h *Host) fail(err error) {
+// fail stops a member that has panicked. Only the log gets the stack.
+func (h *Host) fail(cause any) {
+	first, _, _ := strings.Cut(fmt.Sprint(cause), "\n")
 	s := *h.status.Load()
-	s.Err, s.Leader, s.Leads = err, "", false
+	s.Err, s.Leader, s.Leads = fmt.Errorf("the registry's member panicked: %s", first), "", false
 	h.status.Store(&s)
-	h.halt(err)
-	h.logf("takes no part in the registry any more: %v", err)
+	h.failWaiting()
+	h.logf("this process takes no part in the registry until it is restarted: panic: %v\n%s", cause, debug.Stack())
 }
 
-// halt ends all waiting for the member, for good. The status must have the error already.
-func (h *Host) halt(err error) {
-	if h.failed == nil {
-		h.failed = err
+// failWaiting ends all waiting for the member, for good. The status must have the error already.
+func (h *Host) failWaiting() {
+	if !h.failed {
+		h.failed = true
 		close(h.dead)
 	}
 }
@@ -165,8 +168,8 @@ func (h *Host) logf(format string, args ...any) {
 	}
 }
 
-// settle passes on what has come of an input.
-func (h *Host) settle() {
+// deliverReady passes on what has come of an input.
+func (h *Host) deliverReady() {
 	r := h.member.Ready()
 	s := h.member.Status()
 	h.status.Store(&s)
@@ -192,7 +195,7 @@ func (h *Host) settle() {
 		}
 	}
 	if s.Err != nil {
-		h.halt(s.Err)
+		h.failWaiting()
 	}
 }
 
@@ -204,8 +207,8 @@ func (h *Host) Receive(f *protos.RegistryFrame) {
 	}
 }
 
-// enter has the member's goroutine do something.
-func (h *Host) enter(ctx context.Context, do func()) error {
+// submit has the member's goroutine do something.
+func (h *Host) submit(ctx context.Context, do func()) error {
 	select {
 	case h.inputs <- do:
 		return nil
@@ -224,7 +227,7 @@ func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.Regis
 	answer := make(chan *protos.RegistryResult, 1)
 	var ticket uint64
 	own := proto.Clone(c).(*protos.RegistryCommand)
-	if err := h.enter(ctx, func() {
+	if err := h.submit(ctx, func() {
 		ticket = h.member.Submit(own)
 		h.commands[ticket] = answer
 	}); err != nil {
@@ -241,7 +244,7 @@ func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.Regis
 	case <-h.dead:
 		return nil, h.Status().Err
 	case <-ctx.Done():
-		h.input(func() {
+		h.enqueue(func() {
 			delete(h.commands, ticket)
 			h.member.Cancel(ticket)
 		})
@@ -249,8 +252,8 @@ func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.Regis
 	}
 }
 
-// input has the member's goroutine do something, unless the host is closed or the member has failed.
-func (h *Host) input(do func()) {
+// enqueue has the member's goroutine do something, unless the host is closed or the member has failed.
+func (h *Host) enqueue(do func()) {
 	select {
 	case h.inputs <- do:
 	case <-h.stop:
@@ -262,7 +265,7 @@ func (h *Host) input(do func()) {
 func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 	read := make(chan struct{})
 	var ticket uint64
-	if err := h.enter(ctx, func() {
+	if err := h.submit(ctx, func() {
 		ticket = h.member.Read()
 		h.reads[ticket] = func() {
 			do(h.member.State())
@@ -280,14 +283,14 @@ func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 	case <-h.dead:
 		return h.Status().Err
 	case <-ctx.Done():
-		over := make(chan struct{})
-		h.input(func() {
+		canceled := make(chan struct{})
+		h.enqueue(func() {
 			delete(h.reads, ticket)
 			h.member.CancelRead(ticket)
-			close(over)
+			close(canceled)
 		})
 		select { // do is not running any more
-		case <-over:
+		case <-canceled:
 		case <-h.dead:
 		case <-h.stop:
 			h.closed.Wait()
@@ -296,17 +299,17 @@ func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 	}
 }
 
-// Look calls a function with the state that this process has, which may lack the latest changes.
-func (h *Host) Look(ctx context.Context, do func(*registry.State)) error {
-	looked := make(chan struct{})
-	if err := h.enter(ctx, func() {
+// ReadLocal calls a function with the state that this process has, which may lack the latest changes.
+func (h *Host) ReadLocal(ctx context.Context, do func(*registry.State)) error {
+	read := make(chan struct{})
+	if err := h.submit(ctx, func() {
 		do(h.member.State())
-		close(looked)
+		close(read)
 	}); err != nil {
 		return err
 	}
 	select {
-	case <-looked:
+	case <-read:
 		return nil
 	case <-h.dead:
 		return h.Status().Err
@@ -346,7 +349,7 @@ func (h *Host) Leave(ctx context.Context) error {
 	if s := h.Status(); len(s.Voters)+len(s.Learners) < 2 {
 		return nil // nobody is there to go on
 	}
-	if err := h.enter(ctx, h.member.Leave); err != nil {
+	if err := h.submit(ctx, h.member.Leave); err != nil {
 		return err
 	}
 	clock := time.NewTicker(tick)

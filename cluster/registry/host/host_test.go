@@ -45,7 +45,7 @@ func (w *wire) start(name string, found bool) *host.Host {
 	w.life++
 
 	h, err := host.Open(host.Config{
-		Process: name, Incarnation: w.life, File: filepath.Join(w.dir, name), Found: found,
+		Process: name, Incarnation: w.life, File: filepath.Join(w.dir, name), MayFound: found,
 		Others: func() []string { return []string{"a", "b", "c"} },
 		Send:   func(to string, f *protos.RegistryFrame) { w.send(name, to, f) },
 		Log:    func(format string, args ...any) { w.t.Logf(name+": "+format, args...) },
@@ -208,7 +208,7 @@ func TestAMemberThatFailsAnswers(t *testing.T) {
 	three(w)
 	b, ids := w.hosts["b"], map[string]uint64{}
 	var cluster uint64
-	if err := b.Look(patience(t, time.Minute), func(s *registry.State) {
+	if err := b.ReadLocal(patience(t, time.Minute), func(s *registry.State) {
 		cluster = s.Cluster()
 		for _, m := range s.Members() {
 			ids[m.Name] = m.Id
@@ -231,7 +231,7 @@ func TestAMemberThatFailsAnswers(t *testing.T) {
 	want := b.Status().Err
 	_, do := b.Do(t.Context(), &protos.RegistryCommand{})
 	read := b.Read(t.Context(), func(*registry.State) {})
-	look := b.Look(t.Context(), func(*registry.State) {})
+	look := b.ReadLocal(t.Context(), func(*registry.State) {})
 	for _, err := range []error{<-waiting, do, read, look} {
 		if !errors.Is(err, want) {
 			t.Errorf("%v, not %v", err, want)
