@@ -271,6 +271,34 @@ func TestForgedMessages(t *testing.T) {
 	}
 }
 
+// TestAnEntryThatIsNoCommandIsSkipped has a leader propose an entry that no member can read.
+func TestAnEntryThatIsNoCommandIsSkipped(t *testing.T) {
+	w := cluster(t, 3)
+	before := w.view().Applied
+	leader := w.processes[slices.IndexFunc(w.processes, func(p *process) bool { return p.member.Status().Leads })]
+	if err := leader.member.ProposeEntry([]byte{1, 2, 3}); err != nil {
+		t.Fatal(err)
+	}
+	w.deliverReady(leader)
+	w.run(20 * tick)
+	for _, p := range w.processes {
+		if s := p.member.Status(); s.Err != nil || s.Applied <= before {
+			t.Errorf("%s: %+v", p.name, s)
+		}
+	}
+	w.submit(w.processes[1], &call{kind: put, key: "actor:p", token: 5}, &protos.RegistryCommand{
+		Kind: &protos.RegistryCommand_PutActor{PutActor: &protos.PutActor{Name: "p", Spec: []byte{0, 5}}}})
+	w.run(20 * tick)
+	for _, p := range w.processes {
+		if p.member.State().Actor("p") == nil {
+			t.Errorf("%s applies no further command", p.name)
+		}
+	}
+	if len(w.wrong) > 0 {
+		t.Error(w.wrong)
+	}
+}
+
 func snapshot(data []byte) *raftpb.Snapshot {
 	return &raftpb.Snapshot{Data: data, Metadata: &raftpb.SnapshotMetadata{
 		Index: new(uint64(1 << 40)), Term: new(uint64(1)), ConfState: &raftpb.ConfState{},

@@ -229,6 +229,10 @@ func TestAMemberThatFailsAnswers(t *testing.T) {
 	b.Receive(&protos.RegistryFrame{Cluster: cluster, From: ids["a"], To: ids["b"], Name: "a", Message: message})
 	w.await("it goes on", b, func(s registry.Status) bool { return s.Err != nil })
 	want := b.Status().Err
+	if text := want.Error(); !strings.HasPrefix(text, "the registry's member panicked: ") ||
+		strings.Contains(text, "\n") {
+		t.Errorf("the error is %q", text)
+	}
 	_, do := b.Do(t.Context(), &protos.RegistryCommand{})
 	read := b.Read(t.Context(), func(*registry.State) {})
 	look := b.ReadLocal(t.Context(), func(*registry.State) {})
