@@ -2586,7 +2586,7 @@ func (x *Submitted) GetNote() string {
 type Processes struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Processes []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
-	// Why the registry gives the answering process no answers; empty if it does.
+	// Why the registry does not answer the answering process; empty if it does.
 	WithoutQuorum string `protobuf:"bytes,2,opt,name=without_quorum,json=withoutQuorum,proto3" json:"without_quorum,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2656,7 +2656,7 @@ type Process struct {
 	Build string `protobuf:"bytes,10,opt,name=build,proto3" json:"build,omitempty"`
 	// The silence, in ns, after which it counts another process as absent; 0 if the answering process does not know.
 	Timeout int64 `protobuf:"varint,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
-	// Its part in the registry: leads, votes or learns; empty if it has none or that is not known.
+	// Its role in the registry: leads, votes or learns; empty if it has none or the role is unknown.
 	Vote          string `protobuf:"bytes,12,opt,name=vote,proto3" json:"vote,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3045,14 +3045,16 @@ func (x *Submission) GetContinues() []string {
 	return nil
 }
 
-// News is what a process tells each other one about itself: its submissions that have changed, when its
-// certificate expires, in s since 1970, 0 without one, and its node timeout, in ns.
+// News is the information that a process sends about itself to the other processes.
 type News struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Submissions []*Submission          `protobuf:"bytes,1,rep,name=submissions,proto3" json:"submissions,omitempty"`
-	Expires     int64                  `protobuf:"varint,2,opt,name=expires,proto3" json:"expires,omitempty"`
-	// All that was told before is void: the process tells everything again.
-	First         bool  `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its submissions that have changed.
+	Submissions []*Submission `protobuf:"bytes,1,rep,name=submissions,proto3" json:"submissions,omitempty"`
+	// The expiry of its certificate, in s since 1970; 0 without one.
+	Expires int64 `protobuf:"varint,2,opt,name=expires,proto3" json:"expires,omitempty"`
+	// True if earlier news are void: the process sends everything again.
+	First bool `protobuf:"varint,3,opt,name=first,proto3" json:"first,omitempty"`
+	// Its node timeout, in ns.
 	Timeout       int64 `protobuf:"varint,4,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -29,7 +29,7 @@ const (
 	RegistryResult_UNKNOWN RegistryResult_Code = 0
 	// The command has had its effect.
 	RegistryResult_DONE RegistryResult_Code = 1
-	// Another process has the name or the submission, or a later term is known.
+	// Another claim holds the name or the submission, or the term is not larger than the present one.
 	RegistryResult_TAKEN RegistryResult_Code = 2
 	// There is no such claim, submission or spec.
 	RegistryResult_ABSENT RegistryResult_Code = 3
@@ -142,11 +142,11 @@ func (x *RegistryProcess) GetIncarnation() uint64 {
 // RegistryCommand is an entry of the registry's log.
 type RegistryCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The session that issued the command, and the command's number in it. A session applies each number once. 0 for
-	// commands that may be repeated: open, left, returned.
+	// The session of the command, and the command's number in the session. A session executes each number once. Both
+	// are 0 for commands that may be repeated: open, left, returned.
 	Session  uint64 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
 	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	// The session has the results of all commands before this one.
+	// The session has received the results of all commands with smaller numbers.
 	Below uint64 `protobuf:"varint,3,opt,name=below,proto3" json:"below,omitempty"`
 	// Types that are valid to be assigned to Kind:
 	//
@@ -364,12 +364,12 @@ type RegistryCommand_DeleteActor struct {
 }
 
 type RegistryCommand_Left struct {
-	// The member that leaves the cluster in order, by its id.
+	// The id of a member that leaves the cluster.
 	Left uint64 `protobuf:"varint,13,opt,name=left,proto3,oneof"`
 }
 
 type RegistryCommand_Returned struct {
-	// A member that left and is back.
+	// The id of a member that left and has returned.
 	Returned uint64 `protobuf:"varint,14,opt,name=returned,proto3,oneof"`
 }
 
@@ -395,11 +395,11 @@ func (*RegistryCommand_Left) isRegistryCommand_Kind() {}
 
 func (*RegistryCommand_Returned) isRegistryCommand_Kind() {}
 
-// OpenSession opens a session of a process. It releases all that earlier incarnations of the process have claimed.
+// OpenSession opens a session of a process. It releases all claims of earlier incarnations of the process.
 type OpenSession struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Process *RegistryProcess       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
-	// Tells the process's attempts to open a session apart.
+	// A random number that identifies the attempt to open a session.
 	Nonce         uint64 `protobuf:"varint,2,opt,name=nonce,proto3" json:"nonce,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -453,7 +453,7 @@ func (x *OpenSession) GetNonce() uint64 {
 type ClaimName struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Tells this claim apart from later ones of the same process.
+	// Distinguishes the claim from later claims of the same process.
 	Token         uint64 `protobuf:"varint,2,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -556,7 +556,7 @@ func (x *ReleaseName) GetToken() uint64 {
 	return 0
 }
 
-// ReleaseProcess releases all that a process has claimed, up to an incarnation, and ends its sessions.
+// ReleaseProcess releases all claims of a process up to an incarnation, and ends its sessions.
 type ReleaseProcess struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Process       *RegistryProcess       `protobuf:"bytes,1,opt,name=process,proto3" json:"process,omitempty"`
@@ -601,8 +601,8 @@ func (x *ReleaseProcess) GetProcess() *RegistryProcess {
 	return nil
 }
 
-// ClaimSubmission makes the process of the session the owner of a submission that has none, in a term larger than
-// all before.
+// ClaimSubmission makes the process of the session the owner of a submission without an owner, in a term larger than
+// all earlier terms.
 type ClaimSubmission struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -655,7 +655,7 @@ func (x *ClaimSubmission) GetTerm() uint64 {
 	return 0
 }
 
-// GiveUpSubmission ends the ownership of a term; the submission waits for another owner.
+// GiveUpSubmission ends the ownership of a submission in a term. Another process may claim the submission.
 type GiveUpSubmission struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -708,7 +708,7 @@ func (x *GiveUpSubmission) GetTerm() uint64 {
 	return 0
 }
 
-// EndSubmission says that the owner of a term has carried a submission out.
+// EndSubmission records that the owner in a term has completed a submission.
 type EndSubmission struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -863,9 +863,10 @@ func (x *DeleteActor) GetName() string {
 type RegistryResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Code  RegistryResult_Code    `protobuf:"varint,1,opt,name=code,proto3,enum=gradwire.RegistryResult_Code" json:"code,omitempty"`
-	// The present owner, for DONE of a claim and for TAKEN.
+	// The present owner, after DONE of a claim and after TAKEN.
 	Owner *RegistryProcess `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	// The index of the log entry that granted the present claim. It grows from claim to claim.
+	// The index of the log entry that granted the present claim. A later claim has a larger index. For OpenSession, the
+	// id of the session; for PutActor, the index of its log entry.
 	Index uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
 	// The present term of a submission.
 	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
@@ -937,7 +938,7 @@ type RegistryName struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Owner *RegistryProcess       `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	Token uint64                 `protobuf:"varint,3,opt,name=token,proto3" json:"token,omitempty"`
-	// The log entry that granted the claim.
+	// The index of the log entry that granted the claim.
 	Index         uint64 `protobuf:"varint,4,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1001,14 +1002,15 @@ func (x *RegistryName) GetIndex() uint64 {
 	return 0
 }
 
-// RegistrySubmission is a submission and its owner, if it has one.
+// RegistrySubmission is a submission and its owner, if it has an owner.
 type RegistrySubmission struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Owner         *RegistryProcess       `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	Term          uint64                 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`
-	Ended         bool                   `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
-	Index         uint64                 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Owner *RegistryProcess       `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	Term  uint64                 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`
+	Ended bool                   `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
+	// The index of the log entry that granted the latest claim.
+	Index         uint64 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1083,7 +1085,7 @@ type RegistryActor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Spec  []byte                 `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
-	// The log entry that stored it.
+	// The index of the log entry that stored the spec.
 	Index         uint64 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1140,14 +1142,14 @@ func (x *RegistryActor) GetIndex() uint64 {
 	return 0
 }
 
-// RegistrySession is a session and the results that its process may still ask for.
+// RegistrySession is a session and the results that its process may still need.
 type RegistrySession struct {
 	state   protoimpl.MessageState     `protogen:"open.v1"`
 	Id      uint64                     `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Process *RegistryProcess           `protobuf:"bytes,2,opt,name=process,proto3" json:"process,omitempty"`
 	Below   uint64                     `protobuf:"varint,3,opt,name=below,proto3" json:"below,omitempty"`
 	Results map[uint64]*RegistryResult `protobuf:"bytes,4,rep,name=results,proto3" json:"results,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// The latest log entry of the session.
+	// The index of the session's latest log entry.
 	Used          uint64 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1218,14 +1220,14 @@ func (x *RegistrySession) GetUsed() uint64 {
 	return 0
 }
 
-// RegistryMember is a member of the log's group.
+// RegistryMember is a member of the group that replicates the log.
 type RegistryMember struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The log entry that added the member.
+	// The index of the log entry that added the member.
 	Joined uint64 `protobuf:"varint,3,opt,name=joined,proto3" json:"joined,omitempty"`
-	// The member leaves the cluster, or has left.
+	// True if the member is leaving the cluster, or has left.
 	Left          bool `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1289,7 +1291,7 @@ func (x *RegistryMember) GetLeft() bool {
 	return false
 }
 
-// RegistryMembers are the members that a change of the group adds.
+// RegistryMembers are the members that a membership change adds.
 type RegistryMembers struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Members       []*RegistryMember      `protobuf:"bytes,1,rep,name=members,proto3" json:"members,omitempty"`
@@ -1334,10 +1336,10 @@ func (x *RegistryMembers) GetMembers() []*RegistryMember {
 	return nil
 }
 
-// RegistryState is a snapshot. The lists are sorted by name or id.
+// RegistryState is a snapshot of the registry. The lists are sorted by name or id.
 type RegistryState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tells registries apart.
+	// A random number that identifies the registry.
 	Cluster     uint64                `protobuf:"varint,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	Members     []*RegistryMember     `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
 	Names       []*RegistryName       `protobuf:"bytes,3,rep,name=names,proto3" json:"names,omitempty"`
@@ -1429,11 +1431,12 @@ func (x *RegistryState) GetProcesses() []*RegistryProcess {
 	return nil
 }
 
-// RegistryIdentity is written with a log before its first entry.
+// RegistryIdentity identifies the member that a stored log belongs to.
 type RegistryIdentity struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Id            uint64                 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the process.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Id            uint64 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1485,11 +1488,12 @@ func (x *RegistryIdentity) GetId() uint64 {
 // RegistryFrame is a message between two members. Messages may be lost, delayed and duplicated.
 type RegistryFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The sender's registry; 0 while the sender is in none.
+	// The number of the sender's registry; 0 before the sender has joined one.
 	Cluster uint64 `protobuf:"varint,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	From    uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
-	Name    string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The receiver; 0 in a request to join, which goes to all processes.
+	// The sender's id, and the name of its process.
+	From uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// The receiver's id; 0 in a request to join, which all processes receive.
 	To uint64 `protobuf:"varint,4,opt,name=to,proto3" json:"to,omitempty"`
 	// A message of go.etcd.io/raft; empty in a request to join.
 	Message       []byte `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`

@@ -272,7 +272,7 @@ type isDeclaredValue_Is interface {
 }
 
 type DeclaredValue_Integer struct {
-	// A whole number. Unsigned numbers are in two's complement, durations in ns.
+	// An integer. Unsigned integers are in two's complement, durations in ns.
 	Integer int64 `protobuf:"zigzag64,1,opt,name=integer,proto3,oneof"`
 }
 
@@ -293,7 +293,7 @@ type DeclaredValue_Bytes struct {
 }
 
 type DeclaredValue_Part struct {
-	// Named values of a part.
+	// The declared state of a part.
 	Part *Declared `protobuf:"bytes,6,opt,name=part,proto3,oneof"`
 }
 
@@ -437,7 +437,7 @@ func (x *DeclaredNumbers) GetNumbers() []float64 {
 type DeclaredVector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Index uint32                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// True for a range of the vector: the values from low up to, but not including, high.
+	// True for a range of the vector, which starts at low and ends before high.
 	View          bool   `protobuf:"varint,2,opt,name=view,proto3" json:"view,omitempty"`
 	Low           uint64 `protobuf:"varint,3,opt,name=low,proto3" json:"low,omitempty"`
 	High          uint64 `protobuf:"varint,4,opt,name=high,proto3" json:"high,omitempty"`
@@ -569,13 +569,13 @@ func (x *DeclaredSaved) GetVectors() uint32 {
 // Checkpoint is the file state.pb of a checkpoint: the state of a run without its vectors.
 type Checkpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The version of the fields' meaning. A program refuses versions that it does not know.
+	// The version of the format. A program refuses unknown versions.
 	Version uint32 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	// The origin of the state: the plan of the run, in YAML, its seed, and a fingerprint of its samples.
 	Plan string `protobuf:"bytes,2,opt,name=plan,proto3" json:"plan,omitempty"`
 	Seed uint64 `protobuf:"varint,3,opt,name=seed,proto3" json:"seed,omitempty"`
 	Data string `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
-	// The instant of the state on the run's clock, in ns, and the bytes of events written until then.
+	// The time of the state on the run's clock, in ns, and the number of bytes of events written until then.
 	At     int64 `protobuf:"varint,5,opt,name=at,proto3" json:"at,omitempty"`
 	Events int64 `protobuf:"varint,6,opt,name=events,proto3" json:"events,omitempty"`
 	// The names of the vectors in tensors.safetensors. A vector's index is its position in this list.

@@ -95,7 +95,8 @@ func (m *Members) setAnnouncement(a announcement) error {
 // View returns who is here.
 func (m *Members) View() View { return m.roll.snapshot() }
 
-// IsFirstSeed reports whether the first seed is this node's own address.
+// IsFirstSeed reports whether the first seed resolves to this node's own address. It may take until
+// dialTimeout.
 func (m *Members) IsFirstSeed() bool {
 	if len(m.config.Seeds) == 0 {
 		return false

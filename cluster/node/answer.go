@@ -58,7 +58,7 @@ func (p *process) answer(c *request.Caller) error {
 // processes lists the cluster's processes, as this one sees them.
 func (p *process) processes() *protos.Processes {
 	all := &protos.Processes{}
-	status, without := p.describeQuorum()
+	status, unanswered := p.describeQuorum()
 	states, trips := map[string]string{p.config.Name: "here"}, map[string]time.Duration{}
 	for _, s := range p.node.Peers() {
 		states[s.Peer.Name], trips[s.Peer.Name] = s.State.String(), s.RoundTrip
@@ -83,7 +83,7 @@ func (p *process) processes() *protos.Processes {
 			Vote:        registryRole(&status, m.Name),
 		})
 	}
-	all.WithoutQuorum = without
+	all.WithoutQuorum = unanswered
 	return all
 }
 

@@ -43,7 +43,7 @@ type directory struct {
 
 // listing is a process that has sent news.
 type listing struct {
-	expires     int64 // its certificate, in s since 1970; 0 without one
+	expires     int64 // expiry of its certificate, in s since 1970; 0 without one
 	timeout     int64 // its node timeout, in ns
 	submissions map[string]*protos.Submission
 	away        time.Time // since when it is; zero while it is there
@@ -140,8 +140,8 @@ func (d *directory) complete(m *protos.Submission) {
 	}
 }
 
-// settings returns when the certificate of another process expires, in s since 1970, and its node timeout,
-// in ns; 0 for what is not known.
+// settings returns when the certificate of another process expires, in s since 1970, and its node
+// timeout, in ns. An unknown value is 0.
 func (d *directory) settings(name string) (expires, timeout int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -124,7 +124,7 @@ type process struct {
 	residents   *resident.Service
 	queue       *submission.Queue
 	holders     *holders.Service
-	registry    atomic.Pointer[host.Host] // nil before the process has joined, or without a file
+	registry    atomic.Pointer[host.Host] // nil before the process has joined, and without a log file
 	stop        context.Context
 	halt        context.CancelCauseFunc
 	work        sync.WaitGroup
@@ -140,7 +140,7 @@ type process struct {
 	expired   chan error                        // gets why the process has to leave
 	declining chan struct{}                     // holds one for each caller that hears why it is not let in
 	joined    atomic.Bool                       // the cluster
-	leaving   atomic.Bool                       // the registry: no more names are claimed
+	leaving   atomic.Bool                       // true once the process leaves the registry and claims no more names
 	remember  func()                            // returns when the queue has the submissions of earlier lives
 	unlock    func() error                      // lets another process of this name have the folder of records
 }

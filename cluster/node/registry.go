@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// claimPatience is how long a claim of a name waits for the registry's answer. An election takes
-	// less.
+	// claimPatience is how long a claim waits for the registry's answer. It is longer than an
+	// election.
 	claimPatience = 5 * time.Second
-	// compareEvery is the time between two comparisons of the registry with what is here.
+	// compareEvery is the interval at which a process compares the registry with its own actors.
 	compareEvery = time.Second
 )
 
-// openRegistry makes this process a member of the cluster's registry. Exactly one process may found
-// it: the one without seeds, or the one whose own address is the first seed. Without a file there is
-// no member here, and this process claims no names.
+// openRegistry makes this process a member of the cluster's registry. Only one process may found
+// the registry: the process without seeds, or the process whose own address is the first seed. If
+// the log file cannot be opened, this process has no member and claims no names.
 func (p *process) openRegistry() {
 	h, err := host.Open(host.Config{
 		Process:     p.config.Name,
@@ -36,7 +36,7 @@ func (p *process) openRegistry() {
 		File:        filepath.Join(p.config.Out, ".registry-"+p.config.Name),
 		Others:      p.others,
 		Send: func(name string, f *protos.RegistryFrame) {
-			_ = p.node.TrySend(name, &wire.Frame{Kind: wire.User, Head: f}) // the registry repeats what is lost
+			_ = p.node.TrySend(name, &wire.Frame{Kind: wire.User, Head: f}) // the registry repeats lost frames
 		},
 		Log: func(format string, args ...any) { p.log("registry: "+format, args...) },
 	})
@@ -48,7 +48,7 @@ func (p *process) openRegistry() {
 	p.work.Go(p.compareNames)
 }
 
-// receiveRegistryFrame gives the registry a frame of another process.
+// receiveRegistryFrame passes a frame from another process to the registry.
 func (p *process) receiveRegistryFrame(from string, f *wire.Frame, m *protos.RegistryFrame) {
 	f.Release()
 	if r := p.registry.Load(); r != nil && m.Name == from {
@@ -56,9 +56,9 @@ func (p *process) receiveRegistryFrame(from string, f *wire.Frame, m *protos.Reg
 	}
 }
 
-// leaveRegistry releases what this process has claimed, and hands its vote over.
+// leaveRegistry releases the claims of this process and transfers its vote to another process.
 func (p *process) leaveRegistry() {
-	p.leaving.Store(true) // or a claim would undo the release
+	p.leaving.Store(true) // before the release, which a later claim would undo
 	r := p.registry.Load()
 	if r == nil {
 		return
@@ -73,7 +73,7 @@ func (p *process) leaveRegistry() {
 		err = r.Leave(ctx)
 	}
 	if err != nil {
-		p.log("registry: this process leaves without handing its vote over: %v", err)
+		p.log("registry: this process leaves without transferring its vote: %v", err)
 	}
 	if err := r.Close(); err != nil {
 		p.log("registry: %v", err)
@@ -87,15 +87,15 @@ func (p *process) releaseProcess(ctx context.Context, r *host.Host, name string,
 	return err
 }
 
-// claimName claims the name of an actor, by its id. It returns whose the name is, if it is not this
-// process's. After an error the registry may have the claim nevertheless.
+// claimName claims a name for the actor with an id. If another claim holds the name, it returns the
+// process of that claim. After an error the registry may still grant the claim.
 func (p *process) claimName(ctx context.Context, name string, id uint64) (owner string, err error) {
 	r := p.registry.Load()
 	switch {
 	case p.leaving.Load():
 		return "", fmt.Errorf("node %s is leaving the cluster", p.config.Name)
 	case r == nil:
-		return "", fmt.Errorf("node %s has no file for the registry in its folder of records", p.config.Name)
+		return "", fmt.Errorf("node %s takes no part in the registry: its log file cannot be opened", p.config.Name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, claimPatience)
 	defer cancel()
@@ -111,7 +111,7 @@ func (p *process) claimName(ctx context.Context, name string, id uint64) (owner 
 	return "", nil
 }
 
-// reserveName claims the name of a new actor.
+// reserveName claims the name of a new actor. Its error names the node that has the name, if any.
 func (p *process) reserveName(ctx context.Context, name string, id uint64) error {
 	switch owner, err := p.claimName(ctx, name, id); {
 	case err != nil:
@@ -123,8 +123,8 @@ func (p *process) reserveName(ctx context.Context, name string, id uint64) error
 	return nil
 }
 
-// releaseName releases the name of an actor. If the registry does not answer in time, compareNames
-// releases it.
+// releaseName releases the name of an actor in the background. If the registry does not answer in
+// time, compareNames repeats the release.
 func (p *process) releaseName(name string, id uint64) {
 	r := p.registry.Load()
 	if r == nil {
@@ -147,10 +147,7 @@ func (p *process) submitRelease(ctx context.Context, r *host.Host, name string, 
 	return err
 }
 
-// compareNames compares the registry with what is here, from time to time: the process that leads it
-// releases what processes have claimed that are gone; each releases the names of actors that it has no
-// longer, claims the names of its actors again that were released while it was away, and ends those
-// whose names others have.
+// compareNames calls compareOnce at intervals until the process stops or leaves.
 func (p *process) compareNames() {
 	clock := time.NewTicker(compareEvery)
 	defer clock.Stop()
@@ -169,29 +166,33 @@ func (p *process) compareNames() {
 	}
 }
 
+// compareOnce makes claims and actors agree. The registry's leader releases the claims of dead
+// processes. Every process releases its claims without an actor, claims the names of its actors
+// again if they were released during its absence, and ends the actors whose names other processes
+// have claimed.
 func (p *process) compareOnce(r *host.Host, leads bool) error {
 	ctx, cancel := context.WithTimeout(p.stop, claimPatience)
 	defer cancel()
-	mine := map[string]uint64{}
-	var gone []*protos.RegistryProcess
+	own := map[string]uint64{} // ids of this process's claims, by name
+	var ended []*protos.RegistryProcess
 	err := r.ReadLocal(ctx, func(s *registry.State) {
 		for _, n := range s.Names() {
 			owner, incarnation := n.GetOwner().GetName(), n.GetOwner().GetIncarnation()
 			switch {
 			case owner == p.config.Name && incarnation == p.incarnation:
-				mine[n.Name] = n.Token
+				own[n.Name] = n.Token
 			case leads && owner != p.config.Name && p.hasEnded(owner, incarnation):
-				gone = append(gone, &protos.RegistryProcess{Name: owner, Incarnation: incarnation})
+				ended = append(ended, &protos.RegistryProcess{Name: owner, Incarnation: incarnation})
 			}
 		}
 	})
 	if err != nil {
 		return err
 	}
-	if err := p.releaseEnded(ctx, r, gone); err != nil {
+	if err := p.releaseEnded(ctx, r, ended); err != nil {
 		return err
 	}
-	for name, id := range mine {
+	for name, id := range own {
 		if p.residents.Has(name, id) {
 			continue
 		}
@@ -200,7 +201,7 @@ func (p *process) compareOnce(r *host.Host, leads bool) error {
 		}
 	}
 	for name, id := range p.residents.Claims() {
-		if mine[name] == id {
+		if own[name] == id {
 			continue
 		}
 		owner, err := p.claimName(ctx, name, id)
@@ -214,13 +215,13 @@ func (p *process) compareOnce(r *host.Host, leads bool) error {
 	return nil
 }
 
-// releaseEnded releases what processes have claimed that have ended. A release of an incarnation is one
-// of all before it.
-func (p *process) releaseEnded(ctx context.Context, r *host.Host, gone []*protos.RegistryProcess) error {
-	slices.SortFunc(gone, func(a, b *protos.RegistryProcess) int {
+// releaseEnded releases the claims of ended incarnations. One command per process suffices, because
+// the release of an incarnation covers all earlier ones.
+func (p *process) releaseEnded(ctx context.Context, r *host.Host, ended []*protos.RegistryProcess) error {
+	slices.SortFunc(ended, func(a, b *protos.RegistryProcess) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Incarnation, a.Incarnation))
 	})
-	for _, owner := range slices.CompactFunc(gone, func(a, b *protos.RegistryProcess) bool { return a.Name == b.Name }) {
+	for _, owner := range slices.CompactFunc(ended, func(a, b *protos.RegistryProcess) bool { return a.Name == b.Name }) {
 		if err := p.releaseProcess(ctx, r, owner.Name, owner.Incarnation); err != nil {
 			return err
 		}
@@ -228,12 +229,12 @@ func (p *process) releaseEnded(ctx context.Context, r *host.Host, gone []*protos
 	return nil
 }
 
-// hasEnded reports whether an incarnation of another process has ended, or the cluster has given it
-// up. A silent process has not ended yet.
+// hasEnded reports whether an incarnation of another process has ended: a later incarnation is
+// known, or the process is no longer a member of the cluster. A silent process has not ended.
 func (p *process) hasEnded(name string, incarnation uint64) bool {
 	peer, known := p.node.Peer(name)
-	switch life := peer.Peer.Incarnation; {
-	case known && life > incarnation:
+	switch latest := peer.Peer.Incarnation; {
+	case known && latest > incarnation:
 		return true
 	case known && peer.State != transport.Down && peer.State != transport.Unknown:
 		return false
@@ -241,7 +242,8 @@ func (p *process) hasEnded(name string, incarnation uint64) bool {
 	return !p.isMember(name)
 }
 
-// registryRole says what part a process has in the registry, as far as this one knows.
+// registryRole returns the role of a process in the registry: leads, votes or learns; empty without
+// one.
 func registryRole(s *registry.Status, name string) string {
 	switch {
 	case s.Leader == name:
@@ -254,14 +256,15 @@ func registryRole(s *registry.Status, name string) string {
 	return ""
 }
 
-// describeQuorum says why the registry gives this process no answers; empty if it does.
-func (p *process) describeQuorum() (status registry.Status, without string) {
+// describeQuorum returns the status of the registry, and why it does not answer this process; empty
+// if it does.
+func (p *process) describeQuorum() (status registry.Status, unanswered string) {
 	r := p.registry.Load()
 	if r == nil {
-		return status, "this node has no file for the registry"
+		return status, "this node takes no part in the registry: its log file cannot be opened"
 	}
 	if status = r.Status(); status.Leader == "" {
-		without = host.Describe(status)
+		unanswered = host.Describe(status)
 	}
-	return status, without
+	return status, unanswered
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// registered is a process with a registry of its own, without a cluster or actors.
+// registered returns a process without a cluster or actors, and its registry. The id 7 has claimed
+// the name x.
 func registered(t *testing.T) (*process, *host.Host) {
 	t.Helper()
 	h, err := host.Open(host.Config{
@@ -37,6 +38,7 @@ func registered(t *testing.T) (*process, *host.Host) {
 	return p, h
 }
 
+// claim repeats a claim until the registry answers.
 func claim(t *testing.T, p *process, name string, id uint64) {
 	t.Helper()
 	for {
@@ -50,7 +52,7 @@ func claim(t *testing.T, p *process, name string, id uint64) {
 	}
 }
 
-// token returns the id that has claimed a name, after all commands that were acknowledged; 0 for none.
+// token returns the id that has claimed a name; 0 if the name is free.
 func token(t *testing.T, h *host.Host, name string) (id uint64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -71,7 +73,7 @@ func TestFailedClaimOfALivingActorKeepsItsName(t *testing.T) {
 			break
 		}
 	}
-	p.work.Wait() // for a release, if there is any
+	p.work.Wait() // until a release, if any, has had its effect
 	if id := token(t, h, "x"); id != 7 {
 		t.Errorf("x is claimed by %d, want 7", id)
 	}

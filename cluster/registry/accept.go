@@ -10,8 +10,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// fromOther reports whether a frame can be that of another member of this registry, or of one that has
-// joined none.
+// fromOther reports whether the sender of a frame can be another member of this registry, or a
+// member that has not joined a registry yet.
 func (m *Member) fromOther(f *protos.RegistryFrame) bool {
 	from := f.GetFrom()
 	if from == raft.None || from == m.id || raft.IsLocalMsgTarget(from) {
@@ -20,9 +20,9 @@ func (m *Member) fromOther(f *protos.RegistryFrame) bool {
 	return f.GetCluster() == 0 || m.state.cluster == 0 || f.GetCluster() == m.state.cluster
 }
 
-// acceptable reports whether a message from the network is one that members send each other. Changes
-// of the members are the leader's own affair. What is passed on for a third member has no term, all
-// else has one: raft would panic.
+// acceptable reports whether members send each other messages like this one. Raft panics at some of
+// the others. A proposal or read that a member forwards has no term; every other message has one.
+// Only the leader proposes membership changes, so no message may carry such a proposal.
 func acceptable(f *protos.RegistryFrame, m *raftpb.Message) bool {
 	if raft.IsLocalMsgTarget(m.GetFrom()) {
 		return false
@@ -50,7 +50,7 @@ func acceptable(f *protos.RegistryFrame, m *raftpb.Message) bool {
 	return false
 }
 
-// isForeign reports whether an entry is none that members propose.
+// isForeign reports whether no member would forward a proposal of an entry: it is not a command.
 func isForeign(e *raftpb.Entry) bool {
 	return e.GetType() != raftpb.EntryNormal || proto.Unmarshal(e.GetData(), &protos.RegistryCommand{}) != nil
 }

@@ -12,26 +12,26 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// disk is a Storage in memory that outlives its member, with faults.
+// disk is a Storage in memory that survives its member and injects faults.
 type disk struct {
 	saved   *registry.Saved
 	damaged bool
 	fault   diskFault
-	tear    func() bool              // whether the log may be damaged now
-	log     map[uint64]*raftpb.Entry // the latest entry stored at each index, ever
+	tear    func() bool              // reports whether failedTorn may damage the log
+	log     map[uint64]*raftpb.Entry // latest entry ever stored at each index
 
-	forgetsVotes bool // planted: a vote is not durable
-	lies         int  // planted: how many of the latest entries are not durable
+	forgetsVotes bool // planted fault: votes are not durable
+	lies         int  // planted fault: number of latest entries that are not durable
 }
 
-// diskFault is what happens at the next Save.
+// diskFault is a fault of the next Save.
 type diskFault int
 
 const (
 	noFault    diskFault = iota
-	failedOld            // the update fails and is not stored
-	failedNew            // the update fails and is stored
-	failedTorn           // the update fails and leaves a log that cannot be trusted
+	failedOld            // Save fails without storing the update
+	failedNew            // Save stores the update and fails
+	failedTorn           // Save fails and may damage the log
 )
 
 var errDisk = errors.New("injected: fsync failed")
@@ -82,7 +82,7 @@ func (d *disk) Save(u *registry.Update) error {
 	return nil
 }
 
-// store is an independent reading of what an Update says.
+// store applies an update independently of host.File.
 func store(s *registry.Saved, u *registry.Update) {
 	if u.Hard != nil {
 		s.Hard = u.Hard

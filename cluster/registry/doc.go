@@ -1,28 +1,29 @@
-// Package registry is a state machine that the processes of a cluster replicate: names and their
-// owners, submissions and their owners, specs of durable actors. Its log is that of
-// go.etcd.io/raft, after D. Ongaro, "Consensus: bridging theory and practice", dissertation,
+// Package registry is a state machine that the processes of a cluster replicate. It records the
+// owners of names, the owners of submissions, and the specs of durable actors. Its replicated log
+// is go.etcd.io/raft, after D. Ongaro, "Consensus: bridging theory and practice", dissertation,
 // Stanford University (2014).
 //
-// A Member is one process's replica. It has no clock, does no I/O and starts no goroutine: time
-// advances with Tick, messages go in with Step, and all effects come out of Ready. Only Storage
-// writes. Two members with equal seeds and equal inputs have equal histories: the election timer is
-// the member's own, see timer.go.
+// A Member is one process's replica. It has no clock, does no I/O and starts no goroutine: Tick
+// advances its time, Step receives messages, and Ready returns all effects. Only Storage writes.
+// Two members with equal seeds and equal inputs have equal histories, because the member has an
+// election timer of its own, see timer.go.
 //
-// Every process has a member. Up to five of them vote: an odd number, those that joined first,
-// replaced by others when they fall silent or leave, see voters.go. The rest are learners, which
-// have the state but no vote. The first process of a cluster founds the registry; others join it.
+// Every process has a member. An odd number of members vote, at most five. The members that joined
+// first vote; others replace voters that fall silent or leave, see voters.go. All other members are
+// learners, which have the state but no vote. The first process of a cluster founds the registry;
+// the others join it.
 //
-// A member is identified by a random number that is written with its log, not by the name of its
-// process. A process that has lost its log, or finds it damaged, joins as a new member without a
-// vote: its promises and entries are gone, so it must not be taken for the member that made them. A
-// member whose storage fails stops for good; the next incarnation of the process reads what is
-// stored.
+// The id of a member is a random number that its log records; the name of its process does not
+// identify it. A process whose log is lost or damaged joins as a new member without a vote. Its
+// promises and entries are lost, so it must not act as the member that made them. A member whose
+// storage fails stops for good; the next incarnation of the process loads the stored log.
 //
-// Commands belong to sessions (dissertation, section 6.3): a member opens one, numbers its commands
-// and repeats each until it applies the command's entry itself. The state keeps the results that a
-// session may still need, so that each command has its effect once. Reads are linearizable: a read
-// waits until the member has applied all that was committed when the read began (section 6.4).
+// Commands belong to sessions (dissertation, section 6.3). A member opens a session, numbers its
+// commands, and repeats each command until it has applied the command's entry itself. The state
+// keeps the results that a session may still need, so each command has its effect once. Reads are
+// linearizable: a read waits until the member has applied all entries that were committed when the
+// read started (section 6.4).
 //
-// What a process has claimed is released when another incarnation of it opens a session, or by a
-// command that declares it gone.
+// The claims of a process are released when a later incarnation of the process opens a session, or
+// by a command that declares the process dead.
 package registry

@@ -15,20 +15,20 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// call is an operation on one key, as its caller saw it.
+// call is an operation on one key, with the result that its caller received.
 type call struct {
 	kind             kind
 	key              string
 	process          string
 	life             uint64
-	token            uint64 // or term
+	token            uint64 // token, or term of a submission
 	code             protos.RegistryResult_Code
-	owner            string // and incarnation, if the result names them
-	foundToken       uint64 // or term
+	owner            string // PROCESS/INCARNATION in the result, if any
+	foundToken       uint64 // token in the result, or term of a submission
 	ended            bool
 	called, returned int
 	client           int
-	applied          bool // its entry has had its effect
+	applied          bool // true once its entry has been applied
 }
 
 type kind int
@@ -36,25 +36,25 @@ type kind int
 const (
 	claim kind = iota
 	release
-	gone // incarnations of a process lose the key
+	gone // incarnations of a process lose their claims
 	readKey
 	end
 	put
 	remove
 )
 
-// unknown is the code of a call whose caller has heard of no result.
+// unknown is the code of a call without a result.
 const unknown = protos.RegistryResult_UNKNOWN
 
-// history is all calls of a world, by key.
+// history records all calls of a world.
 type history struct {
-	calls    map[string][]*call
-	commands map[ticket][]*call // by the command that they are made with
-	opens    map[uint64][]*call // the release of earlier incarnations, by the incarnation that opens a session
-	grants   map[string]string  // owner of a key in a term, or by a claim
-	sessions map[uint64]ticket  // incarnations that have one, by its id
-	seen     map[ticket]bool    // commands that have had their effect
-	done     uint64             // the latest committed entry that was read
+	calls    map[string][]*call // calls by key
+	commands map[ticket][]*call // calls by command
+	opens    map[uint64][]*call // releases of earlier incarnations, by the later one
+	grants   map[string]string  // owner of a key, by term or claim
+	sessions map[uint64]ticket  // incarnations with a session, by session id
+	seen     map[ticket]bool    // applied commands
+	done     uint64             // index of the latest committed entry that is recorded
 }
 
 // ticket is a command of an incarnation.
@@ -69,7 +69,7 @@ func newHistory() *history {
 		grants: map[string]string{}, sessions: map[uint64]ticket{}, seen: map[ticket]bool{}, done: 1}
 }
 
-// keys are those that calls are about: names, submissions, actors.
+// keys are the names, submissions and actors that calls use.
 var keys = []string{"name:x", "name:y", "submission:s", "submission:t", "actor:p"}
 
 func (h *history) add(w *world, p *process, c *call) *call {
@@ -81,8 +81,8 @@ func (h *history) add(w *world, p *process, c *call) *call {
 	return c
 }
 
-// committed takes note of a committed entry: from now on, what it brings about may be seen. It follows
-// the sessions by itself.
+// committed records a committed entry, whose effects are visible from now on. It tracks sessions
+// independently of the registry.
 func (h *history) committed(w *world, e *raftpb.Entry) {
 	h.done = e.GetIndex()
 	var c protos.RegistryCommand
@@ -92,7 +92,7 @@ func (h *history) committed(w *world, e *raftpb.Entry) {
 	if by := c.GetOpen().GetProcess(); by != nil {
 		for _, s := range h.sessions {
 			if s.process == by.Name && s.life > by.Incarnation {
-				return // an earlier incarnation's command comes late
+				return // a late command of an earlier incarnation
 			}
 		}
 		h.endSessions(by.Name, by.Incarnation-1)
@@ -106,7 +106,7 @@ func (h *history) committed(w *world, e *raftpb.Entry) {
 	}
 	by.number = c.Sequence
 	if h.seen[by] {
-		return // the command is there twice
+		return // a duplicate of the command
 	}
 	h.seen[by] = true
 	h.apply(w, h.commands[by])
@@ -118,7 +118,7 @@ func (h *history) committed(w *world, e *raftpb.Entry) {
 func (h *history) apply(w *world, calls []*call) {
 	for _, c := range calls {
 		if !c.applied {
-			c.applied, c.returned = true, w.now // later, if the caller hears of it
+			c.applied, c.returned = true, w.now // until the caller receives the result
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (h *history) endSessions(process string, life uint64) {
 	maps.DeleteFunc(h.sessions, func(_ uint64, s ticket) bool { return s.process == process && s.life <= life })
 }
 
-// lost records that incarnations of a process lose their claims at some time from now on.
+// lost adds a call for each key by which incarnations of a process lose their claims.
 func (h *history) lost(w *world, p *process, name string, life uint64) (calls []*call) {
 	for _, key := range keys {
 		if !strings.HasPrefix(key, "actor") {
@@ -153,7 +153,7 @@ func (h *history) read(w *world, p *process, ticket uint64) {
 	}
 }
 
-// see fills in what a state says of the key.
+// see fills in the result of a read from a state.
 func (c *call) see(s *registry.State) {
 	class, id, _ := strings.Cut(c.key, ":")
 	switch class {
@@ -179,7 +179,8 @@ func owner(p *protos.RegistryProcess) string {
 	return fmt.Sprintf("%s/%d", p.Name, p.Incarnation)
 }
 
-// returned takes the result of a command.
+// returned records the result of a command. It checks that the entry is committed and that no
+// other process owns the granted key.
 func (w *world) returned(p *process, o registry.Outcome) {
 	c := p.calls[o.Ticket]
 	delete(p.calls, o.Ticket)
@@ -188,7 +189,7 @@ func (w *world) returned(p *process, o registry.Outcome) {
 		return
 	}
 	if !c.applied {
-		w.fail("%s is told of a result of %+v, which is not committed", p.name, *c)
+		w.fail("%s receives a result of %+v, which is not committed", p.name, *c)
 	}
 	c.returned, c.code, c.owner, c.foundToken = w.now, o.Result.Code, owner(o.Result.Owner), o.Result.Term
 	if c.kind != claim || c.code != protos.RegistryResult_DONE {
@@ -205,7 +206,7 @@ func (w *world) returned(p *process, o registry.Outcome) {
 	w.history.grants[grant] = by
 }
 
-// issue has a process ask for something.
+// issue makes a process issue a random read or command.
 func (w *world) issue(p *process) {
 	if len(p.calls) >= 3 || len(p.reads) >= 3 {
 		return
@@ -246,7 +247,7 @@ func (w *world) submit(p *process, c *call, command *protos.RegistryCommand) {
 	w.command(p, command, c)
 }
 
-// command gives a command to a process's member.
+// command submits a command to a process's member.
 func (w *world) command(p *process, command *protos.RegistryCommand, calls ...*call) {
 	number := p.member.Submit(command)
 	p.calls[number] = calls[0]
@@ -254,7 +255,7 @@ func (w *world) command(p *process, command *protos.RegistryCommand, calls ...*c
 	w.deliverReady(p)
 }
 
-// declareGone has a process release what another one, or an earlier incarnation, has claimed.
+// declareGone makes a process release the claims of a process.
 func (w *world) declareGone(p *process) {
 	other := w.processes[w.random.IntN(len(w.processes))]
 	process := &protos.RegistryProcess{Name: other.name, Incarnation: other.life}
@@ -299,17 +300,18 @@ type object struct {
 	owner string
 	name  string // of the owner's process
 	life  uint64
-	token uint64 // or term, or spec
+	token uint64 // token, term or spec
 	ended bool
 }
 
-// linearizable checks the calls of each key with Porcupine. Undecided is how many keys take too long.
+// linearizable checks the calls of each key with Porcupine. It returns a violation, if any, and the
+// number of keys whose check timed out.
 func (h *history) linearizable() (wrong string, undecided int) {
 	for _, key := range keys {
 		var operations []porcupine.Operation
 		for _, c := range h.calls[key] {
 			if !c.applied && c.code == unknown {
-				continue // it never was in the log
+				continue // never in the log
 			}
 			operations = append(operations, porcupine.Operation{ClientId: c.client, Input: c, Call: int64(c.called),
 				Output: c, Return: int64(c.returned)})
@@ -333,16 +335,17 @@ func (h *history) linearizable() (wrong string, undecided int) {
 	return "", undecided
 }
 
-// models are what the registry promises, written without it.
+// models specify the registry independently of its implementation.
 var models = map[string]func(o object, c *call) (bool, any){"name": stepName, "submission": stepSubmission,
 	"actor": stepActor}
 
-// agrees reports whether a call may have had a result.
+// agrees reports whether a result is the call's, or the call's is unknown.
 func (c *call) agrees(code protos.RegistryResult_Code) bool {
 	return c.code == unknown || c.code == code
 }
 
-// without is the object after incarnations of a process have lost it. A submission keeps its term.
+// without returns the object after incarnations of a process have lost their claims. A submission
+// keeps its term.
 func (o object) without(c *call) object {
 	if o.name == c.process && o.life <= c.life {
 		o.owner, o.name, o.life = "", "", 0

@@ -14,59 +14,59 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Config is a member. Spans are in ticks.
+// Config configures a member. Durations are in ticks.
 type Config struct {
-	// Name and Incarnation are the process's.
+	// Name and Incarnation identify the process.
 	Name        string
 	Incarnation uint64
-	// MayFound has a member without a log found a registry, rather than ask to join one. A member whose
-	// log is damaged never founds one.
+	// MayFound makes a member without a log found a registry; otherwise it asks to join one. A member
+	// whose log is damaged never founds a registry.
 	MayFound bool
 	// Seed decides the election timer, and the id of a member without a log. Seeds of different
 	// members and incarnations must differ.
 	Seed uint64
-	// Storage has the log.
+	// Storage stores the log.
 	Storage Storage
-	// HeartbeatTicks is the time between two heartbeats of a leader.
+	// HeartbeatTicks is the interval between heartbeats of a leader.
 	HeartbeatTicks int
-	// ElectionTicks is the silence after which a leader counts as lost, and the time within which a
-	// leader must hear from a quorum.
+	// ElectionTicks is the election timeout: followers of a leader that is silent for as long elect
+	// another, and a leader that hears from no quorum for as long steps down.
 	ElectionTicks int
-	// RetryTicks is the time after which a command or read is sent again.
+	// RetryTicks is the interval at which commands and reads without an answer are repeated.
 	RetryTicks int
-	// ReplaceTicks is the silence after which another member gets a voter's vote.
+	// ReplaceTicks is the silence after which a leader replaces a voter by another member.
 	ReplaceTicks int
-	// SnapshotEntries is how many entries a log has at most before a snapshot replaces them.
+	// SnapshotEntries is the number of entries after which a snapshot replaces them.
 	SnapshotEntries uint64
-	// Log, if not nil, gets a line for each thing that an operator should know.
+	// Log, if not nil, writes a line about an event that an operator should know.
 	Log func(format string, args ...any)
 }
 
-// Message is a frame for a process; for all other processes if To is empty.
+// Message is a frame for the process To, or for all other processes if To is empty.
 type Message struct {
 	To    string
 	Frame *protos.RegistryFrame
 }
 
-// Outcome is the result of a command. With code NO_SESSION the result is unknown for good: the
-// member lost its session while it was cut off.
+// Outcome is the result of the command with a ticket. After code NO_SESSION the command may have
+// had its effect or not: the member's session has ended, and its results with it.
 type Outcome struct {
 	Ticket uint64
 	Result *protos.RegistryResult
 }
 
-// Ready is what a member's inputs have led to.
+// Ready holds the effects of a member's inputs.
 type Ready struct {
-	// Messages are to be sent. Each may be lost.
+	// Messages are for the caller to send. Any of them may be lost.
 	Messages []Message
-	// Results are those of commands.
+	// Results are the results of commands.
 	Results []Outcome
-	// Reads are the tickets of reads for which State is recent enough until the next input.
+	// Reads are the tickets of completed reads: until the next input, State answers them.
 	Reads []uint64
 }
 
-// Member is one process's replica of the registry. It may not be used by several goroutines at a
-// time. After each input the caller must take Ready.
+// Member is one process's replica of the registry. It is not safe for concurrent use. After each
+// input (Tick, Step, Submit, Read, Leave) the caller must call Ready.
 type Member struct {
 	config Config
 	id     uint64
@@ -80,16 +80,16 @@ type Member struct {
 	applied      uint64
 	conf         *raftpb.ConfState
 	stored       uint64            // index of the stored snapshot
-	hard         *raftpb.HardState // not stored yet: it differs in the commit index alone
-	names        map[uint64]string // processes of members that this one has heard of, by id
-	lastHeard    map[uint64]int    // when a leader has last heard of each member
-	joins        map[uint64]string // processes that ask a leader to let them join, by id
+	hard         *raftpb.HardState // hard state that is not stored yet; nil if all is
+	names        map[uint64]string // process names of the senders of messages, by member id
+	lastHeard    map[uint64]int    // ticks of the latest messages, by member; nil unless leader
+	joins        map[uint64]string // process names of members that ask to join, by id
 	snapshotSent map[uint64]int    // ticks at which unconfirmed snapshots were sent, by receiver
 
-	now        int // in ticks
+	now        int // ticks since the start
 	leader     bool
-	lastJoin   int // when the member last asked to join
-	lastChange int // when the leader last proposed a change of the members
+	lastJoin   int // tick of the latest request to join
+	lastChange int // tick of the pending membership change; 0 without one
 	leaving    bool
 	leavingDue int
 
@@ -99,14 +99,14 @@ type Member struct {
 	ready    Ready
 }
 
-// read is a linearizable read.
+// read is a pending linearizable read.
 type read struct {
 	ticket uint64
-	due    int    // when the leader is asked again
-	index  uint64 // the read needs the entries up to here; 0 if not known yet
+	due    int    // tick at which the read index is requested again
+	index  uint64 // read index: the last entry that State must contain; 0 if unknown
 }
 
-// New returns a member with the log in its storage.
+// New returns a member that continues the log in its storage.
 func New(c Config) (*Member, error) {
 	m := &Member{
 		config: c, random: rand.New(rand.NewPCG(c.Seed, 1)), timer: newTimer(c.ElectionTicks, c.Seed),
@@ -136,20 +136,20 @@ func New(c Config) (*Member, error) {
 	return m, err
 }
 
-// load reads the log, and starts a new one if there is none that can be used.
+// load loads the log, or creates another if there is none or it is unusable.
 func (m *Member) load() (*Saved, error) {
 	c := &m.config
 	saved, err := c.Storage.Load()
 	damaged := errors.Is(err, ErrDamaged)
 	switch {
 	case damaged:
-		m.logf("%v: this process joins the registry as a new member", err)
+		m.logf("%v; this process joins the registry as a new member", err)
 	case err != nil:
 		return nil, err
 	case saved != nil && saved.Identity.GetName() == c.Name:
 		return saved, nil
 	case saved != nil:
-		m.logf("the log is that of process %s: this process joins as a new member", saved.Identity.GetName())
+		m.logf("the log belongs to process %s; this process joins as a new member", saved.Identity.GetName())
 		damaged = true
 	}
 	saved = &Saved{Identity: &protos.RegistryIdentity{Name: c.Name, Id: m.newID()}}
@@ -167,10 +167,10 @@ func (m *Member) load() (*Saved, error) {
 	return saved, err
 }
 
-// newID returns a random number other than 0 and those that raft gives a meaning.
+// newID returns a random id. It avoids 0 and the large ids that raft reserves.
 func (m *Member) newID() uint64 { return 1 + m.random.Uint64()>>1 }
 
-// foundingSnapshot returns the first snapshot of a registry with one member.
+// foundingSnapshot returns the first snapshot of a new registry, whose only member is this one.
 func (m *Member) foundingSnapshot(id *protos.RegistryIdentity) (*raftpb.Snapshot, error) {
 	s := newState()
 	s.cluster = m.newID()
@@ -187,7 +187,7 @@ func (m *Member) ID() uint64 { return m.id }
 // Err returns why the member has stopped; nil if it has not.
 func (m *Member) Err() error { return m.failed }
 
-// State returns the state as of the entries that the member has applied.
+// State returns the state after the entries that the member has applied.
 func (m *Member) State() *State { return m.state }
 
 func (m *Member) logf(format string, args ...any) {
@@ -196,8 +196,8 @@ func (m *Member) logf(format string, args ...any) {
 	}
 }
 
-// stop ends the member's part in the registry for this incarnation: what it has promised may not be
-// stored.
+// stop ends the member's part in the registry for this incarnation, because the stored log may lack
+// its votes and acknowledgements.
 func (m *Member) stop(err error) {
 	if m.failed == nil {
 		m.failed = err
@@ -220,7 +220,7 @@ func (m *Member) Tick() {
 		m.lastHeard, m.lastChange = nil, 0
 		clear(m.joins)
 		if status.Lead == raft.None && m.onlyVoter() {
-			m.timer.silent = m.timer.due // there is nobody to wait for
+			m.timer.silent = m.timer.due // campaign at once: no other member can lead
 		}
 		if err := m.timer.tick(m.node); err != nil && !errors.Is(err, raft.ErrProposalDropped) {
 			m.stop(err)
@@ -230,13 +230,13 @@ func (m *Member) Tick() {
 	m.retry()
 }
 
-// onlyVoter reports whether this member has the only vote.
+// onlyVoter reports whether this member is the only voter.
 func (m *Member) onlyVoter() bool {
 	return len(m.conf.GetVoters()) == 1 && m.conf.GetVoters()[0] == m.id && len(m.conf.GetVotersOutgoing()) == 0
 }
 
-// join asks all processes for membership while no leader is known: this member may never have had
-// it, or may have lost it while it was away.
+// join asks all processes for membership while no leader is known. The member may be new, or the
+// leader may have removed it during its absence.
 func (m *Member) join(status *raft.BasicStatus) {
 	if status.Lead != raft.None || m.now-m.lastJoin < m.config.ElectionTicks || m.leaving {
 		return
@@ -249,7 +249,7 @@ func (m *Member) frame() *protos.RegistryFrame {
 	return &protos.RegistryFrame{Cluster: m.state.cluster, From: m.id, Name: m.config.Name}
 }
 
-// Step handles a frame from another process. It ignores frames that are not for this member.
+// Step handles a frame from another process. It ignores frames for other members.
 func (m *Member) Step(f *protos.RegistryFrame) {
 	if m.failed != nil || !m.fromOther(f) {
 		return
@@ -273,18 +273,19 @@ func (m *Member) Step(f *protos.RegistryFrame) {
 	before := m.node.BasicStatus()
 	err := m.node.Step(message)
 	if err != nil && !errors.Is(err, raft.ErrProposalDropped) && !errors.Is(err, raft.ErrStepPeerNotFound) {
-		m.logf("a message of %s: %v", f.GetName(), err)
+		m.logf("raft rejects a message from %s: %v", f.GetName(), err)
 	}
 	m.timer.observe(message, before, m.node.BasicStatus())
 }
 
 const (
-	// maxNames bounds how many members' processes are remembered, maxJoins how many ask to join.
+	// maxNames bounds Member.names, maxJoins the pending requests to join.
 	maxNames = 1024
 	maxJoins = 64
 )
 
-// Read begins a linearizable read, whose ticket Ready returns once State is recent enough.
+// Read starts a linearizable read. Ready returns the ticket once State contains all entries that
+// were committed when the read started.
 func (m *Member) Read() (ticket uint64) {
 	m.lastRead++
 	r := &read{ticket: m.lastRead, due: m.now}
@@ -293,13 +294,13 @@ func (m *Member) Read() (ticket uint64) {
 	return r.ticket
 }
 
-// CancelRead ends a read that the caller does not wait for any longer.
+// CancelRead cancels a pending read.
 func (m *Member) CancelRead(ticket uint64) {
 	m.reads = slices.DeleteFunc(m.reads, func(r *read) bool { return r.ticket == ticket })
 }
 
-// askRead asks the leader which entries a read needs. The context names the incarnation: an answer
-// to an earlier one says nothing about this read.
+// askRead asks the leader for the read index of a read: the last entry that State must contain. The
+// context names the incarnation, because an answer to an earlier incarnation is stale.
 func (m *Member) askRead(r *read) {
 	r.due = m.now + m.config.RetryTicks
 	if m.failed == nil {
@@ -308,7 +309,7 @@ func (m *Member) askRead(r *read) {
 	}
 }
 
-// recordReadIndex takes the leader's answer to askRead.
+// recordReadIndex records the leader's answer to askRead.
 func (m *Member) recordReadIndex(s raft.ReadState) {
 	if len(s.RequestCtx) != 16 || binary.BigEndian.Uint64(s.RequestCtx) != m.config.Incarnation {
 		return
@@ -321,7 +322,7 @@ func (m *Member) recordReadIndex(s raft.ReadState) {
 	}
 }
 
-// retry repeats what has got no answer.
+// retry repeats requests without an answer.
 func (m *Member) retry() {
 	for _, r := range m.reads {
 		if r.index == 0 && m.now >= r.due {
@@ -332,7 +333,7 @@ func (m *Member) retry() {
 	m.proposeDeparture()
 }
 
-// proposeDeparture has the registry know whether this member leaves.
+// proposeDeparture proposes to record whether this member leaves, unless the state says so already.
 func (m *Member) proposeDeparture() {
 	self := m.state.members[m.id]
 	if self == nil || self.Left == m.leaving || m.now < m.leavingDue {
@@ -346,7 +347,7 @@ func (m *Member) proposeDeparture() {
 	m.propose(c)
 }
 
-// propose asks the leader to append a command. The proposal may be lost.
+// propose proposes a command to the leader. The proposal may be lost.
 func (m *Member) propose(c *protos.RegistryCommand) {
 	data, err := proto.Marshal(c)
 	if err == nil && m.failed == nil {
@@ -357,12 +358,12 @@ func (m *Member) propose(c *protos.RegistryCommand) {
 	}
 }
 
-// Leave asks that another member get this one's vote, and that the group do without this one. See
-// Status for when that is so. The member neither campaigns for membership nor joins again.
+// Leave asks the leader to give this member's vote to another member and then to remove this
+// member. Status shows the progress. The member does not ask to join again.
 func (m *Member) Leave() { m.leaving, m.leavingDue = true, m.now }
 
-// Ready saves what must be durable, applies what is committed, and returns what has come of the
-// inputs since the last call.
+// Ready stores raft's updates, applies the committed entries, and returns the effects of the inputs
+// since the last call.
 func (m *Member) Ready() Ready {
 	for m.failed == nil && m.node.HasReady() {
 		rd := m.node.Ready()
@@ -390,7 +391,7 @@ func (m *Member) Ready() Ready {
 	return rest
 }
 
-// handle carries out what raft asks for: first save, then send, then apply.
+// handle executes one Ready of raft: it stores, then sends, then applies.
 func (m *Member) handle(rd *raft.Ready) error {
 	if err := m.save(rd); err != nil {
 		return err
@@ -414,9 +415,10 @@ func (m *Member) handle(rd *raft.Ready) error {
 	return nil
 }
 
-// save stores what the other members will rely on. A commit index alone waits for the next update:
-// after a restart the member learns it again. But a change of the group that was applied must not be
-// forgotten: those who ended it may be gone by then, and nobody could end it again.
+// save stores votes, terms, entries and snapshots before the other members rely on them. A new
+// commit index alone waits for the next update, because the member learns it again after a restart.
+// The commit index of a membership change is stored at once. If a restart undid the change, the
+// members that completed it could be gone, and no leader could complete it again.
 func (m *Member) save(rd *raft.Ready) error {
 	u := &Update{Entries: rd.Entries}
 	if !raft.IsEmptyHardState(rd.HardState) {
@@ -442,6 +444,7 @@ func (m *Member) save(rd *raft.Ready) error {
 	return m.log.Append(rd.Entries)
 }
 
+// write stores an update with the latest hard state.
 func (m *Member) write(u *Update) error {
 	u.Hard = m.hard
 	if err := m.config.Storage.Save(u); err != nil {
@@ -451,17 +454,17 @@ func (m *Member) write(u *Update) error {
 	return nil
 }
 
-// restore takes over the state of a snapshot.
+// restore replaces the state by the state of a snapshot.
 func (m *Member) restore(s *raftpb.Snapshot) error {
 	state, err := restoreState(s.GetData())
 	if err != nil {
-		return fmt.Errorf("a snapshot of the registry: %w", err)
+		return fmt.Errorf("a snapshot of the registry cannot be read: %w", err)
 	}
 	m.state, m.applied, m.conf = state, s.GetMetadata().GetIndex(), s.GetMetadata().GetConfState()
 	return nil
 }
 
-// snapshot returns the state as of the entries applied.
+// snapshot returns a snapshot of the present state.
 func (m *Member) snapshot() (*raftpb.Snapshot, error) {
 	data, err := m.state.snapshot()
 	if err != nil {
@@ -477,8 +480,8 @@ func (m *Member) snapshot() (*raftpb.Snapshot, error) {
 	}}, nil
 }
 
-// compact replaces entries by a snapshot once there are many. The view keeps those since the
-// snapshot before, for members that lag a little.
+// compact replaces the entries by a snapshot once there are SnapshotEntries of them. The view keeps
+// the entries since the previous snapshot, so that members that lag a little need no snapshot.
 func (m *Member) compact() error {
 	if m.applied-m.stored < m.config.SnapshotEntries {
 		return nil
@@ -497,7 +500,7 @@ func (m *Member) compact() error {
 	return nil
 }
 
-// send addresses a message. It is lost if the receiver's process is not known.
+// send adds a message to Ready. It drops the message if the receiver's process is unknown.
 func (m *Member) send(message *raftpb.Message) {
 	to := message.GetTo()
 	name := m.state.members[to].GetName()
@@ -516,14 +519,14 @@ func (m *Member) send(message *raftpb.Message) {
 	m.ready.Messages = append(m.ready.Messages, Message{To: name, Frame: f})
 }
 
-// apply carries out a committed entry. All members skip one that cannot be read: it must not stop them
-// all.
+// apply applies a committed entry. Every member skips an unreadable entry; otherwise that entry
+// would stop all members.
 func (m *Member) apply(e *raftpb.Entry) {
 	m.applied = e.GetIndex()
 	switch {
 	case e.GetType() == raftpb.EntryConfChangeV2:
 		if err := m.applyChange(e.GetData()); err != nil {
-			m.logf("skips entry %d, which is no change of the members: %v", m.applied, err)
+			m.logf("entry %d is skipped, because it is not a membership change: %v", m.applied, err)
 		}
 		return
 	case e.GetType() != raftpb.EntryNormal || len(e.GetData()) == 0:
@@ -531,14 +534,14 @@ func (m *Member) apply(e *raftpb.Entry) {
 	}
 	var c protos.RegistryCommand
 	if err := proto.Unmarshal(e.GetData(), &c); err != nil {
-		m.logf("skips entry %d, which is no command: %v", m.applied, err)
+		m.logf("entry %d is skipped, because it is not a command: %v", m.applied, err)
 		return
 	}
 	m.session.finishEntry(m, &c, m.state.apply(m.applied, &c))
 }
 
-// quiet is raft's logger: a Member tells of what an operator should know itself. What raft takes for
-// impossible panics.
+// quiet is raft's logger. It discards messages, because Member logs the events that matter to an
+// operator, and panics where raft reports a violated invariant.
 type quiet struct{}
 
 func (quiet) Debug(...any)            {}

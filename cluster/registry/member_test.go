@@ -25,7 +25,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			from := uint64(1)
 			if p.forgetsVotes {
-				from = 330 // few seeds have two candidates, and a voter that restarts between them
+				from = 330 // a seed with two candidates and a restart of a voter between them is rare
 			}
 			for seed := from; seed <= 5000; seed++ {
 				faults := schedule(seed, processesOf(seed))
@@ -67,7 +67,7 @@ func cluster(t *testing.T, processes int) *world {
 	w := newWorld(7, processes, plant{})
 	for _, p := range w.processes {
 		w.start(p)
-		w.run(40 * tick) // so that they join in this order
+		w.run(40 * tick) // until it has joined, so that the order is fixed
 	}
 	w.await()
 	if !w.agree() {
@@ -128,7 +128,7 @@ func TestVoters(t *testing.T) {
 	})
 }
 
-// TestALostLogIsANewMember has a voter lose its log, all of it or its integrity.
+// TestALostLogIsANewMember restarts a voter whose log is missing or damaged.
 func TestALostLogIsANewMember(t *testing.T) {
 	for name, lose := range map[string]func(d *disk){
 		"missing": func(d *disk) { d.saved = nil },
@@ -153,7 +153,7 @@ func TestALostLogIsANewMember(t *testing.T) {
 	}
 }
 
-// TestAMemberWhoseDiskFailsStops has the leader's disk fail at a command.
+// TestAMemberWhoseDiskFailsStops makes the leader's disk fail at a command.
 func TestAMemberWhoseDiskFailsStops(t *testing.T) {
 	w := cluster(t, 3)
 	leader := w.processes[slices.IndexFunc(w.processes, func(p *process) bool { return p.member.Status().Leads })]
@@ -173,8 +173,8 @@ func TestAMemberWhoseDiskFailsStops(t *testing.T) {
 	}
 }
 
-// TestWithoutAQuorum has two of three processes crash: the third says that there is no leader, keeps
-// what was acknowledged, and its commands have their effect once there is a quorum again.
+// TestWithoutAQuorum crashes two of three processes. The third reports no leader and keeps the
+// acknowledged state. Its pending commands have their effect once there is a quorum again.
 func TestWithoutAQuorum(t *testing.T) {
 	w := cluster(t, 3)
 	name := func(p *process, token uint64) {
@@ -206,7 +206,7 @@ func TestWithoutAQuorum(t *testing.T) {
 	}
 }
 
-// TestHostileFrames has a member ignore what no member sends.
+// TestHostileFrames checks that a member ignores frames that no member sends.
 func TestHostileFrames(t *testing.T) {
 	w := cluster(t, 3)
 	p := w.processes[0]
@@ -226,7 +226,7 @@ func TestHostileFrames(t *testing.T) {
 	}
 }
 
-// TestForgedMessages has the leader and a follower ignore messages at which raft or a member would stop.
+// TestForgedMessages checks that the leader and a follower ignore messages at which raft panics.
 func TestForgedMessages(t *testing.T) {
 	w := cluster(t, 3)
 	garbage := []*raftpb.Entry{{Data: []byte{1, 2, 3}}}
@@ -271,7 +271,7 @@ func TestForgedMessages(t *testing.T) {
 	}
 }
 
-// TestAnEntryThatIsNoCommandIsSkipped has a leader propose an entry that no member can read.
+// TestAnEntryThatIsNoCommandIsSkipped commits an entry that no member can read.
 func TestAnEntryThatIsNoCommandIsSkipped(t *testing.T) {
 	w := cluster(t, 3)
 	before := w.view().Applied
@@ -305,7 +305,7 @@ func snapshot(data []byte) *raftpb.Snapshot {
 	}}
 }
 
-// TestTheLogIsBounded has far more commands than a log may have entries.
+// TestTheLogIsBounded issues more commands than a log may have entries.
 func TestTheLogIsBounded(t *testing.T) {
 	w := cluster(t, 3)
 	for range 100 {
@@ -322,7 +322,7 @@ func TestTheLogIsBounded(t *testing.T) {
 	}
 }
 
-// maxBatch is how many entries one update may store before the log is compacted.
+// maxBatch is the largest number of entries that an update stores before the log is compacted.
 const maxBatch = 16
 
 var _ registry.Storage = (*disk)(nil)

@@ -11,7 +11,7 @@ var everyTarget = flag.Bool("registry.orders", false, "TestOrders tries each eve
 // steps are the events whose orders TestOrders tries.
 var steps = []string{"crash", "restart", "cut", "heal", "lost", "timer"}
 
-// orders returns all orders of n things.
+// orders returns all permutations of the numbers below n.
 func orders(n int) (all [][]int) {
 	if n == 0 {
 		return [][]int{nil}
@@ -26,8 +26,8 @@ func orders(n int) (all [][]int) {
 	return all
 }
 
-// TestOrders plays all orders of six events at three voters. The events follow each other faster than
-// an election.
+// TestOrders plays all orders of six events at three voters. The interval between events is shorter
+// than an election.
 func TestOrders(t *testing.T) {
 	if testing.Short() {
 		t.Skip("tries many orders, on one goroutine")
@@ -80,7 +80,7 @@ func playOrder(order []int, targets int) (wrong string) {
 	return wrong
 }
 
-// step has one event happen. A crash and its restart concern one voter.
+// step makes one event happen. Crash and restart have the same target.
 func (w *world) step(name string, at []int) {
 	switch name {
 	case "crash":
@@ -93,7 +93,7 @@ func (w *world) step(name string, at []int) {
 		w.strike(fault{kind: "heal"})
 	case "lost":
 		w.loseNext = 1
-	case "timer": // one voter's clock runs ahead, by an election's time
+	case "timer": // one voter's clock jumps ahead by two election timeouts
 		p := w.processes[at[2]]
 		for range 20 {
 			if p.member != nil {

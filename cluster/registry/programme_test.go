@@ -16,11 +16,11 @@ var (
 	first = flag.Uint64("registry.seed", 1, "the first seed of TestFaults")
 )
 
-// fault is one disturbance of a world.
+// fault is an injected fault.
 type fault struct {
 	at     int // in units of the world's time
 	kind   string
-	target int // of a process; for a cut, a set of processes
+	target int // index of a process; for a cut, the bits of one side's processes
 }
 
 func (f fault) String() string { return fmt.Sprintf("%d:%s(%d)", f.at, f.kind, f.target) }
@@ -55,7 +55,7 @@ func draw(seed uint64, processes, count int, kinds []string) []fault {
 	return all
 }
 
-// strike carries a fault out.
+// strike injects a fault.
 func (w *world) strike(f fault) {
 	p := w.processes[f.target%len(w.processes)]
 	switch f.kind {
@@ -94,8 +94,8 @@ func (w *world) strike(f fault) {
 	}
 }
 
-// harm has a process's disk fail at the next write. At most one log of a seed becomes damaged: a
-// majority that loses its logs loses the registry.
+// harm makes a process's disk fail at the next write. At most one log of a seed becomes damaged,
+// because the registry does not survive the loss of a majority of logs.
 func (w *world) harm(p *process, kind string) {
 	switch kind {
 	case "old":
@@ -107,8 +107,8 @@ func (w *world) harm(p *process, kind string) {
 	}
 }
 
-// tear reports whether a log may become damaged: all processes must know that the other voters have a
-// majority without it. Where processes leave, one voter may become the only one.
+// tear reports whether a log may become damaged: all processes must agree on the voters, and the
+// others must be a majority. If processes leave, a voter may become the only one.
 func (w *world) tear() bool {
 	want := w.view().Voters
 	may := !w.harmed && !w.left && len(want) >= 3 && len(w.up()) == len(w.processes)
@@ -120,7 +120,7 @@ func (w *world) tear() bool {
 	return may
 }
 
-// play runs a seed with some of its faults, and returns what is wrong.
+// play runs a seed with faults, and returns the violations.
 func play(seed uint64, faults []fault, p plant) (wrong string, w *world) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -148,7 +148,7 @@ func play(seed uint64, faults []fault, p plant) (wrong string, w *world) {
 
 func processesOf(seed uint64) int { return []int{3, 5, 4, 6, 3, 2, 1, 7}[seed%8] }
 
-// callers has processes ask for something from time to time.
+// callers makes random processes issue calls at random intervals.
 func (w *world) callers(until int) {
 	if w.now > until {
 		return
@@ -159,7 +159,7 @@ func (w *world) callers(until int) {
 	}
 }
 
-// recover ends all faults. From then on every process must reach the same state, and answer.
+// recover ends all faults. Then every process must reach the same state and answer.
 func (w *world) recover() {
 	clear(w.cut)
 	w.loss, w.twice, w.loseNext = 0, 0, 0
@@ -178,7 +178,7 @@ func (w *world) recover() {
 			Kind: &protos.RegistryCommand_DeleteActor{DeleteActor: &protos.DeleteActor{Name: "p"}}})
 	}
 	w.run(40 * tick)
-	w.await() // a process whose earlier incarnation left may have had to join again
+	w.await() // until a process whose earlier incarnation left has joined again
 	if len(w.wrong) > 0 {
 		return
 	}
@@ -192,7 +192,7 @@ func (w *world) recover() {
 	}
 }
 
-// await lets time pass until all processes agree.
+// await advances time until all processes agree, at most healTicks.
 func (w *world) await() {
 	for range healPatience {
 		if w.run(healTicks / healPatience * tick); w.agree() {
@@ -201,8 +201,8 @@ func (w *world) await() {
 	}
 }
 
-// agree reports whether all processes have the same state, a leader, and the voters that they
-// should have.
+// agree reports whether all processes have the same leader, the same state and the desired number
+// of voters.
 func (w *world) agree() bool {
 	first := w.processes[0].member.Status()
 	want := map[int]int{1: 1, 2: 1, 3: 3, 4: 3}[len(w.processes)]
@@ -226,7 +226,7 @@ func (w *world) describe() string {
 	return b.String()
 }
 
-// shrink leaves out the faults without which a seed fails as well.
+// shrink removes the faults that are not needed for a seed to fail.
 func shrink(seed uint64, faults []fault, p plant) []fault {
 	for size := len(faults) / 2; size > 0; size /= 2 {
 		for i := 0; i+size <= len(faults); {

@@ -9,25 +9,25 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// session is a member's end of its session: it numbers commands, and repeats them until the member
-// has applied their entries itself.
+// session is the client side of a member's session. It numbers commands and repeats each until the
+// member has applied the command's entry.
 type session struct {
-	id      uint64 // 0 while there is none
-	nonce   uint64 // of the command that opens one; 0 if there is none under way
-	due     int    // when the command that opens one is repeated
-	last    uint64
-	pending map[uint64]*pending
+	id      uint64              // 0 while no session is open
+	nonce   uint64              // nonce of the pending command that opens a session; 0 without one
+	due     int                 // tick at which the command that opens a session is repeated
+	last    uint64              // latest ticket
+	pending map[uint64]*pending // commands without a result, by ticket
 }
 
-// pending is a command that has no result yet.
+// pending is a command without a result.
 type pending struct {
 	command *protos.RegistryCommand
-	session uint64 // the session in which it was proposed last; 0 if never
-	due     int
+	session uint64 // session of the latest proposal; 0 before the first
+	due     int    // tick at which the command is proposed again
 }
 
-// Submit gives a command, whose session and number are not set, to the registry. Ready returns its
-// result with the ticket.
+// Submit proposes a command and repeats it until its result is known. Ready returns the result with
+// the ticket. The command's session and sequence are set here.
 func (m *Member) Submit(c *protos.RegistryCommand) (ticket uint64) {
 	s := &m.session
 	s.last++
@@ -39,7 +39,7 @@ func (m *Member) Submit(c *protos.RegistryCommand) (ticket uint64) {
 	return s.last
 }
 
-// Cancel gives a command up. It may have its effect nevertheless, if it was proposed.
+// Cancel stops repeating a command. A command that was proposed may still have its effect.
 func (m *Member) Cancel(ticket uint64) { delete(m.session.pending, ticket) }
 
 // retry proposes the commands that are due.
@@ -64,7 +64,7 @@ func (s *session) retry(m *Member) {
 	}
 }
 
-// open proposes to open a session.
+// open proposes the command that opens a session.
 func (s *session) open(m *Member) {
 	if s.nonce != 0 && m.now < s.due {
 		return
@@ -79,7 +79,8 @@ func (s *session) open(m *Member) {
 	}})
 }
 
-// finishEntry takes the result of an entry, if it is that of this member's session.
+// finishEntry finishes the pending command of an applied entry, if the entry belongs to this
+// session.
 func (s *session) finishEntry(m *Member, c *protos.RegistryCommand, r *protos.RegistryResult) {
 	if open := c.GetOpen(); open != nil {
 		if open.GetNonce() == s.nonce && s.nonce != 0 && open.GetProcess().GetName() == m.config.Name {
@@ -92,10 +93,10 @@ func (s *session) finishEntry(m *Member, c *protos.RegistryCommand, r *protos.Re
 	}
 	switch {
 	case r.Code == protos.RegistryResult_NO_SESSION && m.state.sessions[s.id] != nil:
-		return // a late copy of a command whose result is known
+		return // a late duplicate of a finished command
 	case r.Code == protos.RegistryResult_NO_SESSION:
-		// No copy of a pending command was applied in this session, or the member would have applied
-		// it too. So the next session may have the pending commands.
+		// The session has ended. The member has applied every earlier entry, so it would have finished
+		// a command that had its effect. The pending commands may be repeated in another session.
 		s.id = 0
 		s.retry(m)
 		return
@@ -103,6 +104,8 @@ func (s *session) finishEntry(m *Member, c *protos.RegistryCommand, r *protos.Re
 	s.finish(m, c.Sequence, r)
 }
 
+// adopt uses the session that a command of this member has opened, or ends all commands if the
+// registry refused it.
 func (s *session) adopt(m *Member, r *protos.RegistryResult) {
 	s.nonce = 0
 	if r.Code == protos.RegistryResult_DONE {
@@ -110,7 +113,7 @@ func (s *session) adopt(m *Member, r *protos.RegistryResult) {
 		s.retry(m)
 		return
 	}
-	m.logf("a later incarnation of this process is in the registry")
+	m.logf("the registry refuses commands of this process: it knows a later incarnation")
 	s.abandon(m, func(*pending) bool { return true })
 }
 
@@ -121,7 +124,7 @@ func (s *session) finish(m *Member, ticket uint64, r *protos.RegistryResult) {
 	}
 }
 
-// finishRestored takes the results of commands whose entries a snapshot has replaced.
+// finishRestored finishes commands by their results in a snapshot, which replaced their entries.
 func (s *session) finishRestored(m *Member) {
 	if s.id == 0 {
 		return
@@ -139,7 +142,7 @@ func (s *session) finishRestored(m *Member) {
 	}
 }
 
-// abandon ends pending commands without a result.
+// abandon finishes pending commands with NO_SESSION, because their effects cannot be known.
 func (s *session) abandon(m *Member, affected func(*pending) bool) {
 	for _, ticket := range slices.Sorted(maps.Keys(s.pending)) {
 		if affected(s.pending[ticket]) {

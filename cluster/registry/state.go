@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxSessions bounds the sessions. The one that has been idle longest is evicted; its process
-	// opens another.
+	// maxSessions bounds the sessions. The session that has been idle longest is evicted; its process
+	// opens another session.
 	maxSessions = 1024
-	// maxEnded bounds the submissions that have ended.
+	// maxEnded bounds the ended submissions. The one that was claimed longest ago is evicted.
 	maxEnded = 1000
 )
 
-// State is the replicated state. Its methods do not depend on anything but the entries applied.
+// State is the replicated state. It depends on nothing but the applied entries.
 type State struct {
 	cluster     uint64
 	members     map[uint64]*protos.RegistryMember
@@ -26,7 +26,7 @@ type State struct {
 	submissions map[string]*protos.RegistrySubmission
 	actors      map[string]*protos.RegistryActor
 	sessions    map[uint64]*protos.RegistrySession
-	processes   map[string]uint64 // latest incarnation
+	processes   map[string]uint64 // latest incarnation by process
 }
 
 func newState() *State {
@@ -40,7 +40,7 @@ func newState() *State {
 	}
 }
 
-// restoreState reads a snapshot.
+// restoreState decodes a snapshot.
 func restoreState(data []byte) (*State, error) {
 	var m protos.RegistryState
 	if err := proto.Unmarshal(data, &m); err != nil {
@@ -72,7 +72,7 @@ func restoreState(data []byte) (*State, error) {
 	return s, nil
 }
 
-// snapshot returns the state as bytes, equal for equal states.
+// snapshot encodes the state. Equal states have equal encodings.
 func (s *State) snapshot() ([]byte, error) {
 	m := &protos.RegistryState{
 		Cluster:     s.cluster,
@@ -88,6 +88,7 @@ func (s *State) snapshot() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
+// sortedValues returns the values of a map in the order of their keys.
 func sortedValues[K cmp.Ordered, V any](all map[K]V) []V {
 	values := make([]V, 0, len(all))
 	for _, key := range slices.Sorted(maps.Keys(all)) {
@@ -102,7 +103,8 @@ func (s *State) Name(name string) *protos.RegistryName { return s.names[name] }
 // Names returns all claims, sorted by name. The caller must not change them.
 func (s *State) Names() []*protos.RegistryName { return sortedValues(s.names) }
 
-// Submission returns a submission that had an owner once, or nil. The caller must not change it.
+// Submission returns a submission that a process has claimed, or nil. The caller must not change
+// it.
 func (s *State) Submission(id string) *protos.RegistrySubmission { return s.submissions[id] }
 
 // Actor returns the spec of a durable actor, or nil. The caller must not change it.
@@ -114,10 +116,10 @@ func (s *State) Actors() []*protos.RegistryActor { return sortedValues(s.actors)
 // Members returns all members, sorted by id. The caller must not change them.
 func (s *State) Members() []*protos.RegistryMember { return sortedValues(s.members) }
 
-// Cluster tells registries apart; it is 0 before the member has heard of its registry.
+// Cluster returns the random number of the registry; 0 before the member has joined.
 func (s *State) Cluster() uint64 { return s.cluster }
 
-// apply carries a command out and returns its result, which the session keeps.
+// apply executes a command once per session and sequence number, and returns its result.
 func (s *State) apply(index uint64, c *protos.RegistryCommand) *protos.RegistryResult {
 	switch k := c.Kind.(type) {
 	case *protos.RegistryCommand_Open:
@@ -141,7 +143,7 @@ func (s *State) apply(index uint64, c *protos.RegistryCommand) *protos.RegistryR
 	return r
 }
 
-// execute carries a command of a session out.
+// execute executes a command of a session, for the session's process.
 func (s *State) execute(index uint64, by *protos.RegistryProcess, c *protos.RegistryCommand) *protos.RegistryResult {
 	switch k := c.Kind.(type) {
 	case *protos.RegistryCommand_ClaimName:
@@ -174,15 +176,15 @@ func (s *State) execute(index uint64, by *protos.RegistryProcess, c *protos.Regi
 		delete(s.actors, k.DeleteActor.GetName())
 		return result(protos.RegistryResult_DONE)
 	}
-	return result(protos.RegistryResult_UNKNOWN) // a later version's command
+	return result(protos.RegistryResult_UNKNOWN) // a command of a later version
 }
 
 func result(c protos.RegistryResult_Code) *protos.RegistryResult {
 	return &protos.RegistryResult{Code: c}
 }
 
-// openSession opens a session. Its id is the index of the entry, so a repeated command opens another one,
-// which nobody uses.
+// openSession opens a session, whose id is the index of the entry. If the command is repeated, it
+// opens a further session that stays unused.
 func (s *State) openSession(index uint64, p *protos.RegistryProcess) *protos.RegistryResult {
 	if p.GetName() == "" {
 		return result(protos.RegistryResult_UNKNOWN)
@@ -203,7 +205,7 @@ func (s *State) openSession(index uint64, p *protos.RegistryProcess) *protos.Reg
 	return &protos.RegistryResult{Code: protos.RegistryResult_DONE, Index: index}
 }
 
-// leastRecent returns the key of the value that was used least recently.
+// leastRecent returns the key of the value that was used longest ago.
 func leastRecent[K comparable, V any](all map[K]V, used func(V) uint64) (key K) {
 	least := ^uint64(0)
 	for k, v := range all {
@@ -214,15 +216,15 @@ func leastRecent[K comparable, V any](all map[K]V, used func(V) uint64) (key K) 
 	return key
 }
 
-// releaseProcess ends the sessions and claims of a process, up to an incarnation.
+// releaseProcess ends the sessions and claims of a process's incarnations, up to the one given.
 func (s *State) releaseProcess(name string, incarnation uint64) {
-	gone := func(p *protos.RegistryProcess) bool {
+	covered := func(p *protos.RegistryProcess) bool {
 		return p.GetName() == name && p.GetIncarnation() <= incarnation
 	}
-	maps.DeleteFunc(s.sessions, func(_ uint64, v *protos.RegistrySession) bool { return gone(v.Process) })
-	maps.DeleteFunc(s.names, func(_ string, v *protos.RegistryName) bool { return gone(v.Owner) })
+	maps.DeleteFunc(s.sessions, func(_ uint64, v *protos.RegistrySession) bool { return covered(v.Process) })
+	maps.DeleteFunc(s.names, func(_ string, v *protos.RegistryName) bool { return covered(v.Owner) })
 	for _, v := range s.submissions {
-		if v.Owner != nil && gone(v.Owner) {
+		if v.Owner != nil && covered(v.Owner) {
 			v.Owner = nil
 		}
 	}
@@ -261,7 +263,7 @@ func (s *State) claimSubmission(index uint64, by *protos.RegistryProcess,
 	return &protos.RegistryResult{Code: code, Owner: v.Owner, Index: v.Index, Term: v.Term}
 }
 
-// endOwnership ends the ownership of a term.
+// endOwnership ends a process's ownership of a submission in a term, and the submission if ended.
 func (s *State) endOwnership(by *protos.RegistryProcess, id string, term uint64,
 	ended bool) *protos.RegistryResult {
 	v := s.submissions[id]
@@ -280,7 +282,8 @@ func (s *State) endOwnership(by *protos.RegistryProcess, id string, term uint64,
 	return &protos.RegistryResult{Code: protos.RegistryResult_DONE, Term: v.Term}
 }
 
-// evictEnded forgets the earliest submission that has ended, if there are too many.
+// evictEnded deletes the ended submission that was claimed longest ago, if there are more than
+// maxEnded.
 func (s *State) evictEnded() {
 	ended := map[string]*protos.RegistrySubmission{}
 	for id, v := range s.submissions {

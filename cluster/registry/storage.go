@@ -9,50 +9,52 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// ErrDamaged says that a log exists but cannot be trusted: it is not that of the member any more.
+// ErrDamaged says that a stored log is incomplete or corrupt, so that the process must join as a
+// new member.
 var ErrDamaged = errors.New("the registry's log is damaged")
 
-// Storage keeps one member's log. What it has saved outlives the process.
+// Storage keeps one member's log durably.
 type Storage interface {
-	// Load returns what is stored: nil if nothing is. The error wraps ErrDamaged if it is incomplete.
+	// Load returns the stored log, or nil if there is none. The error wraps ErrDamaged if the log is
+	// incomplete or corrupt.
 	Load() (*Saved, error)
-	// Create starts a log anew with an identity, and deletes what was there.
+	// Create replaces the stored log, if any, by an empty log with an identity.
 	Create(id *protos.RegistryIdentity) error
-	// Save stores an update, whole or not at all, and returns once it is durable. After an error the
-	// member does not use the storage any more.
+	// Save stores an update atomically and returns once it is durable. After an error the member no
+	// longer uses the storage.
 	Save(u *Update) error
 }
 
 // Saved is a member's log.
 type Saved struct {
 	Identity *protos.RegistryIdentity
-	Hard     *raftpb.HardState // nil before the first
-	Snapshot *raftpb.Snapshot  // nil before the first
-	Entries  []*raftpb.Entry   // those after the snapshot, without a gap
+	Hard     *raftpb.HardState // nil in a log without a hard state
+	Snapshot *raftpb.Snapshot  // nil in a log without a snapshot
+	Entries  []*raftpb.Entry   // entries after the snapshot, without a gap
 }
 
 // Update is a change of a log.
 type Update struct {
 	Hard *raftpb.HardState // nil if unchanged
-	// Snapshot, if not nil, replaces the stored one, and all entries up to its index.
+	// Snapshot, if not nil, replaces the stored snapshot and all entries up to its index.
 	Snapshot *raftpb.Snapshot
-	// Reset says that Snapshot came from another member: all stored entries are deleted.
+	// Reset deletes all stored entries. It is set if Snapshot came from another member.
 	Reset bool
 	// Entries replace all stored entries from the first one's index on.
 	Entries []*raftpb.Entry
 }
 
-// view is what raft reads of the log: all that is stored, in memory.
+// view is the copy of the log in memory, which raft reads.
 type view struct {
 	*raft.MemoryStorage
 	current func() (*raftpb.Snapshot, error)
 }
 
-// Snapshot returns the state as it is now, rather than the stored one, which may be older than the
-// member that it is for.
+// Snapshot returns a snapshot of the present state. The stored snapshot could be so old that it
+// does not list the member that receives it.
 func (v view) Snapshot() (*raftpb.Snapshot, error) { return v.current() }
 
-// load fills the view with what was saved.
+// load fills the view with a stored log.
 func (v view) load(s *Saved) error {
 	if s.Snapshot != nil {
 		if err := v.ApplySnapshot(s.Snapshot); err != nil {

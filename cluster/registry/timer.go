@@ -7,18 +7,19 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// timer is a member's election timer. raft's own takes its random numbers from crypto/rand, so raft
-// never ticks unless the member leads: a leader's ticks send heartbeats and check the quorum, and
-// involve no random number. For a follower the timer does both things that raft's would do.
+// timer is a member's election timer. It replaces raft's, whose random numbers come from
+// crypto/rand and would make histories differ. raft's clock therefore ticks only in a leader, where
+// it sends heartbeats and checks the quorum without random numbers.
 //
-// After Config.ElectionTicks of silence the follower forgets its leader: from then on it grants
-// votes to others. raft's follower refuses them while it has a leader and its own clock, which
-// stands still here, shows less than the election timeout. A leader that hears from no quorum for
-// as long steps down. After a random time between one and two timeouts the follower campaigns.
+// After Config.ElectionTicks of silence the timer makes the follower forget its leader. Until then
+// the follower votes for no other member: it knows a leader, and raft's own clock, which stands
+// still, never shows that the leader is silent. A leader that hears from no quorum for
+// Config.ElectionTicks steps down. After a random time between one and two timeouts of silence the
+// timer makes the follower campaign.
 type timer struct {
 	timeout int
 	random  *rand.Rand
-	silent  int // ticks since the leader was heard, a vote was given, or a campaign began
+	silent  int // ticks since the leader's last message, the member's last vote or campaign
 	due     int // ticks of silence after which the member campaigns
 }
 
@@ -42,10 +43,11 @@ func (t *timer) tick(node *raft.RawNode) error {
 		return nil
 	}
 	t.restart()
-	return node.Campaign() // learners do not, in raft
+	return node.Campaign() // no effect in a learner
 }
 
-// observe takes note of a message that raft has handled; before is the status it had then.
+// observe resets the timer if the message that raft has just handled calls for it. The statuses
+// are raft's before and after the message.
 func (t *timer) observe(m *raftpb.Message, before, after raft.BasicStatus) {
 	switch m.GetType() {
 	case raftpb.MsgApp, raftpb.MsgHeartbeat, raftpb.MsgSnap:

@@ -13,31 +13,33 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// maxVoters is how many members vote at most.
+// maxVoters is the largest number of voters.
 const maxVoters = 5
 
-// maxLag is how many entries a member may lack that is to get a vote.
+// maxLag is the largest number of entries that a member may lack when it gets a vote.
 const maxLag = 16
 
 // Status is a member's view of the registry.
 type Status struct {
-	// Cluster tells registries apart; 0 before the member has joined one.
+	// Cluster is the random number of the registry; 0 before the member has joined.
 	Cluster uint64
-	// Leader is the process of the leader; empty if none is known, in which case the registry answers
-	// no command and no read here.
+	// Leader is the leader's process; empty if no leader is known. Without a leader, commands and
+	// reads get no answer.
 	Leader string
-	// Leads, Votes and Listed say what the member itself is: the leader, a voter, part of the group. Left
-	// says that the group knows that it leaves.
+	// Leads and Votes are true if this member is the leader or a voter, Listed if it is a member of
+	// the group. Left is true if the group has recorded that it leaves.
 	Leads, Votes, Listed, Left bool
-	// Changing says that the voters are being replaced: both the former and the new ones must agree.
+	// Changing is true during a change of the voters, which needs a majority of the old and of the new
+	// voters.
 	Changing bool
-	// Voters and Learners are the members' processes, in the order in which they joined.
+	// Voters and Learners are the members' processes, in the order of joining.
 	Voters, Learners []string
-	// Silent are the voters that a leader has not heard of lately.
+	// Silent are the voters whose messages a leader has missed for two election timeouts; empty in a
+	// member that does not lead.
 	Silent []string
-	// Term and Applied are of the log.
+	// Term is raft's term, Applied the index of the last applied entry.
 	Term, Applied uint64
-	// Err says why the member has stopped.
+	// Err is the reason why the member has stopped; nil if it has not.
 	Err error
 }
 
@@ -66,19 +68,19 @@ func (m *Member) Status() Status {
 	return s
 }
 
-// byJoining returns the members in the order in which they joined.
+// byJoining returns the members in the order of joining.
 func (m *Member) byJoining() []*protos.RegistryMember {
 	all := m.state.Members()
 	slices.SortStableFunc(all, func(a, b *protos.RegistryMember) int { return cmp.Compare(a.Joined, b.Joined) })
 	return all
 }
 
-// silent reports whether a leader has not heard from a member for a while.
+// silent reports whether this leader has received no message from another member for some ticks.
 func (m *Member) silent(id uint64, ticks int) bool {
 	return id != m.id && m.lastHeard != nil && m.now-m.lastHeard[id] >= ticks
 }
 
-// manage has the leader care for the group: it lets members join, gives votes and takes them away.
+// manage is the leader's upkeep of the group: it admits members, and grants and revokes votes.
 func (m *Member) manage() {
 	if m.lastHeard == nil {
 		m.lastHeard = map[uint64]int{}
@@ -112,7 +114,7 @@ func singleChange(t raftpb.ConfChangeType, id uint64) *raftpb.ConfChangeSingle {
 	return &raftpb.ConfChangeSingle{Type: &t, NodeId: &id}
 }
 
-// proposeChange proposes a change of the group. The context names the members that it adds.
+// proposeChange proposes a membership change. Its context names the added members.
 func (m *Member) proposeChange(changes []*raftpb.ConfChangeSingle, added ...*protos.RegistryMember) {
 	m.lastChange = m.now
 	c := &raftpb.ConfChangeV2{Changes: changes}
@@ -127,11 +129,12 @@ func (m *Member) proposeChange(changes []*raftpb.ConfChangeSingle, added ...*pro
 		err = m.node.ProposeConfChange(c)
 	}
 	if err != nil {
-		m.logf("a change of the registry's members: %v", err)
+		m.logf("a membership change cannot be proposed: %v", err)
 	}
 }
 
-// leaveJoint ends a change. A leader that has no vote afterwards first hands the lead over.
+// leaveJoint completes a change of the voters. A leader that is not a new voter first transfers its
+// leadership.
 func (m *Member) leaveJoint() {
 	if slices.Contains(m.conf.GetVoters(), m.id) {
 		m.proposeChange(nil)
@@ -143,7 +146,8 @@ func (m *Member) leaveJoint() {
 	}
 }
 
-// mostComplete returns the member among some that has most of the log, and is heard; 0 if none is.
+// mostComplete returns the member that has most of the log, among the other members in ids that are
+// not silent; 0 if there is none.
 func (m *Member) mostComplete(ids []uint64) (best uint64) {
 	match := uint64(0)
 	m.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
@@ -155,7 +159,7 @@ func (m *Member) mostComplete(ids []uint64) (best uint64) {
 	return best
 }
 
-// applyChange applies a committed change of the group, or nothing of one that it cannot read.
+// applyChange applies a committed membership change. It applies no part of an unreadable change.
 func (m *Member) applyChange(data []byte) error {
 	var c raftpb.ConfChangeV2
 	var added protos.RegistryMembers
@@ -173,22 +177,23 @@ func (m *Member) applyChange(data []byte) error {
 			m.lastHeard[v.Id] = m.now
 		}
 	}
-	// A member that is removed votes until the change is over, so it must be known until then.
+	// A removed member votes until the change is complete, so its name must be known until then.
 	in := slices.Concat(m.conf.GetVoters(), m.conf.GetVotersOutgoing(), m.conf.GetLearners(), m.conf.GetLearnersNext())
 	maps.DeleteFunc(m.state.members, func(id uint64, _ *protos.RegistryMember) bool { return !slices.Contains(in, id) })
 	return nil
 }
 
-// voterChanges returns the changes that lead to the right voters: an odd number, at most maxVoters. Voters
-// that are heard stay. Learners that are heard and have the log follow, in the order in which they
-// joined, then voters that are silent, and last those that have left or lost their log. These become
-// learners at first, so that they hear of it, and are removed once they are silent.
+// voterChanges returns the changes that lead to the desired voters: an odd number, at most
+// maxVoters. Active voters keep their votes. Free votes go to active learners that have the log, in
+// the order of joining, then to silent voters, and last to departed voters. A departed voter first
+// becomes a learner, so that it learns of the change, and is removed once it is silent.
 func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
-	latest := map[string]uint64{} // by process
+	latest := map[string]uint64{} // latest member of each process
 	members := m.byJoining()
 	for _, v := range members {
 		latest[v.Name] = v.Id
 	}
+	// A member has departed if it leaves, or if its process lost its log and joined anew.
 	departed := func(v *protos.RegistryMember) bool { return v.Left || latest[v.Name] != v.Id }
 	processes := 0
 	var candidates []*protos.RegistryMember
@@ -206,7 +211,7 @@ func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 	})
 	n := largestOdd(min(len(candidates), max(1, processes), maxVoters))
 	if 2*m.countActive(candidates[:n]) <= n {
-		return nil // the new voters could not even end the change
+		return nil // the new voters could not complete the change
 	}
 	for i, v := range candidates {
 		votes := slices.Contains(m.conf.GetVoters(), v.Id)
@@ -226,7 +231,7 @@ func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 	return changes
 }
 
-// answering is how many of some members have answered the leader lately.
+// countActive returns how many of the members have answered the leader recently.
 func (m *Member) countActive(members []*protos.RegistryMember) (n int) {
 	m.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		chosen := slices.ContainsFunc(members, func(v *protos.RegistryMember) bool { return v.Id == id })
@@ -237,10 +242,11 @@ func (m *Member) countActive(members []*protos.RegistryMember) (n int) {
 	return n
 }
 
-// largestOdd returns the largest odd number up to n; 0 for 0.
+// largestOdd returns the largest odd number up to n, or 0 for 0.
 func largestOdd(n int) int { return max(0, (n-1)|1) }
 
-// rank says how well a member suits as a voter: the lower the better, 0 not at all.
+// rank returns a member's rank among the candidates for votes, the best being 1; 0 if it is not a
+// candidate.
 func (m *Member) rank(v *protos.RegistryMember, departed bool) int {
 	votes := slices.Contains(m.conf.GetVoters(), v.Id)
 	switch {
@@ -256,7 +262,7 @@ func (m *Member) rank(v *protos.RegistryMember, departed bool) int {
 	return 0
 }
 
-// caughtUp reports whether a member has almost all of the log.
+// caughtUp reports whether a member has the log but for the last maxLag entries.
 func (m *Member) caughtUp(id uint64) (is bool) {
 	m.node.WithProgress(func(other uint64, _ raft.ProgressType, p tracker.Progress) {
 		is = is || other == id && p.State == tracker.StateReplicate && p.Match+maxLag >= m.applied
@@ -264,7 +270,7 @@ func (m *Member) caughtUp(id uint64) (is bool) {
 	return is
 }
 
-// resendSnapshots has raft send a snapshot again that seems to be lost.
+// resendSnapshots makes raft send a snapshot again if its receiver has not confirmed it in time.
 func (m *Member) resendSnapshots() {
 	m.node.WithProgress(func(id uint64, _ raft.ProgressType, p tracker.Progress) {
 		sent, known := m.snapshotSent[id]

@@ -15,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// tick is how many units of a world's time a member's tick takes.
+// tick is the duration of a member's tick, in units of a world's time.
 const tick = 10
 
 // world is a cluster in virtual time. All of its randomness comes from its seed.
@@ -25,27 +25,27 @@ type world struct {
 	events    events
 	number    int
 	processes []*process
-	cut       map[[2]int]bool // pairs that cannot hear each other, lower index first
+	cut       map[[2]int]bool // pairs without a connection, lower index first
 	loss      float64
 	twice     float64
-	loseNext  int // messages to lose, whatever the loss
+	loseNext  int // number of next messages to drop
 	lifetimes uint64
 	history   *history
 	trace     *xxhash.Digest
 	wrong     []string // violated invariants
 	leaders   map[uint64]uint64
-	states    map[uint64]uint64 // digest of the state by the entries applied
+	states    map[uint64]uint64 // digests of states, by the last applied entry
 	plant     plant
-	harmed    bool // a log is damaged
-	left      bool // a process has left
-	undecided int  // keys whose history takes too long to check
+	harmed    bool // true once a log may be damaged
+	left      bool // true once a process has left
+	undecided int  // number of keys whose check timed out
 }
 
-// plant is a fault of the registry that the checks must find.
+// plant is a planted defect that the checks must find.
 type plant struct {
 	forgetsVotes bool
 	lies         int
-	early        bool // commands are acknowledged before they are committed
+	early        bool // puts are acknowledged before they are committed
 }
 
 // process is a process of a world.
@@ -60,11 +60,11 @@ type process struct {
 	held    []func() // deliveries to a paused process
 	calls   map[uint64]*call
 	reads   map[uint64]*call
-	tokens  map[string]uint64 // of names that the process may have
+	tokens  map[string]uint64 // tokens of the claims that may have succeeded, by key
 	applied uint64
 }
 
-// event is something that happens at a time.
+// event is a function that is called at a time.
 type event struct {
 	at, number int
 	do         func()
@@ -103,7 +103,7 @@ func (w *world) after(units int, do func()) {
 	heap.Push(&w.events, event{w.now + units, w.number, do})
 }
 
-// run lets time pass.
+// run advances time by some units.
 func (w *world) run(units int) {
 	until := w.now + units
 	for len(w.events) > 0 && w.events[0].at <= until && len(w.wrong) == 0 {
@@ -126,7 +126,7 @@ func (w *world) tick(p *process) {
 	}
 }
 
-// start begins an incarnation of a process.
+// start starts a new incarnation of a process.
 func (w *world) start(p *process) {
 	if p.member != nil {
 		return
@@ -148,7 +148,7 @@ func (w *world) start(p *process) {
 	w.deliverReady(p)
 }
 
-// crash ends an incarnation. What it has asked for may still have its effect.
+// crash ends an incarnation. Its pending commands may still have their effect.
 func (w *world) crash(p *process) {
 	if p.member != nil {
 		p.member, p.paused, p.held = nil, false, nil
@@ -156,7 +156,7 @@ func (w *world) crash(p *process) {
 	}
 }
 
-// deliverReady takes what has come of a member's input, and checks it.
+// deliverReady records, delivers and checks the effects of a member's input.
 func (w *world) deliverReady(p *process) {
 	r := p.member.Ready()
 	for applied := p.member.Status().Applied; w.history.done < applied; {
@@ -183,7 +183,7 @@ func (w *world) deliverReady(p *process) {
 	w.check(p)
 }
 
-// transmit carries a frame, perhaps late, twice or not at all.
+// transmit sends a frame, and may delay, duplicate or drop it.
 func (w *world) transmit(from, to *process, f *protos.RegistryFrame) {
 	w.note(uint64(from.index), uint64(to.index), xxhash.Sum64(f.GetMessage()))
 	copies := 1
@@ -227,7 +227,7 @@ func (w *world) resume(p *process) {
 	}
 }
 
-// note adds numbers to the trace that equal seeds must repeat.
+// note adds numbers to the trace, which is equal for equal seeds.
 func (w *world) note(numbers ...uint64) {
 	var b []byte
 	for _, n := range append(numbers, uint64(w.now)) {
@@ -236,8 +236,8 @@ func (w *world) note(numbers ...uint64) {
 	w.trace.Write(b) //nolint:errcheck // it cannot fail
 }
 
-// check asserts what must hold at any time: one leader a term, an odd number of voters, and one
-// state after each entry.
+// check asserts the invariants: one leader per term, an odd number of voters, and one state after
+// each entry.
 func (w *world) check(p *process) {
 	s := p.member.Status()
 	if s.Leads {
@@ -263,14 +263,14 @@ func (w *world) check(p *process) {
 	w.states[s.Applied] = digest
 }
 
-// up returns the processes that can be asked.
+// up returns the running processes.
 func (w *world) up() []*process {
 	return slices.DeleteFunc(slices.Clone(w.processes), func(p *process) bool {
 		return p.member == nil || p.paused || p.member.Err() != nil
 	})
 }
 
-// view returns the status of the process that has applied most.
+// view returns the status of the process that has applied the most entries.
 func (w *world) view() (latest registry.Status) {
 	for _, p := range w.up() {
 		if s := p.member.Status(); s.Applied >= latest.Applied {

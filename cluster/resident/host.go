@@ -81,8 +81,8 @@ type Config struct {
 	Members func() []membership.Member
 	// Kinds are the names of the kinds of actors that the process knows.
 	Kinds func() []string
-	// Claim makes a name that of an actor of this process, by its id, throughout the cluster. Free ends
-	// that, without waiting. Both may be nil.
+	// ClaimName claims a name in the whole cluster for the actor with an id. ReleaseName ends the
+	// claim, without blocking. Both may be nil.
 	ClaimName   func(ctx context.Context, name string, id uint64) error
 	ReleaseName func(name string, id uint64)
 	// Read returns the actor that a section of a plan describes.
@@ -150,7 +150,7 @@ func (h *Host) Reserve(s *protos.SpawnActor, kind actors.ResidentKind) (*Reserva
 	return &Reservation{a}, nil
 }
 
-// claim claims the name throughout the cluster.
+// claim claims the name in the whole cluster.
 func (p *Reservation) claim(ctx context.Context) error {
 	a := p.of
 	if a.host.config.ClaimName == nil {
@@ -179,14 +179,14 @@ func (p *Reservation) Begin() (*protos.Actor, error) {
 	return a.info(), nil
 }
 
-// remove forgets an actor and frees what it had.
+// remove deletes an actor and releases its cores and name.
 func (h *Host) remove(a *resident, grave string) {
 	if h.forget(a, grave) {
 		h.config.ReleaseName(a.spec.Name, a.id)
 	}
 }
 
-// forget forgets an actor, and reports whether its name is still claimed.
+// forget deletes an actor, and reports whether its name is claimed and must be released.
 func (h *Host) forget(a *resident, grave string) (claimed bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -228,7 +228,7 @@ func (h *Host) List(name string) []*protos.Actor {
 	return list
 }
 
-// claims returns the ids of the actors whose names are claimed throughout the cluster, by name.
+// claims returns the ids of the actors with claimed names, by name.
 func (h *Host) claims() map[string]uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -241,7 +241,7 @@ func (h *Host) claims() map[string]uint64 {
 	return all
 }
 
-// has reports whether an actor is here, or its place is reserved.
+// has reports whether the host has an actor with a name and an id, or has reserved its place.
 func (h *Host) has(name string, id uint64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -249,7 +249,7 @@ func (h *Host) has(name string, id uint64) bool {
 	return a != nil && a.id == id
 }
 
-// endForClaim ends an actor whose name is another node's.
+// endForClaim ends an actor whose name another node has claimed.
 func (h *Host) endForClaim(name string, id uint64, node string) {
 	h.mu.Lock()
 	a := h.actors[name]

@@ -34,7 +34,7 @@ type resident struct {
 	ended   atomic.Bool
 	gone    chan struct{} // closed when it has ended
 	once    sync.Once
-	claimed bool // its name, throughout the cluster; of the host's mu
+	claimed bool // true once the name is claimed in the whole cluster; under the host's mu
 
 	mu       sync.Mutex
 	stage    stage

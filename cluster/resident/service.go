@@ -262,7 +262,7 @@ func (r *Service) own(name string) *protos.Actors {
 	return all
 }
 
-// spawn makes an actor in this process, which claims the name first.
+// spawn claims the name of an actor and makes the actor in this process.
 func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Actor, error) {
 	section, err := request.ActorSection(m.Name, m.Kind, m.Settings)
 	if err != nil {
@@ -283,10 +283,10 @@ func (r *Service) spawn(ctx context.Context, m *protos.SpawnActor) (*protos.Acto
 	return place.Begin()
 }
 
-// Claims returns the ids of this process's actors whose names are claimed, by name.
+// Claims returns the ids of this process's actors with claimed names, by name.
 func (r *Service) Claims() map[string]uint64 { return r.host.claims() }
 
-// Has reports whether an actor is in this process, or its place is reserved.
+// Has reports whether this process has an actor with a name and an id, or has reserved its place.
 func (r *Service) Has(name string, id uint64) bool { return r.host.has(name, id) }
 
 // EndForClaim ends an actor of this process whose name another node has claimed.
@@ -294,8 +294,8 @@ func (r *Service) EndForClaim(name string, id uint64, node string) {
 	r.host.endForClaim(name, id, node)
 }
 
-// checkNameFree returns an error if a node has said that it has an actor of a name. Only a claim tells
-// whether the name is free.
+// checkNameFree returns an error if a node reports an actor of a name. A name without a report may
+// still be taken: only a claim decides.
 func checkNameFree(name string, all []report) error {
 	for _, n := range all {
 		if len(n.GetActors()) == 0 {
@@ -347,7 +347,8 @@ func (r *Service) AnswerSpawn(ctx context.Context, c *request.Caller, m *protos.
 	return refused
 }
 
-// unplaced says why no node can have an actor. If nodes are silent, it is not the caller's error alone.
+// unplaced returns the error of a spawn that fits no node. It is an input error, unless nodes that
+// did not answer might fit.
 func unplaced(m *protos.SpawnActor, err error, silent []string) error {
 	switch {
 	case slices.Contains(silent, m.Node):

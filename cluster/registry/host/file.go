@@ -19,12 +19,13 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// File is a registry's log in a file of go.etcd.io/bbolt, whose transactions are whole or not there.
-// Every record carries a checksum, and the log its extent, so that damage is found when it is read.
+// File is a registry's log in a file of go.etcd.io/bbolt, whose transactions are atomic. Load
+// detects damage: every record carries a checksum, and the recorded extent of the log reveals
+// missing entries.
 type File struct {
 	path string
 	db   *bbolt.DB
-	bad  error // why the file cannot be read
+	bad  error // damage that prevents bbolt from opening the file; nil without
 }
 
 var _ registry.Storage = (*File)(nil)
@@ -36,13 +37,14 @@ var (
 	identityKey = []byte("identity")
 	hardKey     = []byte("hard")
 	snapshotKey = []byte("snapshot")
-	extentKey   = []byte("extent") // the index of the last entry, or of the snapshot
+	extentKey   = []byte("extent") // index of the last entry, or of the snapshot without entries
 )
 
-// lockPatience is how long another process may take to close the file.
+// lockPatience is how long OpenFile waits for another process to close the file.
 const lockPatience = 2 * time.Second
 
-// OpenFile opens or makes a file. One that is damaged is opened, too: Load says so.
+// OpenFile opens a file, or creates it. It opens a damaged file without an error; Load returns the
+// error.
 func OpenFile(path string) (*File, error) {
 	f := &File{path: path}
 	err := f.open()
@@ -56,15 +58,15 @@ func OpenFile(path string) (*File, error) {
 	return f, nil
 }
 
-// isDamage reports whether an error says that a file is damaged. After any other the file may be sound,
-// and the member that it belongs to must not be given up.
+// isDamage reports whether an error says that a file is damaged. After any other error the file may
+// be intact, and its member must remain.
 func isDamage(err error) bool {
 	return errors.Is(err, registry.ErrDamaged) || errors.Is(err, berrors.ErrInvalid) ||
 		errors.Is(err, berrors.ErrVersionMismatch) || errors.Is(err, berrors.ErrChecksum)
 }
 
-// open opens the file. A damaged one can have bbolt panic, or read beyond its end, and then stays
-// locked while the process lives. Create makes another one.
+// open opens the file. At a damaged file bbolt may panic or read beyond its end. Then the file
+// stays locked until the process ends, and Create starts a new one.
 func (f *File) open() (err error) {
 	defer guard(&err)()
 	if err := checkMetaPages(f.path); err != nil {
@@ -74,10 +76,10 @@ func (f *File) open() (err error) {
 	return err
 }
 
-// checkMetaPages returns an error unless both heads of a bbolt file are intact. With one of them bbolt opens
-// the file, too: as it was one transaction before, so that a vote would be forgotten.
+// checkMetaPages returns an error unless both meta pages of a bbolt file are intact. With only one,
+// bbolt may open the file in the state before the last transaction, which may have stored a vote.
 func checkMetaPages(path string) error {
-	data, err := os.ReadFile(path) // small: snapshots bound it
+	data, err := os.ReadFile(path) // a small file, because snapshots bound the log
 	if os.IsNotExist(err) || err == nil && len(data) == 0 {
 		return nil
 	}
@@ -87,7 +89,7 @@ func checkMetaPages(path string) error {
 	if len(data) < 2*os.Getpagesize() {
 		return fmt.Errorf("%w: the file is shorter than its two meta pages", registry.ErrDamaged)
 	}
-	const header, length = 16, 56 // of a page; of the fields that the checksum covers
+	const header, length = 16, 56 // bytes of a page header and of the fields under the checksum
 	for n := range 2 {
 		at := n*os.Getpagesize() + header
 		sum := fnv.New64a()
@@ -99,8 +101,8 @@ func checkMetaPages(path string) error {
 	return nil
 }
 
-// guard returns a function to defer: it makes a panic, or a fault of memory that a file is mapped to,
-// an error.
+// guard turns panics and faults of mapped memory into an error. The caller defers the function that
+// guard returns.
 func guard(err *error) func() {
 	faults := debug.SetPanicOnFault(true)
 	return func() {
@@ -120,7 +122,7 @@ func (f *File) Close() (err error) {
 	return f.db.Close()
 }
 
-// Load reads the log. The error wraps registry.ErrDamaged if any of it is wrong.
+// Load reads the log. The error wraps registry.ErrDamaged if any part is damaged.
 func (f *File) Load() (saved *registry.Saved, err error) {
 	if f.bad != nil {
 		return nil, damaged(f.path, f.bad)
@@ -129,10 +131,10 @@ func (f *File) Load() (saved *registry.Saved, err error) {
 	err = f.db.View(func(tx *bbolt.Tx) error {
 		meta, log := tx.Bucket(metaBucket), tx.Bucket(logBucket)
 		if meta == nil && log == nil {
-			return nil // a file that was just made
+			return nil // a new file
 		}
 		if meta == nil || log == nil {
-			return errors.New("a part of the log is missing")
+			return errors.New("a bucket of the log is missing")
 		}
 		saved = &registry.Saved{}
 		return read(saved, meta, log)
@@ -143,7 +145,7 @@ func (f *File) Load() (saved *registry.Saved, err error) {
 	return saved, nil
 }
 
-// damaged names the file that an error is about.
+// damaged returns an error about a damaged file.
 func damaged(path string, err error) error {
 	if errors.Is(err, registry.ErrDamaged) {
 		return fmt.Errorf("%s: %w", path, err)
@@ -151,7 +153,7 @@ func damaged(path string, err error) error {
 	return fmt.Errorf("%s: %w: %w", path, registry.ErrDamaged, err)
 }
 
-// read reads a log whose parts are there.
+// read reads a log from its buckets.
 func read(saved *registry.Saved, meta, log *bbolt.Bucket) error {
 	saved.Identity = &protos.RegistryIdentity{}
 	if found, err := get(meta, identityKey, saved.Identity); err != nil || !found {
@@ -200,7 +202,7 @@ func read(saved *registry.Saved, meta, log *bbolt.Bucket) error {
 	return nil
 }
 
-// Create moves a file aside that cannot be used, and makes a new one.
+// Create moves an unusable file to PATH.unusable and starts a new one.
 func (f *File) Create(id *protos.RegistryIdentity) error {
 	if err := f.Close(); err != nil {
 		return err
@@ -289,7 +291,7 @@ func deleteRange(log *bbolt.Bucket, from, to uint64) error {
 	return nil
 }
 
-// put stores a record behind its checksum.
+// put stores a record, preceded by its checksum.
 func put(b *bbolt.Bucket, key []byte, m proto.Message) error {
 	data, err := proto.Marshal(m)
 	if err != nil {
@@ -313,7 +315,7 @@ func decode(key, value []byte, m proto.Message) error {
 	return proto.Unmarshal(value[8:], m)
 }
 
-// checksum covers the key, too: a record may not stand in another one's place.
+// checksum covers the key too, so that a record under another key counts as damage.
 func checksum(key, data []byte) uint64 {
 	d := xxhash.New()
 	d.Write(key)  //nolint:errcheck // it cannot fail

@@ -35,7 +35,7 @@ func hardAt(term, vote, commit uint64) *raftpb.HardState {
 	return &raftpb.HardState{Term: &term, Vote: &vote, Commit: &commit}
 }
 
-// write makes a log of a few updates and returns what a reader must find.
+// write stores a log in several updates and returns the expected result of Load.
 func write(t *testing.T, path string) *registry.Saved {
 	t.Helper()
 	f, err := host.OpenFile(path)
@@ -109,7 +109,7 @@ func TestASnapshotOfAnotherMemberReplacesTheLog(t *testing.T) {
 	}
 }
 
-// TestDamageIsFound flips bits and cuts the file: what can be read is all that was written.
+// TestDamageIsFound flips bits and truncates the file. Load must return the whole log or an error.
 func TestDamageIsFound(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	want := write(t, path)
@@ -144,12 +144,12 @@ func TestDamageIsFound(t *testing.T) {
 			t.Fatalf("%d: damage is not found: %v", i, got)
 		}
 	}
-	if found < tries/17 { // most bytes of a file are in no use
+	if found < tries/17 { // most bytes of the file are unused
 		t.Errorf("only %d of %d are found", found, tries)
 	}
 }
 
-// TestAFileThatCannotBeOpenedIsNotDamaged has the path lead to a folder.
+// TestAFileThatCannotBeOpenedIsNotDamaged opens a folder as a file.
 func TestAFileThatCannotBeOpenedIsNotDamaged(t *testing.T) {
 	path := t.TempDir()
 	_, err := host.OpenFile(path)
@@ -158,7 +158,7 @@ func TestAFileThatCannotBeOpenedIsNotDamaged(t *testing.T) {
 	}
 }
 
-// TestADamagedFileMakesANewMember has a member whose file is damaged begin anew, beside the old file.
+// TestADamagedFileMakesANewMember starts a member with a damaged file, which must be kept.
 func TestADamagedFileMakesANewMember(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	write(t, path)

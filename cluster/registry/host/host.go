@@ -1,5 +1,5 @@
-// Package host runs a process's member of the registry: it ticks with the clock, keeps the log in a
-// file and sends frames. All of the member's work happens on one goroutine.
+// Package host runs a process's member of the registry with a clock, a log file and a network. One
+// goroutine does all of the member's work.
 package host
 
 import (
@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// tick is the unit of the member's time.
+	// tick is the duration of a member's tick.
 	tick = 50 * time.Millisecond
 	// heartbeatTicks are 100 ms, electionTicks 1 s, retryTicks 500 ms and replaceTicks 10 s.
 	heartbeatTicks  = 2
@@ -29,60 +29,60 @@ const (
 	retryTicks      = 10
 	replaceTicks    = 200
 	snapshotEntries = 1000
-	// maxWaiting bounds the frames that wait for the member. Further ones are lost.
+	// maxWaiting bounds the inputs that wait for the member. Frames beyond it are dropped.
 	maxWaiting = 4096
 )
 
-// ErrNoQuorum says that the registry gives no answer at present.
+// ErrNoQuorum says that the registry did not answer in time.
 var ErrNoQuorum = errors.New("the registry has no quorum")
 
-// unansweredError is an ErrNoQuorum that says why in its own words.
+// unansweredError is an ErrNoQuorum with a specific reason.
 type unansweredError string
 
 func (e unansweredError) Error() string { return string(e) }
 
-// Is has errors.Is find ErrNoQuorum.
+// Is makes the error match ErrNoQuorum.
 func (e unansweredError) Is(target error) bool { return target == ErrNoQuorum }
 
-// errClosed says that the process stops.
+// errClosed says that Close was called.
 var errClosed = errors.New("the registry is closed")
 
-// Config is a Host.
+// Config configures a Host.
 type Config struct {
-	// Process is the process's name, and Incarnation tells its lives apart.
+	// Process is the name of the process. Incarnation grows with each of its starts.
 	Process     string
 	Incarnation uint64
-	// File is the path of the log.
+	// File is the path of the log file.
 	File string
-	// MayFound has a process without a log found a registry.
+	// MayFound makes a process without a log found a registry; otherwise it asks to join one.
 	MayFound bool
-	// Others names the other processes of the cluster.
+	// Others returns the names of the other processes of the cluster.
 	Others func() []string
-	// Send sends a frame to another process, without waiting. The frame may be lost.
+	// Send sends a frame to another process without blocking. The frame may be lost.
 	Send func(process string, f *protos.RegistryFrame)
-	// Log, if not nil, gets a line for each thing that an operator should know.
+	// Log, if not nil, writes a line about an event that an operator should know.
 	Log func(format string, args ...any)
 }
 
-// Host is a process's part in the registry.
+// Host runs a process's member of the registry. It is safe for concurrent use.
 type Host struct {
 	config Config
 	file   *File
 	member *registry.Member
-	inputs chan func()
+	inputs chan func() // functions for the goroutine of work
 	status atomic.Pointer[registry.Status]
 	stop   chan struct{}
-	dead   chan struct{} // closed when the member has failed: its status says why
+	dead   chan struct{} // closed once the member has failed, with the reason in status
 	closed sync.WaitGroup
 	once   sync.Once
 
-	// The rest belongs to the goroutine of work.
-	commands map[uint64]chan *protos.RegistryResult
-	reads    map[uint64]func()
-	failed   bool // true once dead is closed: the member gets no more inputs
+	// Only the goroutine of work uses the fields below.
+	commands map[uint64]chan *protos.RegistryResult // receivers of results, by ticket
+	reads    map[uint64]func()                      // callbacks of pending reads, by ticket
+	failed   bool                                   // true once dead is closed
 }
 
-// Open starts a Host with the log in its file.
+// Open starts a Host that continues the log in its file.
 func Open(c Config) (*Host, error) {
 	file, err := OpenFile(c.File)
 	if err != nil {
@@ -107,14 +107,14 @@ func Open(c Config) (*Host, error) {
 	return h, nil
 }
 
-// Close ends the member's part at once, as a crash would, and closes the file.
+// Close stops the member without leaving the group, as a crash would, and closes the file.
 func (h *Host) Close() error {
 	h.once.Do(func() { close(h.stop) })
 	h.closed.Wait()
 	return h.file.Close()
 }
 
-// work feeds the member.
+// work passes ticks and inputs to the member until the host is closed.
 func (h *Host) work() {
 	clock := time.NewTicker(tick)
 	defer clock.Stop()
@@ -130,8 +130,8 @@ func (h *Host) work() {
 	}
 }
 
-// run gives the member an input. What raft takes for impossible makes it panic: then the log is not
-// what this member has promised, and it stops.
+// run passes an input to the member. raft panics if the log contradicts the other members; then the
+// member stops.
 func (h *Host) run(input func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -144,7 +144,7 @@ func (h *Host) run(input func()) {
 	}
 }
 
-// fail stops a member that has panicked. Only the log gets the stack.
+// fail stops a member that has panicked. The log has the stack, the status only the first line.
 func (h *Host) fail(cause any) {
 	first, _, _ := strings.Cut(fmt.Sprint(cause), "\n")
 	s := *h.status.Load()
@@ -154,7 +154,7 @@ func (h *Host) fail(cause any) {
 	h.logf("this process takes no part in the registry until it is restarted: panic: %v\n%s", cause, debug.Stack())
 }
 
-// failWaiting ends all waiting for the member, for good. The status must have the error already.
+// failWaiting makes all present and later calls return the error in the status.
 func (h *Host) failWaiting() {
 	if !h.failed {
 		h.failed = true
@@ -168,7 +168,7 @@ func (h *Host) logf(format string, args ...any) {
 	}
 }
 
-// deliverReady passes on what has come of an input.
+// deliverReady delivers the effects of an input: frames to other processes, results to callers.
 func (h *Host) deliverReady() {
 	r := h.member.Ready()
 	s := h.member.Status()
@@ -199,7 +199,7 @@ func (h *Host) deliverReady() {
 	}
 }
 
-// Receive gives the member a frame from another process. It is lost if too many wait.
+// Receive passes a frame from another process to the member, or drops it if too many inputs wait.
 func (h *Host) Receive(f *protos.RegistryFrame) {
 	select {
 	case h.inputs <- func() { h.member.Step(f) }:
@@ -207,7 +207,7 @@ func (h *Host) Receive(f *protos.RegistryFrame) {
 	}
 }
 
-// submit has the member's goroutine do something.
+// submit passes a function to the member's goroutine, unless the caller gives up first.
 func (h *Host) submit(ctx context.Context, do func()) error {
 	select {
 	case h.inputs <- do:
@@ -221,8 +221,8 @@ func (h *Host) submit(ctx context.Context, do func()) error {
 	}
 }
 
-// Do carries a command out. An error that is ErrNoQuorum means that there was no answer before ctx
-// was done: the command may have its effect nevertheless.
+// Do executes a command and returns its result. After an error that is ErrNoQuorum the command may
+// still have its effect.
 func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.RegistryResult, error) {
 	answer := make(chan *protos.RegistryResult, 1)
 	var ticket uint64
@@ -236,7 +236,7 @@ func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.Regis
 	select {
 	case r := <-answer:
 		if r.Code == protos.RegistryResult_NO_SESSION {
-			return nil, unansweredError("the registry gave this process up meanwhile; try again")
+			return nil, unansweredError("the registry ended this process's session: the result is unknown; try again")
 		}
 		return r, nil
 	case <-h.stop:
@@ -252,7 +252,7 @@ func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.Regis
 	}
 }
 
-// enqueue has the member's goroutine do something, unless the host is closed or the member has failed.
+// enqueue passes a function to the member's goroutine, unless the host is closed or has failed.
 func (h *Host) enqueue(do func()) {
 	select {
 	case h.inputs <- do:
@@ -261,7 +261,8 @@ func (h *Host) enqueue(do func()) {
 	}
 }
 
-// Read calls a function with the state, which has at least what was acknowledged before.
+// Read calls a function with a state that contains all commands acknowledged before the call. The
+// function must not keep the state.
 func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 	read := make(chan struct{})
 	var ticket uint64
@@ -278,7 +279,7 @@ func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 	case <-read:
 		return nil
 	case <-h.stop:
-		h.closed.Wait() // do is not running any more
+		h.closed.Wait() // until do has returned
 		return errClosed
 	case <-h.dead:
 		return h.Status().Err
@@ -289,7 +290,7 @@ func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 			h.member.CancelRead(ticket)
 			close(canceled)
 		})
-		select { // do is not running any more
+		select { // until do has returned
 		case <-canceled:
 		case <-h.dead:
 		case <-h.stop:
@@ -299,7 +300,8 @@ func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 	}
 }
 
-// ReadLocal calls a function with the state that this process has, which may lack the latest changes.
+// ReadLocal calls a function with this process's state, which may be stale. The function must not
+// keep the state.
 func (h *Host) ReadLocal(ctx context.Context, do func(*registry.State)) error {
 	read := make(chan struct{})
 	if err := h.submit(ctx, func() {
@@ -314,12 +316,12 @@ func (h *Host) ReadLocal(ctx context.Context, do func(*registry.State)) error {
 	case <-h.dead:
 		return h.Status().Err
 	case <-h.stop:
-		h.closed.Wait() // do is not running any more
+		h.closed.Wait() // until do has returned
 		return errClosed
 	}
 }
 
-// unanswered says why there is no answer.
+// unanswered returns the error of a call whose context has ended.
 func (h *Host) unanswered(ctx context.Context) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return context.Cause(ctx)
@@ -327,14 +329,14 @@ func (h *Host) unanswered(ctx context.Context) error {
 	return unansweredError(Describe(h.Status()))
 }
 
-// Describe says why the registry gives no answer, as a clause.
+// Describe returns a clause that says why the registry does not answer.
 func Describe(s registry.Status) string {
 	voters := strings.Join(s.Voters, ", ")
 	switch {
 	case s.Err != nil:
 		return s.Err.Error()
 	case s.Cluster == 0:
-		return "no registry has let this process join yet"
+		return "this process has not joined a registry yet"
 	case s.Leader == "":
 		return fmt.Sprintf("no quorum: this process hears no majority of the voters %s", voters)
 	}
@@ -344,10 +346,11 @@ func Describe(s registry.Status) string {
 // Status returns the member's view of the registry.
 func (h *Host) Status() registry.Status { return *h.status.Load() }
 
-// Leave hands this process's vote and lead over to others, and returns once that is done, or ctx is.
+// Leave transfers this process's leadership and vote to other processes. It returns once the group
+// has recorded that this process leaves.
 func (h *Host) Leave(ctx context.Context) error {
 	if s := h.Status(); len(s.Voters)+len(s.Learners) < 2 {
-		return nil // nobody is there to go on
+		return nil // no successor
 	}
 	if err := h.submit(ctx, h.member.Leave); err != nil {
 		return err

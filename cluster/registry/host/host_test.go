@@ -43,7 +43,6 @@ func newWire(t *testing.T) *wire {
 func (w *wire) start(name string, found bool) *host.Host {
 	w.t.Helper()
 	w.life++
-
 	h, err := host.Open(host.Config{
 		Process: name, Incarnation: w.life, File: filepath.Join(w.dir, name), MayFound: found,
 		Others: func() []string { return []string{"a", "b", "c"} },
@@ -69,7 +68,7 @@ func (w *wire) send(from, to string, f *protos.RegistryFrame) {
 	}
 }
 
-// kill ends a host without a word.
+// kill closes a host without leaving.
 func (w *wire) kill(name string) {
 	w.mu.Lock()
 	h := w.hosts[name]
@@ -83,7 +82,7 @@ func (w *wire) kill(name string) {
 	}
 }
 
-// await waits until a host's status is as it should be.
+// await polls a host until its status satisfies a condition.
 func (w *wire) await(why string, h *host.Host, is func(s registry.Status) bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(h.Status()); time.Sleep(10 * time.Millisecond) {
@@ -122,7 +121,7 @@ func names(t *testing.T, h *host.Host) (all []string) {
 	return all
 }
 
-// three starts three hosts, which all vote in the end.
+// three starts three hosts and waits until all of them vote.
 func three(w *wire) {
 	w.t.Helper()
 	w.start("a", true)
@@ -158,7 +157,7 @@ func TestThreeHosts(t *testing.T) {
 	}
 }
 
-// TestAllHostsAreKilled has all hosts end at once: what was acknowledged is there when they are back.
+// TestAllHostsAreKilled closes all hosts. A majority that restarts has the acknowledged claims.
 func TestAllHostsAreKilled(t *testing.T) {
 	w := newWire(t)
 	three(w)
@@ -202,7 +201,7 @@ func TestNoQuorumIsSaid(t *testing.T) {
 	}
 }
 
-// TestAMemberThatFailsAnswers has a member stop at a heartbeat about entries that it does not have.
+// TestAMemberThatFailsAnswers makes a member panic at a heartbeat whose commit index exceeds its log.
 func TestAMemberThatFailsAnswers(t *testing.T) {
 	w := newWire(t)
 	three(w)

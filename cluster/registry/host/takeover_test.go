@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTakeover measures how long the registry gives no answer when its leader is killed, and when it
-// leaves in order.
+// TestTakeover measures the time until the registry answers again after its leader is killed, and
+// after its leader leaves.
 func TestTakeover(t *testing.T) {
 	if os.Getenv("GRADWIRE_LENGTHY") == "" {
 		t.Skip("takes long; GRADWIRE_LENGTHY=1 runs it")
@@ -35,6 +35,6 @@ func TestTakeover(t *testing.T) {
 			}
 		}
 		slices.Sort(took)
-		t.Logf("in order %v: median %v of %v", orderly, took[len(took)/2], took)
+		t.Logf("leader leaves: %v; median %v of %v", orderly, took[len(took)/2], took)
 	}
 }
