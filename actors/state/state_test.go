@@ -169,6 +169,53 @@ func TestActorsThatDeclareNothingAreRefused(t *testing.T) {
 	}
 }
 
+// overriding is an actor with a method State in place of the inherited one.
+type overriding struct {
+	*holder
+	count int
+}
+
+func (o overriding) State(s *state.State) {
+	s.Part("holder", o.holder)
+	state.Int(s, "count", &o.count)
+}
+
+func TestActorsThatInheritStateAndHaveOtherFieldsAreRefused(t *testing.T) {
+	type (
+		alone   struct{ *holder }
+		pointer struct {
+			*holder
+			count int
+		}
+		value struct {
+			count int
+			holder
+		}
+		deep struct {
+			count int
+			alone
+		}
+		face struct {
+			state.Declared
+			count int
+		}
+	)
+	for field, actors := range map[string][]any{
+		"holder":   {&pointer{count: 1}, pointer{}, &value{count: 1}},
+		"alone":    {&deep{count: 1}},
+		"Declared": {&face{count: 1}},
+		"":         {&alone{}, alone{}, &overriding{}, overriding{}, &holder{}},
+	} {
+		for _, a := range actors {
+			want := fmt.Sprintf("a %T inherits the method State of its embedded %s, which omits its other fields: "+
+				"declare State on it, with s.Part for the embedded value", a, field)
+			if _, err := state.Of(a); field == "" && err != nil || field != "" && fmt.Sprint(err) != want {
+				t.Errorf("%T: got %v, want %q", a, err, want)
+			}
+		}
+	}
+}
+
 // older and newer are the same actor in two versions of a program.
 type older struct{ Steps int }
 
