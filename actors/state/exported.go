@@ -153,14 +153,14 @@ func value(s *State, name string, v reflect.Value) {
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		n := v.Int()
 		if Int(s, name, &n); v.OverflowInt(n) {
-			s.kind(name, v.Type().String())
+			s.mismatch(name, v.Type().String())
 			return
 		}
 		v.SetInt(n)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		n := v.Uint()
 		if Int(s, name, &n); v.OverflowUint(n) {
-			s.kind(name, v.Type().String())
+			s.mismatch(name, v.Type().String())
 			return
 		}
 		v.SetUint(n)
@@ -265,7 +265,7 @@ func mapping(s *State, name string, v reflect.Value) {
 		for _, key := range slices.Sorted(maps.Keys(s.in)) {
 			k := reflect.New(v.Type().Key()).Elem()
 			if !setKey(k, strings.TrimPrefix(key, keyMark)) {
-				s.kind(key, "key of a map of "+v.Type().Key().String())
+				s.mismatch(key, "key of a map of "+v.Type().Key().String())
 				return
 			}
 			item := reflect.New(v.Type().Elem()).Elem()

@@ -40,7 +40,7 @@ func (s *State) Saved(name string, v **Saved) {
 		return
 	}
 	*v = nil
-	saved := s.take(name)
+	saved := s.pop(name)
 	if saved == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func (s *State) Saved(name string, v **Saved) {
 	first := uint64(x.GetFirst())
 	end := first + uint64(x.GetVectors())
 	if x == nil || end > uint64(len(all)) {
-		s.kind(name, "state of its own")
+		s.mismatch(name, "state of its own")
 		return
 	}
 	*v = &Saved{Root: x.GetRoot(), Vectors: all[first:end:end]}

@@ -1,8 +1,6 @@
 package state
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Shared declares a pointer that several values may hold, or nil. The first holder saves the target,
 // which may refer back to itself. Restored holders share one target again.
@@ -38,10 +36,10 @@ func Shared[T any](s *State, name string, v **T, declare func(s *State, v *T)) {
 		case number >= 0 && number < len(r.targets):
 			known, ok := r.targets[number].(*T)
 			if *v = known; !ok {
-				s.kind("number", fmt.Sprintf("number of a %T", known))
+				s.mismatch("number", fmt.Sprintf("number of a %T", known))
 			}
 		default:
-			s.kind("number", "number of a shared value")
+			s.mismatch("number", "number of a shared value")
 		}
 	})
 }
@@ -71,7 +69,7 @@ func column[E, T any](s *State, name string, of []*E, field func(of *E) *T, decl
 		return
 	}
 	if len(list) != len(of) {
-		s.kind(name, fmt.Sprintf("list of %d", len(of)))
+		s.mismatch(name, fmt.Sprintf("list of %d", len(of)))
 		return
 	}
 	for i, e := range of {

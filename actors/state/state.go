@@ -36,7 +36,7 @@ type State struct {
 	run *run
 	out *protos.Declared                 // the saved values; nil while restoring
 	in  map[string]*protos.DeclaredValue // values left to restore, by name; nil while saving
-	at  string                           // path of the part, for errors and names of vectors
+	at  string                           // path of this part, for errors and names of vectors
 }
 
 // run holds the data that all parts of one state share.
@@ -131,7 +131,7 @@ func (r *run) reader(from *protos.Declared, at string) *State {
 // finish fails if a saved value was not declared.
 func (s *State) finish() {
 	if len(s.in) > 0 {
-		s.Fail(fmt.Errorf("%w: nothing remembers %q", ErrForeign, slices.Sorted(maps.Keys(s.in))[0]))
+		s.Fail(fmt.Errorf("%w: this program does not declare %q", ErrForeign, slices.Sorted(maps.Keys(s.in))[0]))
 	}
 }
 
@@ -140,8 +140,8 @@ func (s *State) put(name string, v *protos.DeclaredValue) {
 	s.out.Fields = append(s.out.Fields, &protos.DeclaredField{Name: name, Value: v})
 }
 
-// take removes the saved value with a name and returns it, or nil if there is none.
-func (s *State) take(name string) *protos.DeclaredValue {
+// pop removes the saved value with a name and returns it, or nil if there is none.
+func (s *State) pop(name string) *protos.DeclaredValue {
 	v := s.in[name]
 	delete(s.in, name)
 	return v
@@ -155,8 +155,8 @@ func (s *State) path(name string) string {
 	return s.at + "." + name
 }
 
-// kind fails because a saved value does not have the declared type.
-func (s *State) kind(name, want string) {
+// mismatch fails because a saved value does not have the declared type.
+func (s *State) mismatch(name, want string) {
 	s.Fail(fmt.Errorf("%w: %s is no %s", ErrForeign, name, want))
 }
 
@@ -171,9 +171,9 @@ func wire[W any](s *State, name, kind string, save func() *protos.DeclaredValue,
 		s.put(name, save())
 		return
 	}
-	if saved := s.take(name); saved != nil {
+	if saved := s.pop(name); saved != nil {
 		if x, ok := any(saved.GetIs()).(W); !ok || !restore(x) {
-			s.kind(name, kind)
+			s.mismatch(name, kind)
 		}
 	}
 }
@@ -302,7 +302,7 @@ func (s *State) Group(name string, declare func(s *State)) {
 		declare(&State{run: s.run, out: part, at: s.path(name)})
 		return
 	}
-	if saved := s.take(name); saved != nil {
+	if saved := s.pop(name); saved != nil {
 		s.restorePart(name, saved, declare)
 	}
 }
@@ -310,7 +310,7 @@ func (s *State) Group(name string, declare func(s *State)) {
 func (s *State) restorePart(name string, saved *protos.DeclaredValue, declare func(s *State)) {
 	x, ok := saved.GetIs().(*protos.DeclaredValue_Part)
 	if !ok {
-		s.kind(name, "part")
+		s.mismatch(name, "part")
 		return
 	}
 	part := s.run.reader(x.Part, s.path(name))
@@ -329,7 +329,7 @@ func Optional[T any](s *State, name string, v **T, declare func(s *State, v *T))
 		}
 		return
 	}
-	saved := s.take(name)
+	saved := s.pop(name)
 	if saved == nil {
 		*v = nil
 		return
@@ -353,13 +353,13 @@ func List[T any](s *State, name string, v *[]T, declare func(s *State, v *T)) {
 		}
 		return
 	}
-	saved := s.take(name)
+	saved := s.pop(name)
 	if saved == nil {
 		return
 	}
 	x, ok := saved.GetIs().(*protos.DeclaredValue_List)
 	if !ok {
-		s.kind(name, "list")
+		s.mismatch(name, "list")
 		return
 	}
 	items := x.List.GetItems()
@@ -376,7 +376,7 @@ func List[T any](s *State, name string, v *[]T, declare func(s *State, v *T)) {
 // the index of each item.
 func Each[T any](s *State, name string, v []T, declare func(s *State, i int, v *T)) {
 	if s.in[name] != nil && len(s.in[name].GetList().GetItems()) != len(v) {
-		s.kind(name, fmt.Sprintf("list of %d", len(v)))
+		s.mismatch(name, fmt.Sprintf("list of %d", len(v)))
 		return
 	}
 	i := -1

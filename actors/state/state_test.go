@@ -230,8 +230,8 @@ func TestAnotherProgramReadsTheState(t *testing.T) {
 		t.Errorf("%+v, %v", n, err)
 	}
 	err := restore(save(t, &newer{Extra: "x", Steps: 7}), &older{})
-	if !errors.Is(err, state.ErrForeign) || !strings.Contains(err.Error(), `nothing remembers "Extra"`) {
-		t.Errorf("a value that nothing remembers: %v", err)
+	if !errors.Is(err, state.ErrForeign) || !strings.Contains(err.Error(), `this program does not declare "Extra"`) {
+		t.Errorf("an undeclared value: %v", err)
 	}
 	type narrow struct{ Steps int8 }
 	if err := restore(save(t, &older{Steps: 300}), &narrow{}); !errors.Is(err, state.ErrForeign) {

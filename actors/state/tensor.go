@@ -22,7 +22,7 @@ func (s *State) Tensor(name string, t **protos.Tensor) {
 	}
 	before := *t
 	*t = nil
-	if saved := s.take(name); saved != nil {
+	if saved := s.pop(name); saved != nil {
 		*t = s.restoreTensor(name, saved)
 	}
 	if before != nil {
@@ -52,14 +52,14 @@ func (s *State) Vector(name string, values *[]float32) {
 		}
 		return
 	}
-	saved := s.take(name)
+	saved := s.pop(name)
 	if saved == nil {
 		*values = nil
 		return
 	}
 	v, ok := saved.GetIs().(*protos.DeclaredValue_Vector)
 	if !ok || int(v.Vector.GetIndex()) >= len(s.run.saved.Vectors) {
-		s.kind(name, "vector")
+		s.mismatch(name, "vector")
 		return
 	}
 	data := s.run.saved.Vectors[v.Vector.GetIndex()].Data
@@ -98,7 +98,7 @@ func (s *State) vector(name string, t *protos.Tensor) *protos.DeclaredVector {
 func (s *State) restoreTensor(name string, saved *protos.DeclaredValue) *protos.Tensor {
 	x, ok := saved.GetIs().(*protos.DeclaredValue_Vector)
 	if !ok || int(x.Vector.GetIndex()) >= len(s.run.tensors) {
-		s.kind(name, "vector")
+		s.mismatch(name, "vector")
 		return nil
 	}
 	v := x.Vector
@@ -111,7 +111,7 @@ func (s *State) restoreTensor(name string, saved *protos.DeclaredValue) *protos.
 		return whole.Retain()
 	}
 	if v.GetLow() > v.GetHigh() || v.GetHigh() > uint64(len(whole.Data)) {
-		s.kind(name, "range of its vector")
+		s.mismatch(name, "range of its vector")
 		return nil
 	}
 	return whole.View(int(v.GetLow()), int(v.GetHigh()))
