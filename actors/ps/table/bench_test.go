@@ -157,7 +157,7 @@ func BenchmarkTables(b *testing.B) {
 	}
 }
 
-// pump pushes zeros to keys and pulls them, a number of times.
+// pump pushes zeros to keys and pulls them, until left is 0.
 type pump struct {
 	quiet
 	make  func(*table.Client, *table.Table) *table.Keys

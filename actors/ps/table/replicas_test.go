@@ -82,19 +82,19 @@ func (c *trial) disturb(r *rand.Rand) {
 	}
 }
 
-// player has a client push ones to some keys whenever a task has finished, and compares the values that
-// it pulls with those that it knows.
+// player pushes ones to random keys whenever a task has finished. It checks that each pulled value
+// contains the client's answered pushes.
 type player struct {
 	quiet
 	*trial
 	open map[table.Timestamp]*pending
 }
 
-// pending is a task that has not finished.
+// pending is an unfinished task.
 type pending struct {
 	table int
 	keys  []uint64
-	known []float32 // by key: answered pushes of the client when the task began
+	known []float32 // by key: answered pushes of the client when the task started
 }
 
 func (p *player) State(s *state.State) {
@@ -199,8 +199,8 @@ func count(of map[uint64][]float32, key uint64, clients int) []float32 {
 	return of[key]
 }
 
-// judge waits until nobody pushes any more, and compares the tables with what was sent and
-// answered.
+// judge waits until all clients have stopped pushing. Then it compares the tables with the counts of
+// sent and answered pushes.
 type judge struct {
 	quiet
 	*trial
@@ -283,12 +283,12 @@ func TestNoAnsweredPushToARowIsLostAndNoneCountsTwice(t *testing.T) {
 				t.Fatalf("%v\n%d servers, %+v, %d clients, %+v\n%v\nlinks %+v", err, c.servers, c.spread, c.clients,
 					c.options, c.schedule, c.links)
 			}
-			for _, often := range []float64{0, 0.2, 0.05} {
-				if seed%4 > 0 || often != 0.05 && seed%20 > 0 {
+			for _, share := range []float64{0, 0.2, 0.05} {
+				if seed%4 > 0 || share != 0.05 && seed%20 > 0 {
 					continue
 				}
 				again := newTrial(t, seed)
-				again.often = often
+				again.share = share
 				if _, err := again.run(t); err != nil || again.digest != c.digest || again.pushes() != c.pushes() {
 					t.Errorf("digest %x, then %x after %d replacements: %v", c.digest, again.digest, again.times, err)
 				}
@@ -297,7 +297,8 @@ func TestNoAnsweredPushToARowIsLostAndNoneCountsTwice(t *testing.T) {
 	}
 }
 
-// adder pushes to lists and pulls them. A checkpoint can have all of it.
+// adder pushes to lists of keys and pulls them. It shares no memory with the test, so that a checkpoint
+// has its whole state.
 type adder struct {
 	quiet
 	sum float32

@@ -137,7 +137,7 @@ func (s *shard) choose(head *protos.Access, pushed *protos.Tensor, rest []*proto
 	return c, nil
 }
 
-// rowsOf finds the rows of a list of keys. The rows of a sparse table are found when they are used.
+// rowsOf finds the rows of a list of keys. The first use of a list finds the rows of a sparse table.
 func (s *shard) rowsOf(keys []uint64) *chosen {
 	c := &chosen{count: len(keys)}
 	if s.table.Sparse {

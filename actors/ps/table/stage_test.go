@@ -35,7 +35,7 @@ type site struct {
 	delay    time.Duration
 	jitter   bool // messages overtake each other
 	schedule []world.NodeChange
-	program  func(index int) program // of a client
+	program  func(index int) program // by client: makes its program
 	seed     uint64
 	strict   bool
 
@@ -44,24 +44,24 @@ type site struct {
 	overs  int             // clients that end the run when they are over; 0 for all
 	digest uint64          // of the run
 
-	time  time.Duration // when the run ends; 0 for when users are over
+	time  time.Duration // end of the run; 0 for the end of the users' programs
 	saves *sim.Checkpoints
-	from  *state.Saved // a state to go on from
+	from  *state.Saved // checkpoint to resume from; nil for a new run
 
-	replaced bool    // the site replaces actors by restored ones
-	often    float64 // before this share of their messages
-	times    int     // replacements
+	replaced bool    // the run replaces actors by restored ones
+	share    float64 // share of messages before which their actor is replaced
+	times    int     // replacements so far
 }
 
-// program is what a user does with its client. State declares what the program remembers.
+// program is the behaviour of a user.
 type program interface {
 	state.Declared
 	start(u *user)
-	// done is called with each task that has finished; after it nothing may be open if the user is over.
+	// done handles a finished task. If it sets u.over, no task may be open.
 	done(u *user, d table.Done)
-	// tick is called when a tick arrives.
+	// tick handles a tick.
 	tick(u *user)
-	// value is the user's answer to a request for a snapshot.
+	// value returns the user's answer to a request for a snapshot.
 	value() float32
 }
 
@@ -74,27 +74,27 @@ func (quiet) done(*user, table.Done) {}
 func (quiet) tick(*user)             {}
 func (quiet) value() float32         { return 0 }
 
-// begins is a program that only does something at the start.
-type begins struct {
+// starter is a program that acts only at the start.
+type starter struct {
 	quiet
-	begin func(u *user)
+	act func(u *user)
 }
 
-func (p *begins) start(u *user) { p.begin(u) }
+func (p *starter) start(u *user) { p.act(u) }
 
-// only returns the program for all clients that calls begin at the start.
-func only(begin func(u *user)) func(int) program {
-	return func(int) program { return &begins{begin: begin} }
+// atStart returns a program for all clients that calls act at the start.
+func atStart(act func(u *user)) func(int) program {
+	return func(int) program { return &starter{act: act} }
 }
 
-// user is a client that carries a program out.
+// user is an actor that runs a program with its client.
 type user struct {
 	*table.Client
 	program program
 	env     actors.Env
-	index   int           // of the client
-	ctx     actor.Context // of the message at hand
-	over    bool          // with the message at hand
+	index   int           // index among the clients
+	ctx     actor.Context // context of the current message
+	over    bool          // the program ends with the current message
 }
 
 // State declares the client and the program.
@@ -103,7 +103,7 @@ func (u *user) State(s *state.State) {
 	s.Part("program", u.program)
 }
 
-// tick is a message of a user to itself.
+// tick is a timer message that a user sends to itself.
 type tick struct{}
 
 var _ = state.Register[tick]("table_test.tick")
@@ -114,7 +114,7 @@ func (*tick) State(*state.State) {}
 // Receive implements [actor.Actor].
 func (u *user) Receive(ctx actor.Context) {
 	u.ctx = ctx
-	defer func() { // what a program does in its first message is over with it, too
+	defer func() { // a program can end in its first message, too
 		if u.ctx = nil; u.over {
 			u.over = false
 			u.env.Record(actors.Event{Kind: actors.Measured, Name: "over"})
@@ -190,7 +190,7 @@ func (s *site) run(tb testing.TB) (bytes int64, err error) {
 	}
 	var r *worldtest.Replacements
 	if s.replaced {
-		r = worldtest.Replace(tb.(*testing.T), d, s.often)
+		r = worldtest.Replace(tb.(*testing.T), d, s.share)
 	}
 	network := link.New(s.seed+1, d.Names())
 	config := link.Config{Delay: link.Constant{Delay: s.delay}}
@@ -230,20 +230,20 @@ func (s *site) must(tb testing.TB) int64 {
 	return bytes
 }
 
-// unnoticed plays a scenario, and plays it again with actors that are replaced by restored ones: before
-// every message, and at random. It checks that the runs have the same digest, carry the same bytes and
-// end with the same error.
-func unnoticed(t *testing.T, scenario func() *site) (bytes int64, err error) {
+// runReplaced runs a scenario without replacements, and again with actors that are replaced by restored
+// ones: before every message, and at random. It checks that the runs have the same digest, carry the
+// same bytes and end with the same error.
+func runReplaced(t *testing.T, scenario func() *site) (bytes int64, err error) {
 	t.Helper()
 	s := scenario()
 	s.replaced = true
 	bytes, err = s.run(t)
-	for _, often := range []float64{1, 0.05} {
+	for _, share := range []float64{1, 0.05} {
 		again := scenario()
-		again.replaced, again.often = true, often
+		again.replaced, again.share = true, share
 		b, e := again.run(t)
 		if b != bytes || again.digest != s.digest || fmt.Sprint(e) != fmt.Sprint(err) ||
-			often == 1 && again.times == 0 {
+			share == 1 && again.times == 0 {
 			t.Errorf("%d bytes, digest %x and error %v after %d replacements, want %d, %x and %v", b, again.digest, e,
 				again.times, bytes, s.digest, err)
 		}

@@ -79,7 +79,7 @@ func (s *shard) State(st *state.State) {
 	s.listsState(st)
 }
 
-// index finds the row of each key again.
+// index rebuilds the map from keys to rows, and checks the keys.
 func (s *shard) index(st *state.State) {
 	s.rows, s.order = make(map[uint64]int32, len(s.keys)), nil
 	for row, key := range s.keys {
@@ -95,7 +95,7 @@ func (s *shard) index(st *state.State) {
 func (s *shard) listsState(st *state.State) {
 	type list struct {
 		count uint64
-		keys  []byte // as they travel
+		keys  []byte // in wire form
 	}
 	var all []list
 	if !st.Restoring() {
@@ -138,16 +138,16 @@ func (s *shard) keysIn(c *chosen) []uint64 {
 	return keys
 }
 
-// State declares the client's tasks and its view of the servers. An actor that embeds the client has a
-// method State of its own, which declares the client as a part.
+// State declares the client's tasks and its view of the servers. An actor that embeds the client needs
+// a method State of its own, which declares the client as a part: [state.Of] refuses the inherited one.
 func (c *Client) State(s *state.State) {
 	c.declare(s)
 	s.Part("fleet", &c.fleet)
 	state.Ints(s, "owners", &c.way.owners)
 }
 
-// declare declares the tasks that have not finished, and the lists that servers know. Tasks fail only
-// outside of runs.
+// declare declares the unfinished tasks, and the lists that servers know. It omits the tasks' errors:
+// tasks fail only outside of runs, which have no checkpoints.
 func (c *Tasks) declare(s *state.State) {
 	state.Int(s, "life", &c.life)
 	state.Int(s, "view", &c.view)
@@ -217,7 +217,7 @@ func (l listed) compare(m listed) int {
 	return cmp.Or(cmp.Compare(l.server, m.server), cmp.Compare(l.shard, m.shard), cmp.Compare(l.hash, m.hash))
 }
 
-// KeysState declares keys that an actor remembers, or nil.
+// KeysState declares the keys that an actor holds, or nil.
 func (c *Tasks) KeysState(s *state.State, name string, k **Keys) { c.layout.keysState(s, name, k) }
 
 func (l *Layout) keysState(s *state.State, name string, k **Keys) {
@@ -259,7 +259,7 @@ func (k *Keys) list(l *Layout) (keys []uint64) {
 	for i := range k.pieces {
 		if p := &k.pieces[i]; p.list != nil {
 			_, first, last := l.table(p.shard)
-			keys, _, _ = keysOf(keys, p.list.Data, uint64(p.high-p.low), first, last) // List has made it
+			keys, _, _ = keysOf(keys, p.list.Data, uint64(p.high-p.low), first, last) // never fails: Layout.List made it
 		}
 	}
 	return keys

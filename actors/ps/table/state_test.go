@@ -23,12 +23,12 @@ func layout(t *testing.T) *Layout {
 	return l
 }
 
-// access pushes to a list of keys of a shard, and pulls another one.
+// access pushes values to one list of a shard's keys, and pulls another list.
 func access(t *testing.T, s *shard, pushed, pulled []uint64) {
 	t.Helper()
-	for _, keys := range [][]uint64{pushed, pulled} {
+	for i, keys := range [][]uint64{pushed, pulled} {
 		list := appendKeys(nil, keys, s.first)
-		head := &protos.Access{Push: &keys[0] == &pushed[0], Pull: true, Keys: uint64(len(keys)), List: hashOf(list)}
+		head := &protos.Access{Push: i == 0, Pull: true, Keys: uint64(len(keys)), List: hashOf(list)}
 		tensors := []*protos.Tensor{protos.NewTensor(wordsOf(list))}
 		if head.Push {
 			values := make([]float32, 2*len(keys))
@@ -43,8 +43,7 @@ func access(t *testing.T, s *shard, pushed, pulled []uint64) {
 	}
 }
 
-// Every value that a shard has got from clients is in its state, and so are the lists that it knows, in
-// their order.
+// The state of a shard has each value that clients pushed, and the known lists in their order.
 func TestStateOfAShardHasItsValuesAndLists(t *testing.T) {
 	l := layout(t)
 	for _, k := range []int{1, 6} {
@@ -61,27 +60,27 @@ func TestStateOfAShardHasItsValuesAndLists(t *testing.T) {
 			if !filled.table.Sparse {
 				except = append(except, "keys", "rows")
 			}
-			statetest.Made(t, filled, made, func(st *state.State, s *shard) {
+			statetest.WholeInto(t, filled, made, func(st *state.State, s *shard) {
 				s.State(st)
-				for _, c := range s.lists.by { // the rows are found when a list is used
-					_ = s.find(c, false)
+				for _, c := range s.lists.by {
+					_ = s.find(c, false) // the rows of a sparse list, as its next use finds them
 				}
 			}, except...)
 		}
 	}
-	h := func() *kept {
+	newKept := func() *kept {
 		s, _ := newShard(l, 1)
 		return &kept{shard: s, index: 1, log: shards.NewLog(1), taken: make([]taken, 1)}
 	}
-	filled := h()
+	filled := newKept()
 	filled.log.Touch()
 	filled.taken[0] = taken{1, 2, []uint64{3}}
-	statetest.Made(t, filled, h(), func(s *state.State, h *kept) { h.State(s) }, "server", "place", "last", "listed",
+	statetest.WholeInto(t, filled, newKept(), func(s *state.State, h *kept) { h.State(s) }, "server", "place", "last", "listed",
 		"answer")
 	statetest.Whole(t, &filled.taken[0], func(s *state.State, of *taken) { of.State(s) })
 }
 
-// Every task that has not finished is in the state of its client.
+// The state of a client has each unfinished task.
 func TestStateOfAClientHasItsTasks(t *testing.T) {
 	l := layout(t)
 	values := func() *protos.Tensor { return protos.NewTensor([]float32{1, 2, 3, 4}) }
@@ -103,19 +102,19 @@ func TestStateOfAClientHasItsTasks(t *testing.T) {
 			after: []Timestamp{5}, values: values(), pulled: values(), missing: 1,
 			parts: []part{{answered: true, values: values(), keys: []uint64{6}}, {}}}
 		open = append(open, of)
-		statetest.Made(t, of, &task{}, func(s *state.State, t *task) { t.declare(s, l) }, "err")
+		statetest.WholeInto(t, of, &task{}, func(s *state.State, t *task) { t.declare(s, l) }, "err")
 	}
-	statetest.Made(t, &open[0].parts[0], &part{}, func(s *state.State, p *part) { p.State(s) })
+	statetest.WholeInto(t, &open[0].parts[0], &part{}, func(s *state.State, p *part) { p.State(s) })
 	made := func() *Tasks { return &Tasks{layout: l, known: map[listed]bool{}} }
 	filled := made()
 	filled.life, filled.view, filled.held, filled.last, filled.open, filled.waiting = 1, 2, true, 3, open, 4
 	filled.known[listed{1, 2, 1 << 63}], filled.traffic = true, Traffic{5, 6}
-	statetest.Made(t, filled, made(), func(s *state.State, c *Tasks) { c.declare(s) },
+	statetest.WholeInto(t, filled, made(), func(s *state.State, c *Tasks) { c.declare(s) },
 		"layout", "options", "pool", "road", "node", "free", "access", "done")
-	type holder struct{ keys *Keys } // an actor
-	statetest.Made(t, &holder{list}, &holder{},
+	type holder struct{ keys *Keys } // an actor that holds keys
+	statetest.WholeInto(t, &holder{list}, &holder{},
 		func(s *state.State, h *holder) { filled.KeysState(s, "keys", &h.keys) })
-	statetest.Made(t, &Client{Tasks: filled, fleet: shards.Fleet{Since: []uint64{7}}, way: &way{owners: []int{8}}},
+	statetest.WholeInto(t, &Client{Tasks: filled, fleet: shards.Fleet{Since: []uint64{7}}, way: &way{owners: []int{8}}},
 		&Client{Tasks: made(), way: &way{}}, func(s *state.State, c *Client) { c.State(s) }, "env")
 }
 
@@ -136,7 +135,7 @@ func TestStateOfAServerSaysThatItHasBegun(t *testing.T) {
 	}
 	filled := made()
 	filled.begun = true
-	statetest.Made(t, filled, made(), func(st *state.State, s *Server) { s.State(st) },
+	statetest.WholeInto(t, filled, made(), func(st *state.State, s *Server) { s.State(st) },
 		"env", "layout", "shards", "replicas", "answers")
 }
 
@@ -155,7 +154,7 @@ func TestStateOfAnotherShardIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := saved.Restore(other, state.Into{Pool: &protos.TensorPool{}}); err == nil {
-			t.Errorf("the state of shard %d becomes that of shard %d", k, to)
+			t.Errorf("shard %d accepts the state of shard %d", to, k)
 		}
 	}
 }

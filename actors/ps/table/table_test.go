@@ -154,7 +154,7 @@ func dumbs(all []*table.Table) (ds []*dumb) {
 	return ds
 }
 
-// sequence begins all operations at once, and compares the outcome of each with a map.
+// sequence starts all operations at once, and compares each result with a map.
 type sequence struct {
 	quiet
 	*rapid.T
@@ -188,7 +188,7 @@ func TestSequentialTasksAreThoseOfAMapWhileServersComeAndGo(t *testing.T) {
 		draw := rapid.Custom(func(r *rapid.T) operation { return drawOperation(r, all) })
 		ops := rapid.SliceOfN(draw, 1, 60).Draw(r, "ops")
 		seed, jitter := rapid.Uint64().Draw(r, "seed"), rapid.Bool().Draw(r, "jitter")
-		_, err := unnoticed(t, func() *site {
+		_, err := runReplaced(t, func() *site {
 			s := &site{tables: all, servers: 4, absent: []int{2, 3}, clients: 1, delay: 2 * ms, schedule: movement,
 				seed: seed, jitter: jitter, strict: true}
 			if s.jitter { // farewells are for links that keep the order
@@ -204,20 +204,20 @@ func TestSequentialTasksAreThoseOfAMapWhileServersComeAndGo(t *testing.T) {
 	})
 }
 
-// crowd is what a test knows of clients that push to the sparse table.
+// crowd is the memory that pushers to the sparse table share.
 type crowd struct {
 	*testing.T
-	want map[uint64]float32
-	left int // clients that are not over
+	want map[uint64]float32 // by key: sum of all pushes
+	left int                // clients that still push
 }
 
-const rounds = 60 // of each client
+const rounds = 60 // finished tasks after which a client pushes no more
 
-// pusher pushes to random keys. The last one to be over checks the table.
+// pusher pushes to random keys. The last pusher to finish checks the table.
 type pusher struct {
 	quiet
 	*crowd
-	n      int // tasks that have finished
+	n      int // finished tasks
 	checks bool
 }
 
@@ -253,7 +253,7 @@ func (p *pusher) done(u *user, d table.Done) {
 	}
 	if p.n++; p.n < rounds {
 		p.push(u)
-	} else if p.n == rounds+3 { // all of this client's
+	} else if p.n == rounds+3 { // no task of this client is open
 		if p.left--; p.left > 0 {
 			u.over = true
 			return
@@ -291,7 +291,7 @@ func TestNothingIsLostOrThereTwiceWhenManyPushAndServersComeAndGo(t *testing.T) 
 		}
 		scenario().must(t)
 		if seed%8 == 0 {
-			if _, err := unnoticed(t, scenario); err != nil {
+			if _, err := runReplaced(t, scenario); err != nil {
 				t.Error(err)
 			}
 		}
@@ -301,7 +301,7 @@ func TestNothingIsLostOrThereTwiceWhenManyPushAndServersComeAndGo(t *testing.T) 
 	}
 }
 
-// returner pulls a range ten times. The length of the range depends on the life.
+// returner pulls a range ten times. The length of the range depends on the incarnation.
 type returner struct {
 	quiet
 	*testing.T
@@ -342,7 +342,7 @@ func (p *returner) done(u *user, d table.Done) {
 // answers.
 func TestClientThatReturnsTakesNoAnswersOfItsFormerLife(t *testing.T) {
 	for at := range time.Duration(20) {
-		_, err := unnoticed(t, func() *site {
+		_, err := runReplaced(t, func() *site {
 			lives := new(int)
 			return &site{tables: tables(), servers: 1, clients: 1, delay: 8 * ms, seed: uint64(at), strict: true,
 				schedule: []world.NodeChange{{At: (20 + at) * ms, Node: 1, Do: world.Crash},
@@ -355,7 +355,7 @@ func TestClientThatReturnsTakesNoAnswersOfItsFormerLife(t *testing.T) {
 	}
 }
 
-// tireless pulls the dense table again and again.
+// tireless pulls the dense table without end.
 type tireless struct{ quiet }
 
 func (tireless) start(u *user) {
@@ -369,7 +369,7 @@ func (p tireless) done(u *user, d table.Done) {
 }
 
 func TestServerThatCrashesEndsTheRun(t *testing.T) {
-	_, err := unnoticed(t, func() *site {
+	_, err := runReplaced(t, func() *site {
 		return &site{tables: tables(), servers: 2, clients: 1, delay: ms,
 			schedule: []world.NodeChange{{At: 5 * ms, Node: 0, Do: world.Crash}},
 			program:  func(int) program { return tireless{} }}

@@ -115,7 +115,7 @@ func TestTasksStartWhenTheBoundedDelayAllowsItAndNotLater(t *testing.T) {
 	})
 }
 
-// repeater pushes the same list again and again.
+// repeater pushes to the same list of keys, and stores the traffic at the end.
 type repeater struct {
 	quiet
 	keys    *table.Keys
@@ -123,7 +123,7 @@ type repeater struct {
 	traffic *table.Traffic
 }
 
-const repeats = 20
+const repeats = 20 // pushes of a repeater
 
 func (p *repeater) State(s *state.State) { state.Int(s, "n", &p.n) }
 func (p *repeater) start(u *user)        { u.Push(u.ctx, p.keys, vector(1, 2, 3, 4, 5, 6)) }
@@ -148,7 +148,7 @@ func TestKeyCachingSavesTheBytesOfTheLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(whole bool) (bytes int64, traffic table.Traffic) {
-		bytes, err := unnoticed(t, func() *site {
+		bytes, err := runReplaced(t, func() *site {
 			return &site{tables: all, options: table.Options{WholeLists: whole}, servers: 2, clients: 1, delay: ms,
 				strict: true, program: func(int) program { return &repeater{keys: keys, traffic: &traffic} }}
 		})
@@ -206,13 +206,13 @@ func (p *descent) done(u *user, d table.Done) {
 	}
 }
 
-// pushes are the values that a table has after pushes to lists, while its shards move or not.
+// pushes returns the values of a table after pushes to a list of keys, with or without moving shards.
 func pushes(t *testing.T, update table.Update, sparse bool, moves bool, gradients map[int][]float32, n int) []float32 {
 	t.Helper()
 	all := []*table.Table{{Name: "t", Keys: 6, Width: 2, Sparse: sparse, Update: update, Shards: 3,
 		Initial: func(key uint64, v []float32) { v[0], v[1] = float32(key)/4, -1 }}}
 	var values []*[]float32
-	_, err := unnoticed(t, func() *site {
+	_, err := runReplaced(t, func() *site {
 		d := &descent{gradients: gradients, n: n, values: new([]float32)}
 		values = append(values, d.values)
 		s := &site{tables: all, servers: 4, absent: []int{2, 3}, clients: 1, delay: 3 * ms, strict: true,
@@ -318,7 +318,7 @@ func TestMessagesOfNoClientEndTheRunAndSayWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := &site{tables: []*table.Table{{Name: "t", Keys: 10, Width: 1, Update: table.Add()}}, servers: 1,
 				clients: 1, delay: ms}
-			s.program = only(func(u *user) {
+			s.program = atStart(func(u *user) {
 				u.ctx.Send(u.env.View().Members[0].PID, protos.NewMessage(c.head, c.tensors...))
 			})
 			if _, err := s.run(t); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -336,7 +336,7 @@ func TestAnswersAndShardsThatNobodyWaitsForEndTheRunAndSayWhy(t *testing.T) {
 	} {
 		s := &site{tables: []*table.Table{{Name: "t", Keys: 10, Width: 1, Update: table.Add()}}, servers: 1,
 			clients: 1, delay: ms}
-		s.program = only(func(u *user) {
+		s.program = atStart(func(u *user) {
 			to := u.env.View().Members[0].PID
 			if _, answer := m.Head.(*protos.Accessed); answer {
 				to = u.ctx.Self()
@@ -352,7 +352,7 @@ func TestAnswersAndShardsThatNobodyWaitsForEndTheRunAndSayWhy(t *testing.T) {
 		"values": &protos.Accessed{Life: 1, Time: 1},
 	} {
 		s := &site{tables: tables(), servers: 1, clients: 1, delay: ms}
-		s.program = only(func(u *user) {
+		s.program = atStart(func(u *user) {
 			keys, _ := u.Range("dense", 0, 9)
 			u.Pull(u.ctx, keys)
 			u.ctx.Send(u.ctx.Self(), protos.NewMessage(head))
@@ -371,7 +371,7 @@ func TestTablesThatCannotBeAreRefusedAndNamed(t *testing.T) {
 		"up to 65536":                 {Name: "t", Width: 1, Keys: 1 << 20, Update: table.Add(), Shards: 1 << 20},
 		"cannot work on the state of": {Name: "t", Width: 1, Keys: 1, Update: table.Optimizer(foreign{})},
 	} {
-		s := &site{tables: []*table.Table{of}, servers: 1, clients: 1, program: only(func(*user) {}),
+		s := &site{tables: []*table.Table{of}, servers: 1, clients: 1, program: atStart(func(*user) {}),
 			delay: time.Millisecond}
 		if _, err := s.run(t); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -19,50 +19,50 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Replacements are the replacements of actors in a run.
+// Replacements replaces the actors of a run.
 type Replacements struct {
-	// Times counts them.
+	// Times is the number of replacements so far.
 	Times int
 	// Events is a digest of the recorded events.
 	Events hash.Hash64
 
 	t      *testing.T
-	seed   uint64 // of the run
+	seed   uint64 // seed of the run
 	random *rand.Rand
-	first  *actors.View // of the run
+	first  *actors.View // first view of the run
 }
 
-// Replace has a run in virtual time replace actors. Before a share of the messages of each actor it
-// saves the actor, makes a new one, and restores the new one from the saved state. The rest of the
-// run must not notice. It replaces the coordinator less often, because that holds copies of all
-// models.
-func Replace(t *testing.T, d *world.Deployment, often float64) *Replacements {
+// Replace makes a run in virtual time replace its actors: before a share of an actor's messages, it
+// saves the actor, makes a new one, and restores the new one from the saved state. The run must be the
+// same as without replacements. Replace spares the coordinator most of them, because the coordinator
+// holds copies of all models.
+func Replace(t *testing.T, d *world.Deployment, share float64) *Replacements {
 	r := &Replacements{Events: xxhash.New(), t: t, seed: d.Seed, random: rand.New(rand.NewPCG(1, 2))}
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
-		n.Kind = r.wrap(n.ActorID(), n.Kind, often)
+		n.Kind = r.wrap(n.ActorID(), n.Kind, share)
 	}
 	coordinate := d.Coordinate
 	d.Coordinate = func(env actors.Env, control world.Control) (actor.Actor, error) {
 		return r.wrap("run", func(env actors.Env) (actor.Actor, error) { return coordinate(env, control) },
-			often/20)(env)
+			share/20)(env)
 	}
 	return r
 }
 
 // wrap returns a kind whose actors are replaced.
-func (r *Replacements) wrap(id string, kind actors.Kind, often float64) actors.Kind {
-	lives := 0
+func (r *Replacements) wrap(id string, kind actors.Kind, share float64) actors.Kind {
+	incarnations := 0
 	return func(env actors.Env) (actor.Actor, error) {
 		if r.first == nil {
 			r.first = env.View()
 		}
-		own := &ownStreams{Env: env, seed: r.seed, jobs: new(int), owner: world.Owner(id, lives), told: r.Events}
-		lives++
-		timer := env.After(1000*time.Hour, nil)
+		own := &ownStreams{Env: env, seed: r.seed, jobs: new(int), owner: world.Owner(id, incarnations), events: r.Events}
+		incarnations++
+		timer := env.After(1000*time.Hour, nil) // for its clock
 		timer.Cancel()
 		a, err := kind(own)
-		sub := &substitute{of: r, kind: kind, env: own, actor: a, often: often, clock: timer.Clock}
+		sub := &substitute{of: r, kind: kind, env: own, actor: a, share: share, clock: timer.Clock}
 		if _, hands := a.(actors.Leaver); hands {
 			return leaver{sub}, err
 		}
@@ -70,25 +70,26 @@ func (r *Replacements) wrap(id string, kind actors.Kind, often float64) actors.K
 	}
 }
 
-// substitute stands in for an actor.
+// substitute passes messages on to an actor, which it replaces from time to time.
 type substitute struct {
 	of    *Replacements
 	kind  actors.Kind
 	env   *ownStreams
 	actor actor.Actor
-	often float64
+	share float64
 	clock interface{ CancelTimer(id uint64) }
 }
 
-// ownStreams is the Env of one restored actor, which has its own random streams.
+// ownStreams is the Env of an actor until its next replacement. Its random streams are its own, so that
+// a new actor restores them from the saved state.
 type ownStreams struct {
 	actors.Env
 	seed    uint64
 	owner   string
 	streams world.Streams
-	made    *actors.View // the view while the actor is made; nil afterwards
+	made    *actors.View // view that the actor's Kind reads; nil after the Kind has returned
 	jobs    *int         // number of jobs under way
-	told    hash.Hash64  // receives the recorded events
+	events  hash.Hash64  // digest of the recorded events
 }
 
 func (e *ownStreams) Rand(purpose string) *rand.Rand              { return e.streams.Get(e.seed, e.owner, purpose) }
@@ -107,7 +108,7 @@ func (e *ownStreams) Record(event actors.Event) {
 	if event.Figures != nil {
 		figures, event.Figures = *event.Figures, nil
 	}
-	fmt.Fprintln(e.told, e.Now(), e.owner, event, figures)
+	fmt.Fprintln(e.events, e.Now(), e.owner, event, figures)
 }
 
 func (e *ownStreams) Compute(job actors.Job) {
@@ -124,7 +125,7 @@ func (e *ownStreams) ComputeTeam(team actors.Team) {
 	e.Env.ComputeTeam(team)
 }
 
-// computed marks the result of a job.
+// computed wraps the result of a job, so that a substitute can tell it from a message.
 type computed struct{ result any }
 
 // declaredNode is the state of an actor together with the message that it is about to handle.
@@ -144,13 +145,13 @@ func (n *declaredNode) State(s *state.State) {
 	s.Any("message", &n.message)
 }
 
-// told is a context with another message.
-type told struct {
+// replacedMessage is a context with another message.
+type replacedMessage struct {
 	actor.Context
 	message any
 }
 
-func (c told) Message() any { return c.message }
+func (c replacedMessage) Message() any { return c.message }
 
 // Receive implements [actor.Actor].
 func (s *substitute) Receive(ctx actor.Context) {
@@ -162,16 +163,16 @@ func (s *substitute) Receive(ctx actor.Context) {
 	if envelope, ok := message.(*actor.MessageEnvelope); ok {
 		message = envelope.Message
 	}
-	if _, ours := message.(actor.SystemMessage); ours || *s.env.jobs > 0 || s.of.random.Float64() > s.often {
-		s.actor.Receive(told{ctx, message})
+	if _, ours := message.(actor.SystemMessage); ours || *s.env.jobs > 0 || s.of.random.Float64() > s.share {
+		s.actor.Receive(replacedMessage{ctx, message})
 		return
 	}
 	switch message.(type) {
 	case *actor.Started, *actor.Stopping, *actor.Stopped:
-		s.actor.Receive(told{ctx, message})
+		s.actor.Receive(replacedMessage{ctx, message})
 		return
 	}
-	s.actor.Receive(told{ctx, s.replace(message)})
+	s.actor.Receive(replacedMessage{ctx, s.replace(message)})
 }
 
 // replace replaces the actor, and returns the message that the new actor handles. A resumed run makes
@@ -184,7 +185,7 @@ func (s *substitute) replace(message any) any {
 	}
 	saved = statetest.Written(t, saved)
 	s.env = &ownStreams{Env: s.env.Env, seed: s.env.seed, owner: s.env.owner, jobs: s.env.jobs,
-		made: s.of.first, told: s.env.told}
+		made: s.of.first, events: s.env.events}
 	if s.actor, err = s.kind(s.env); err != nil {
 		t.Fatal(err)
 	}
