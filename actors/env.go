@@ -12,8 +12,8 @@ import (
 )
 
 // Kind makes the actor of a node, given the Env through which it meets its
-// world. Kinds are called once a node, when the run is placed, and again when the node joins or goes
-// on from a checkpoint: then the actor's declared state is restored (see package state).
+// world. A world calls a Kind when it places the run's nodes, and again when the node joins. A resumed
+// run calls it, too, and then restores the actor's declared state: see package state.
 type Kind func(env Env) (actor.Actor, error)
 
 // ResidentKind makes an actor outside of any run.

@@ -127,7 +127,7 @@ func (g *Gather[T]) numbered(i int) uint64 { return g.round + (g.round^uint64(i)
 // resize makes places for a group.
 func (r *gathered[T]) resize(nodes int) { r.values, r.here = make([]T, nodes), make([]bool, nodes) }
 
-// GatherState declares a gather. declare declares one of its values.
+// GatherState declares a gather; the function declare declares each of its values.
 func GatherState[T any](s *state.State, name string, g *Gather[T], declare func(s *state.State, value *T)) {
 	s.Group(name, func(s *state.State) {
 		state.Ints(s, "nodes", &g.nodes)

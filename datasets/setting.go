@@ -1,8 +1,9 @@
 package datasets
 
-// SettingError is an error in the value of a setting of a data set's plan section.
+// SettingError is an error about one setting of a data set, so that a caller can point to its line in
+// the plan.
 type SettingError struct {
-	Key string
+	Key string // name of the setting, as plans write it
 	Err error
 }
 

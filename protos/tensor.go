@@ -103,14 +103,14 @@ type TensorPool struct {
 	// A pool that would keep more forgets what it keeps, all lengths alike, since those that are
 	// still in use soon come back.
 	Bound int
-	// Audited has the pool know its tensors, for Forgotten.
+	// Audited makes the pool list its tensors, for Forgotten.
 	Audited bool
 
 	mu    sync.Mutex
 	free  map[int][]*Tensor
 	kept  int       // bytes in free
-	views []*Tensor // without values
-	made  []made    // all that were made, if audited
+	views []*Tensor // free views, without values
+	made  []made    // all tensors of the pool, if audited
 }
 
 // made is a tensor that a pool has made.

@@ -81,7 +81,7 @@ func (m *membership) State(s *state.State) {
 }
 
 // State declares the position in the schedule and the chunks that arrived early. The worker declares
-// the vectors. Actors are saved between two messages, when no chunk waits to be forwarded and all
+// the vectors. A worker is saved between two messages: then no chunk waits to be forwarded, and all
 // work is charged.
 func (r *reduction) State(s *state.State) {
 	state.Int(s, "round", &r.round)

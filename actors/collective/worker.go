@@ -37,10 +37,10 @@ type worker struct {
 
 	votes   *reduction // nil without votes
 	models  *reduction
-	posts   iter.Seq[actors.Place] // of models in this view; nil until there is one
-	current *reduction             // that is under way, and waits for a chunk; nil between rounds
-	input   *protos.Tensor         // what it sums
-	mean    *protos.Tensor         // what that becomes
+	posts   iter.Seq[actors.Place] // places for the models of this view; nil before the first view
+	current *reduction             // the reduction that waits for a chunk; nil between rounds
+	input   *protos.Tensor         // the input of the current reduction
+	mean    *protos.Tensor         // the result of the current reduction
 	found   *protos.Tensor         // the mean of a round whose steps are not done yet
 	waiting bool                   // idle since that instant
 	since   time.Duration

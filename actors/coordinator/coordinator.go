@@ -81,8 +81,8 @@ type Run struct {
 	// Vote, unless nil, judges models of one node that vote.
 	Vote func(models [][]float32) train.Verdict
 	// EvaluateBelow, if not nil, judges a model only as far as it takes to be sure that its
-	// accuracy is below a target; see train.Evaluator. Whatever says when the target was reached,
-	// and how the run ended, is then completed by Evaluate.
+	// accuracy is below a target; see train.Evaluator. Evaluate later completes the verdicts that
+	// show when the run reached the target, and how it ended.
 	EvaluateBelow func(params []float32, target float64) train.Verdict
 	// Result is filled in before the run ends.
 	Result *Result
@@ -180,7 +180,7 @@ type coordinator struct {
 	job      *completion           // the completion under way; nil if there is none
 }
 
-// verdictIn reports that a job of a round has ended: a verdict on one model, or the comparison of all.
+// verdictIn reports that a job of a round has ended: a verdict on a model, or the comparison of all.
 type verdictIn struct{ round uint64 }
 
 // completed reports that the completion under way has ended.

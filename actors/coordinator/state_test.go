@@ -9,7 +9,7 @@ import (
 	"github.com/gradwire/gradwire/actors/state/statetest"
 )
 
-// The state covers every field of a result except the models, which are set when the run ends.
+// The state has each field of a result except the models, which the end of the run sets.
 func TestStateHasAllThatTheRunHasLedTo(t *testing.T) {
 	statetest.Whole(t, &Result{Reached: true, TimeToTarget: 1, EpochsToTarget: 2,
 		Crossings: map[actors.Of]time.Duration{actors.Mean: 3}, Last: 4, End: 5, Changed: 6, ChangedIn: 7, Moved: 8,

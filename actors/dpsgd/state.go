@@ -23,7 +23,7 @@ func (p *peer) State(s *state.State) {
 	if p.choco != nil {
 		s.Part("choco", p.choco)
 		if s.Restoring() && p.sent != nil {
-			*p.choco.encoder.Memories()[0] = p.sent.Data // shared memory, as in know
+			*p.choco.encoder.Memories()[0] = p.sent.Data // one memory for both, as in know
 		}
 	}
 	state.List(s, "neighbours", &p.pairs, func(s *state.State, x *pair) { x.declare(s, p.choco) })
@@ -61,7 +61,7 @@ func (p *pair) declare(s *state.State, c *choco) {
 	}
 	train.DecoderState(s, "decoder", p.decoder)
 	if s.Restoring() && p.decoder != nil && p.known != nil {
-		*p.decoder.Memories()[0] = p.known.Data // shared memory, as in take
+		*p.decoder.Memories()[0] = p.known.Data // one memory for both, as in take
 	}
 	slots := p.slots[:]
 	state.List(s, "models", &slots, func(s *state.State, m *slot) {

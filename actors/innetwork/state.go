@@ -79,7 +79,7 @@ func (a *aggregator) State(s *state.State) {
 	}
 }
 
-// State declares the pools that are not vacant; the place of a pool follows from its number.
+// State declares the occupied pools; the place of a pool follows from its number.
 // Checkpoints hold the progress as a number: never renumber its values.
 func (s *slots) State(st *state.State) {
 	var taken []pool

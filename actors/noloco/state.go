@@ -3,7 +3,7 @@ package noloco
 import "github.com/gradwire/gradwire/actors/state"
 
 // State declares both models, their optimizers and the round under way. The groups of a round follow
-// from the seed alone, whatever permutation the round before left behind.
+// from the seed and the round, not from the previous permutation.
 func (p *peer) State(s *state.State) {
 	s.Part("local", p.local)
 	s.Part("own", p.own)

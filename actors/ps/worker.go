@@ -141,13 +141,13 @@ func (w *worker) receive(ctx actor.Context, m *protos.Message) {
 	}
 }
 
-// locate finds the owners of the shards in the view.
+// locate sets the owners of the shards in the view, and the order of sending.
 func (w *worker) locate() {
 	w.owners = w.layout.owners(w.env.View())
 	w.order = inTurns(w.owners)
 }
 
-// view takes in a view: where shards are from now on.
+// view applies a new view: it locates the shards again if servers came or went.
 func (w *worker) view(ctx actor.Context) {
 	moved, leaving, ok := w.fleet.Follow()
 	if !ok {

@@ -22,8 +22,8 @@ type Local struct {
 	cores     int
 	sampler   *datasets.Sampler
 	workspace nn.Workspace
-	sparse    *nn.Sparse // of all samples, or nil
-	x         []float32  // of a batch, if there are no sparse inputs
+	sparse    *nn.Sparse // sparse inputs of all samples, or nil
+	x         []float32  // dense inputs of a batch, if there are no sparse ones
 	y, rows   []int32
 	step      uint64
 	walked    uint64 // steps of all passes, those that were left out included

@@ -20,8 +20,8 @@ func (g *Gradient) State(s *state.State) {
 	g.Facts(s)
 }
 
-// Facts declares the result of a step without the values of the gradient. A holder that keeps these
-// elsewhere calls Facts in place of State.
+// Facts declares the result of a step without the values of the gradient, for an actor that declares
+// the values elsewhere.
 func (g *Gradient) Facts(s *state.State) {
 	state.Float(s, "loss", &g.Loss)
 	state.Int(s, "samples", &g.Samples)

@@ -47,8 +47,8 @@ type Team struct {
 	work    float64 // of a step's update
 	shared  *nn.Shared
 	threads []*Local
-	sums    [][]float32 // of each thread's gradients, or nil
-	job     actors.Team // of methods of the team
+	sums    [][]float32 // by thread: the sum of its gradients; nil without sums
+	job     actors.Team // functions of a round: methods of the team
 	busy    bool
 	step    uint64 // of the worker before the round
 	walked  uint64

@@ -35,7 +35,7 @@ type Deployment struct {
 	Lossy bool
 	// Reliable says that sessions have each message handled once and in order, whatever links do.
 	Reliable bool
-	// Observer is told of every event.
+	// Observer receives every event.
 	Observer Observer
 	// Strict checks every message on its way: frames are encoded and decoded,
 	// tensors are checksummed at sending and delivery, released buffers poisoned.

@@ -131,13 +131,13 @@ func (l *LifeCycle) Populate(there func(node int) bool) error {
 // Settle takes note of the actor that lives on a node from now on; nil for none.
 func (l *LifeCycle) Settle(node int, a actor.Actor) { l.actors[node], l.leaving[node] = a, false }
 
-// Actor returns the actor that lives on a node; nil for none.
+// Actor returns the actor that lives on a node, or nil.
 func (l *LifeCycle) Actor(node int) actor.Actor { return l.actors[node] }
 
-// State declares the undetected crashes, the leaving nodes that still hand over their state, and the
-// nodes that rejoin afterwards.
+// State declares the crashes unknown to the coordinator, the leaving nodes that still hand over their
+// state, and the nodes that rejoin afterwards.
 func (l *LifeCycle) State(s *state.State) {
-	unheard := make([]int, len(l.unheard)) // place in the schedule, plus 1
+	unheard := make([]int, len(l.unheard)) // position of the crash in the schedule, plus 1; 0 for none
 	for i := range l.deployment.Schedule {
 		if c := &l.deployment.Schedule[i]; c.Node < len(unheard) && l.unheard[c.Node] == c {
 			unheard[c.Node] = i + 1

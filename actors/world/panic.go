@@ -52,7 +52,7 @@ func origin() string {
 	}
 }
 
-// Recovered turns a panic into an error when it is deferred.
+// Recovered turns a panic of the function that defers it into an error.
 func Recovered(err *error) {
 	if reason := recover(); reason != nil {
 		*err = PanicError(reason)

@@ -72,9 +72,9 @@ type Options struct {
 	Missing Missing `plan:"missing" words:"refuse|drop|mean|constant" doc:"missing values: an error, the sample is left out, or filled with the column's mean over the training samples or with a constant; a word that is missing is none of the column's"`
 	// Constant is what Missing: Constant fills columns of numbers with.
 	Constant float64 `plan:"constant,omitzero" with:"missing=constant" doc:"what missing numbers are filled with, before columns are scaled; default: 0"`
-	// Marks are the fields that stand for a missing value, beside the empty one, where missing
-	// values are accepted. A label that is one of them is refused where it is not dropped; if Marks
-	// are those of [Marks], so is one that stands for a missing value in most tables.
+	// Marks are the fields that mark a missing value, beside the empty one, unless Missing is
+	// Refuse. A label that is one of them is an error unless Missing is Drop. Under the default,
+	// [Marks], so is a label that is a common mark.
 	Marks []string `plan:"marks" doc:"fields that mark a missing value, beside the empty one, unless missing is refuse; a label that is one of them is an error, and by default so is any common mark, such as NULL: state marks without it if it is a class"`
 	// By is a column whose values become the set's groups. It is no input unless it is one of
 	// Words. Default: none.
@@ -112,8 +112,8 @@ const (
 type vocabulary struct {
 	words []string
 	index map[string]int32
-	alike map[string]string // labels by their value, such as 1 for 1.0; nil for words
-	fixed bool              // no word may join
+	alike map[string]string // labels by numeric value or trimmed text, to find two spellings; nil for words
+	fixed bool              // new words are errors
 	uses  []int             // samples per label
 }
 
@@ -131,7 +131,7 @@ type table struct {
 	unclosed  []byte   // lines of which a quote is not closed
 	remark    [][]byte // fields of a line before the first that begins with #
 	names     []string // of the header, as its fields are
-	renamed   []string // names given to columns whose own an earlier one has
+	renamed   []string // new names of columns whose names were used before
 	twice     []string // names shared by several columns
 	repeated  int      // lines that repeat the header
 	repeat    int      // the first of them
@@ -150,9 +150,9 @@ type table struct {
 	by      int // the number from 1 of the column of the groups; 0 for none
 	groups  input.Chunks[int32]
 	group   *vocabulary
-	doubts  []doubt    // labels that may stand for a missing value
+	doubts  []doubt    // labels that may mark a missing value
 	detects bool       // the plan leaves open whether the first line is a header
-	opening *firstLine // the first line, if it is a sample that may be a header; else nil
+	opening *firstLine // the first line if it is a sample that may be a header, else nil
 }
 
 // read returns a function that reads a table, of the columns of another one unless that is nil.

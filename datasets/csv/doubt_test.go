@@ -28,8 +28,8 @@ var countingLines = []struct {
 	{",0,1,2", Options{Missing: Constant}, 4, 4},
 	{"0;1;2", Options{Separator: "semicolon"}, 3, 4},
 	{"0,1,2,0", Options{}, 4, 4},           // pandas.concat of a frame and a series
-	{"0,0,1,2", Options{Label: "1"}, 4, 0}, // and the other way round
-	{"0,1,2,0.1", Options{}, 4, 4},         // as pandas reads and writes that
+	{"0,0,1,2", Options{Label: "1"}, 4, 0}, // pandas.concat of a series and a frame
+	{"0,1,2,0.1", Options{}, 4, 4},         // 0,1,2,0 after pandas has read and written it
 	{"0,1,2,label", Options{}, 4, 4},       // labels are words
 	{"0,1,label", Options{}, 3, 4},
 	{"0,1,label,2,3", Options{Label: "3"}, 5, 0}, // a label between the inputs
@@ -131,7 +131,7 @@ func TestAFirstLineWithALabelOfItsOwnIsRefused(t *testing.T) {
 	}
 }
 
-// The same holds for the first line of a test file.
+// The first line of a test file is refused if it counts the columns.
 func TestALineThatCountsTheColumnsOfATestFileIsRefused(t *testing.T) {
 	train, test := write(t, "0.5,0.1,0\n0.1,0.2,1\n0.1,0.2,2\n"), write(t, "0,1,2\n0.5,0.1,0\n")
 	_, err := Load(train, test, Options{Label: Last})
@@ -143,7 +143,7 @@ func TestALineThatCountsTheColumnsOfATestFileIsRefused(t *testing.T) {
 	}
 }
 
-// Programs write these marks for a missing value.
+// A label that programs write for a missing value is an error that names its line.
 func TestAMarkOfAMissingValueIsTold(t *testing.T) {
 	for _, mark := range append(slices.Clone(usual), "NULL", "None", "NA", "N/A", "#N/A", "NaN", "NIL", "Missing") {
 		quoted := `"` + mark + `"`
@@ -211,7 +211,7 @@ func TestAClassIsWrittenInOneWay(t *testing.T) {
 	}
 }
 
-// Columns that a plan may describe wrongly get a note.
+// A column that a plan may describe wrongly gets a note.
 func TestColumnsThatCanBeMeantOtherwiseAreNoted(t *testing.T) {
 	for _, c := range []struct {
 		text, want string

@@ -8,15 +8,15 @@ import (
 	"github.com/gradwire/gradwire/datasets/input"
 )
 
-// firstLine is a first line that was read as a sample and may be a header. The labels of the other lines
-// decide.
+// firstLine is a first line that was read as a sample and may be a header. Whether its label occurs in
+// other lines decides.
 type firstLine struct {
 	label     string
 	number    bool   // the label is a number
 	counts    bool   // the numbers count the columns
 	even      bool   // the numbers beside the label ascend by one step
 	samples   int    // 1, or 0 if the sample is left out
-	at, where string // for errors
+	at, where string // file with line number, and words for the line, for errors
 }
 
 // labelAt returns the position of the label among n columns whose names are unknown.
@@ -53,7 +53,7 @@ func (v *vocabulary) count(label int) {
 }
 
 // firstSample reads a first line as a sample, and remembers it if it may be a header. Errors name the
-// line where.
+// line by the text where, such as "this line".
 func (t *table) firstSample(fields [][]byte, where string) error {
 	t.fields = fields
 	if err := t.sample(); err != nil || !t.detects || t.like != nil && !t.like.joint {
@@ -93,11 +93,12 @@ func evenlySpaced(fields [][]byte) bool {
 	return step > 0
 }
 
-// checkFirstLines returns an error if the first line of a table, one of several parts, may be a header: no
-// other line of any part has its label, though most labels occur again, or its numbers ascend evenly.
+// checkFirstLines returns an error if the first line of one of a table's parts may be a header. No
+// other line of any part has the label of such a line, and its numbers count the columns or ascend
+// evenly, or most labels occur again.
 func checkFirstLines(tables []*table) error {
 	classes := tables[0].classes()
-	counts := slices.Clone(classes.uses) // without the first lines of all parts
+	counts := slices.Clone(classes.uses) // samples per label, without the first lines of all parts
 	for _, t := range tables {
 		if t.opening != nil && t.opening.samples > 0 {
 			counts[classes.index[t.opening.label]]--

@@ -25,7 +25,7 @@ type archive struct {
 	content io.ReaderAt
 	size    int64
 	files   []*zip.File
-	choice  string // hint in errors: how to choose an array by name
+	choice  string // sentence in errors about how to choose an array by name
 }
 
 // openArchive reads the list of an archive's members, as NumPy writes it: at the file's end,

@@ -66,8 +66,8 @@ func run(t *testing.T, set ...string) (*driver.Report, *train.Task) {
 	return report, task
 }
 
-// dense minimises the objective as a program with one vector does, of float64 and without a list of
-// keys in sight. It returns the objective in the end, and the weights after each step.
+// dense minimises the objective with one vector of float64, and without lists of keys. It returns the
+// final objective, and the weights after each step.
 func dense(task *train.Task, rate, penalty float64, passes int) (value float64, steps [][]float64) {
 	n, rows := task.Train.Inputs, task.Shards[0]
 	w := make([]float64, n)
@@ -155,7 +155,7 @@ func TestServersThatCrashInRealTimeLoseNoWeights(t *testing.T) {
 	}
 }
 
-// A run that was interrupted ends with the weights of a dense program, though a server had left before.
+// A resumed run ends with the weights of a dense program, even if a server left before the checkpoint.
 func TestInterruptedRunGoesOnWithItsWeights(t *testing.T) {
 	_, task := run(t, "stop={steps: 1}")
 	const steps = 100
@@ -184,7 +184,7 @@ func TestInterruptedRunGoesOnWithItsWeights(t *testing.T) {
 		return far
 	}
 	if far := min(distance(steps-1), distance(steps), distance(steps+1)); far > 1e-5 {
-		t.Errorf("the weights are off those after %d steps by %v, those after half by %v", steps, far,
+		t.Errorf("the weights differ by %v from those after %d steps, by %v from those after half", far, steps,
 			distance(steps/2))
 	}
 }

@@ -10,7 +10,7 @@ var _ = state.RegisterPointer[computed]("sparse-logistic.computed")
 // State declares the loss. The gradient is in the state of the worker.
 func (c *computed) State(s *state.State) { state.Float(s, "loss", &c.loss) }
 
-// State declares the batch at hand, with its weights and its gradient. The batches and their lists of
+// State declares the current batch, with its weights and its gradient. The batches and their lists of
 // keys follow from the data.
 func (w *worker) State(s *state.State) {
 	s.Part("client", w.client)
@@ -22,7 +22,7 @@ func (w *worker) State(s *state.State) {
 	state.Int(s, "step", &w.step)
 }
 
-// State declares the entries that were kept back, and the bytes saved.
+// State declares the withheld entries of gradients, and the bytes saved.
 func (f *filter) State(s *state.State) {
 	s.Vector("kept", &f.kept)
 	state.Int(s, "kkt", &f.saved.kkt)

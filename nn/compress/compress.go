@@ -272,8 +272,9 @@ func (e *Encoder) Encode(code, x []float32) {
 // caller may write it: with EF21 both ends may begin with a vector that both have.
 func (e *Encoder) Memory() []float32 { return e.memory }
 
-// Memories returns pointers to the vectors, such as residuals, on which later codes depend. A checkpoint
-// saves them, and replaces them by vectors of the same lengths. A vector that does not exist yet is nil.
+// Memories returns pointers to the vectors on which later codes depend, such as residuals. A
+// checkpoint saves them, and restoring replaces them by vectors of the same lengths. A vector that
+// does not exist yet is nil.
 func (e *Encoder) Memories() []*[]float32 {
 	return append(memories(&e.memory), e.codec.memories()...)
 }

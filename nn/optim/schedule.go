@@ -133,12 +133,12 @@ func (s Warmup) Rate(step int) float64 {
 // Validate names the first field that makes no sense.
 func (s Warmup) Validate() error { return check(s, "Then", s.Then) }
 
-// Negligible is a learning rate at which a step changes no parameter: times a gradient of 1 it is less
-// than the distance between float32 numbers around 1e-4.
+// Negligible is a learning rate at which a step changes no parameter: with a gradient of 1, the step
+// is smaller than the gap between float32 numbers around 1e-4.
 const Negligible = 1e-12
 
-// Horizon returns the number of steps after which a warm-up or a cosine ends, or a step schedule makes its
-// first step down. It is 0 for schedules without an end.
+// Horizon returns the number of steps after which a warm-up or a cosine ends, or a step schedule
+// lowers the rate for the first time. It is 0 for schedules without an end.
 func Horizon(s Schedule) int {
 	switch s := s.(type) {
 	case Step:

@@ -259,7 +259,8 @@ func (k *Keys) list(l *Layout) (keys []uint64) {
 	for i := range k.pieces {
 		if p := &k.pieces[i]; p.list != nil {
 			_, first, last := l.table(p.shard)
-			keys, _, _ = keysOf(keys, p.list.Data, uint64(p.high-p.low), first, last) // never fails: Layout.List made it
+			// This never fails, because Layout.List made the list.
+			keys, _, _ = keysOf(keys, p.list.Data, uint64(p.high-p.low), first, last)
 		}
 	}
 	return keys

@@ -75,8 +75,8 @@ func TestStateOfAShardHasItsValuesAndLists(t *testing.T) {
 	filled := newKept()
 	filled.log.Touch()
 	filled.taken[0] = taken{1, 2, []uint64{3}}
-	statetest.WholeInto(t, filled, newKept(), func(s *state.State, h *kept) { h.State(s) }, "server", "place", "last", "listed",
-		"answer")
+	statetest.WholeInto(t, filled, newKept(), func(s *state.State, h *kept) { h.State(s) }, "server", "place",
+		"last", "listed", "answer")
 	statetest.Whole(t, &filled.taken[0], func(s *state.State, of *taken) { of.State(s) })
 }
 

@@ -57,7 +57,8 @@ func (r *Replacements) wrap(id string, kind actors.Kind, share float64) actors.K
 		if r.first == nil {
 			r.first = env.View()
 		}
-		own := &ownStreams{Env: env, seed: r.seed, jobs: new(int), owner: world.Owner(id, incarnations), events: r.Events}
+		own := &ownStreams{Env: env, seed: r.seed, jobs: new(int), owner: world.Owner(id, incarnations),
+			events: r.Events}
 		incarnations++
 		timer := env.After(1000*time.Hour, nil) // for its clock
 		timer.Cancel()

@@ -114,8 +114,8 @@ const form = "a class and its weight, as in spam,2"
 
 // table reads the lines of a table of weights.
 type table struct {
-	begun bool // the reader has passed the header or a class
-	of    map[string]float64
+	headed bool // a header can no longer follow: the reader has passed it, or a class
+	of     map[string]float64
 }
 
 func (t *table) line(text []byte) error {
@@ -125,11 +125,11 @@ func (t *table) line(text []byte) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("%w; accepted are %s", err, form)
-	case !t.begun && slices.Equal(row, []string{"class", "weight"}):
-		t.begun = true
+	case !t.headed && slices.Equal(row, []string{"class", "weight"}):
+		t.headed = true
 		return nil
 	}
-	t.begun = true
+	t.headed = true
 	class := cell.Plain(row[0])
 	if _, twice := t.of[class]; twice {
 		return fmt.Errorf("the class %q has a weight already", class)
@@ -160,7 +160,7 @@ func fields(text []byte) ([]string, error) {
 	return both, err
 }
 
-// withoutComment cuts off a comment: it begins with a # at the start of the line or after the class.
+// withoutComment cuts off a comment, which begins with a # at the start of a line or after the class.
 func withoutComment(text []byte) []byte {
 	text = bytes.TrimSpace(text)
 	quoted, weight := false, false
@@ -212,7 +212,8 @@ func (c *Classes) For(classes []string, counts []int) ([]float32, error) {
 	return of, nil
 }
 
-// Unlisted returns a note about classes that the table does not list; empty without a table.
+// Unlisted returns a note about the classes that the table does not list. It returns "" if there are
+// none, or no table.
 func (c *Classes) Unlisted(classes []string) string {
 	if c == nil || c.File == "" {
 		return ""
