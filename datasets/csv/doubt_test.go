@@ -143,7 +143,7 @@ func TestALineThatCountsTheColumnsOfATestFileIsRefused(t *testing.T) {
 	}
 }
 
-// A label that programs write for a missing value is an error that names its line.
+// If a number is a common mark of a missing value, the error names the settings that accept it.
 func TestAMarkOfAMissingValueIsTold(t *testing.T) {
 	for _, mark := range append(slices.Clone(usual), "NULL", "None", "NA", "N/A", "#N/A", "NaN", "NIL", "Missing") {
 		quoted := `"` + mark + `"`

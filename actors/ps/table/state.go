@@ -62,7 +62,7 @@ func (t *taken) State(s *state.State) {
 // State declares the values and the known lists of keys. A rule has no state of its own.
 func (s *shard) State(st *state.State) {
 	state.Int(st, "version", &s.version)
-	values := len(s.values) // of a dense table
+	values := len(s.values) // number of values of a dense table
 	st.Vector("values", &s.values)
 	st.Vectors("slots", state.Pointers(s.slots)...)
 	if s.table.Sparse {
@@ -147,7 +147,7 @@ func (c *Client) State(s *state.State) {
 }
 
 // declare declares the unfinished tasks, and the lists that servers know. It omits the tasks' errors:
-// tasks fail only outside of runs, which have no checkpoints.
+// tasks fail only outside of runs, where there are no checkpoints.
 func (c *Tasks) declare(s *state.State) {
 	state.Int(s, "life", &c.life)
 	state.Int(s, "view", &c.view)
@@ -254,7 +254,7 @@ func (k *Keys) declare(s *state.State, l *Layout) {
 	*k = *again
 }
 
-// list returns the keys of a list, nil for a range.
+// list returns the listed keys, or nil for a range.
 func (k *Keys) list(l *Layout) (keys []uint64) {
 	for i := range k.pieces {
 		if p := &k.pieces[i]; p.list != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// layout has a dense table of 5 shards and a sparse one of 2.
+// layout returns a layout with a dense table of 5 shards and a sparse table of 2.
 func layout(t *testing.T) *Layout {
 	t.Helper()
 	update := Optimizer(optim.Momentum{Rate: optim.Constant(0.5), Momentum: 0.5})

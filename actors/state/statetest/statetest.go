@@ -1,4 +1,4 @@
-// Package statetest serves tests of declared state.
+// Package statetest checks that structs declare their whole state.
 package statetest
 
 import (
@@ -44,9 +44,9 @@ func Whole[T any](t *testing.T, filled *T, declare func(*state.State, *T), excep
 	WholeInto(t, filled, new(T), declare, except...)
 }
 
-// WholeInto saves a struct, restores it into a newly made one, and reports each field that differs. It also
-// reports zero fields, so that a test cannot overlook a new field. It ignores the fields that except
-// names: they are no state.
+// WholeInto saves a struct, restores it into a newly made one, and reports each field that differs. It
+// also reports zero fields, so that a test cannot overlook a new field. It ignores the fields that
+// except names: they are no state.
 func WholeInto[T any](t *testing.T, filled, made *T, declare func(*state.State, *T), except ...string) {
 	t.Helper()
 	saved, err := state.Save(declared[T]{filled, declare})
