@@ -62,7 +62,7 @@ as a table, and makes no page.`,
 	flags.StringVar(&f.view.By, "by", "", "key of the sweep for colours and rows (default: what is compared)")
 	flags.StringVar(&f.view.Facet, "facet", "", "key of the sweep for panels and columns")
 	flags.StringArrayVar(&f.where, "where", nil, "keep the points with these values, as in data.split=iid (repeated)")
-	flags.BoolVar(&f.resumed, "with-resumed", false, "count runs that went on from a checkpoint in comparisons")
+	flags.BoolVar(&f.resumed, "with-resumed", false, "include runs that were resumed from a checkpoint in comparisons")
 	flags.StringVar(&f.table, "table", "", "print a table instead: "+strings.Join(pivot.Formats, ", "))
 	return cmd
 }
@@ -87,10 +87,7 @@ func (f *reporting) run(cmd *cobra.Command, c *catalog.Catalog, con *console, di
 	}
 	if f.resumed {
 		for _, s := range sources {
-			if n := s.CountResumed(); n > 0 {
-				fmt.Fprintf(con.notes(), "note: comparisons of %s include runs that went on from a checkpoint: %d\n",
-					s.Name, n)
-			}
+			s.IncludeResumed()
 		}
 	}
 	for _, s := range sources {
@@ -114,6 +111,9 @@ func (f *reporting) run(cmd *cobra.Command, c *catalog.Catalog, con *console, di
 
 // printTable writes the times to the target as a table.
 func (f *reporting) printTable(con *console, all *page.Source) error {
+	if resumed := report.Resumed(all.Summary); resumed != "" {
+		con.note("note: " + resumed)
+	}
 	layout, err := all.View.Arrange(all.Summary)
 	if err != nil {
 		return err

@@ -77,8 +77,8 @@ func TestReportWarnsOfAPlanThatWasEditedAfterTheRuns(t *testing.T) {
 	}
 }
 
-// Comparisons leave resumed runs out, unless they are asked for.
-func TestReportCountsResumedRunsOnDemand(t *testing.T) {
+// Page, terminal and table state whether comparisons include resumed runs.
+func TestReportIncludesResumedRunsOnDemand(t *testing.T) {
 	enter(t, small)
 	recorded(t, "out", "--set", "stop.target=30%")
 	text, err := os.ReadFile(filepath.Join("out", "summary.json"))
@@ -87,12 +87,32 @@ func TestReportCountsResumedRunsOnDemand(t *testing.T) {
 	}
 	marked := regexp.MustCompile(`"outcome": *"done"`).ReplaceAllString(string(text), `$0, "resumed_s": 1`)
 	write(t, filepath.Join("out", "summary.json"), marked)
-	const left = "2 of 2 runs went on from a checkpoint"
-	for flag, told := range map[string]bool{"--where=train.batch=16,32": true, "--with-resumed": false} {
-		code, out, errs := gradwire(t, "report", "out", flag)
+	if err := os.CopyFS("again", os.DirFS("out")); err != nil {
+		t.Fatal(err)
+	}
+	const (
+		leftOut = "2 of 2 runs were resumed from a checkpoint. Comparisons leave them out; gradwire report " +
+			"--with-resumed includes them."
+		included = "2 of 2 runs were resumed from a checkpoint. Comparisons include them."
+		one      = "The run was resumed from a checkpoint. Comparisons include it."
+		four     = "4 of 4 runs were resumed from a checkpoint. Comparisons include them."
+	)
+	for flags, want := range map[string]struct{ shown, page string }{
+		"":                                {leftOut, leftOut},
+		"--with-resumed":                  {included, included},
+		"--with-resumed --where batch=16": {one, one},
+		"--with-resumed again":            {included, four},
+		"--table csv":                     {"note: " + leftOut, ""},
+		"--with-resumed --table csv":      {"note: " + included, ""},
+	} {
+		args := append([]string{"report", "out", "--out", t.TempDir() + "/made.html"}, strings.Fields(flags)...)
+		code, out, errs := gradwire(t, args...)
 		expectCode(t, cli.ExitDone, code, errs)
-		if strings.Contains(out, left) != told || strings.Contains(errs, "include runs that went on") == told {
-			t.Errorf("%s:\n%s%s", flag, out, errs)
+		if !strings.Contains(strings.Join(strings.Fields(out+errs), " "), want.shown) {
+			t.Errorf("%s:\n%s%s", flags, out, errs)
+		}
+		if page, err := os.ReadFile(args[3]); err != nil || !strings.Contains(string(page), want.page) {
+			t.Errorf("%s: the page does not say %q; %v", flags, want.page, err)
 		}
 	}
 }

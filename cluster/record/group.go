@@ -74,9 +74,9 @@ type Group struct {
 	// Done, Degraded and Failed count the runs by their outcome.
 	Done     int `json:"done"`
 	Degraded int `json:"degraded"`
-	// Resumed counts the runs that went on from a checkpoint and are in no comparison; see Run.Resumed.
+	Failed   int `json:"failed"`
+	// Resumed is the number of runs that were resumed from a checkpoint; see Run.Resumed.
 	Resumed int `json:"resumed,omitempty"`
-	Failed  int `json:"failed"`
 	// Counted is the number of counting runs; no other figure includes them.
 	Counted int `json:"counted,omitempty"`
 	// Of is what is judged, and Target the accuracy that the runs end at; nil if there is none. A
@@ -158,8 +158,8 @@ func circumstances(p Point) Point {
 }
 
 // GroupRuns groups runs by point, in order of first occurrence. It compares the points that have the same
-// target, Of and circumstances, and leaves resumed runs out of the comparison. The given target is for
-// runs that name none, neither themselves nor in their points; nil if they have none.
+// target, Of and circumstances. Comparisons leave resumed runs out, except those with ComparedIfResumed.
+// The given target is for runs that name none, neither themselves nor in their points; nil if there is none.
 func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
 	members := map[string][]Run{}
@@ -185,10 +185,13 @@ func GroupRuns(runs []Run, target *float64) []Group {
 		groups[i].sum(members[groups[i].Point.Key()])
 	}
 	alignOf(groups, members)
+	for key, runs := range members {
+		members[key] = slices.DeleteFunc(runs, func(r Run) bool { return r.Resumed > 0 && !r.ComparedIfResumed })
+	}
 	families := map[string][]int{}
 	var order []string
 	for i, g := range groups {
-		if g.Target == nil {
+		if g.Target == nil || len(members[g.Point.Key()]) == 0 {
 			continue
 		}
 		family := fmt.Sprint(g.Of, *g.Target, g.Circumstances.Key())
@@ -197,13 +200,8 @@ func GroupRuns(runs []Run, target *float64) []Group {
 		}
 		families[family] = append(families[family], i)
 	}
-	for key, runs := range members {
-		members[key] = slices.DeleteFunc(runs, func(r Run) bool { return r.Resumed > 0 })
-	}
 	for _, family := range order {
-		judge(groups, slices.DeleteFunc(families[family], func(i int) bool {
-			return len(members[groups[i].Point.Key()]) == 0
-		}), members)
+		judge(groups, families[family], members)
 	}
 	return groups
 }

@@ -46,7 +46,8 @@ func TestGroupsCountAllRunsAndDescribeThoseThatArrived(t *testing.T) {
 	}
 }
 
-// A run that went on from a checkpoint is counted and described, but no comparison depends on it.
+// GroupRuns counts and describes a run that was resumed from a checkpoint, but no comparison depends on it
+// unless it has ComparedIfResumed.
 func TestResumedRunsAreInNoComparison(t *testing.T) {
 	a, b, c := Point{{"k", "a"}}, Point{{"k", "b"}}, Point{{"k", "c"}}
 	runs := slices.Concat(runsOf(a, 5, 10), runsOf(b, 5, 20))
@@ -61,6 +62,20 @@ func TestResumedRunsAreInNoComparison(t *testing.T) {
 	}
 	if with[1].Verdict != without[1].Verdict || with[2].Verdict != "" || with[2].TimeToTarget == nil {
 		t.Errorf("the others are %+v", with[1:])
+	}
+	uninterrupted := append(slices.Clone(runs), resumed, only)
+	compared := slices.Clone(uninterrupted)
+	for i := range compared {
+		uninterrupted[i].Resumed, compared[i].ComparedIfResumed = 0, true
+	}
+	got := GroupRuns(compared, number(0.9))
+	for i, want := range GroupRuns(uninterrupted, number(0.9)) {
+		if g := got[i]; g.Verdict != want.Verdict || g.Pairs != want.Pairs || g.Leader != want.Leader {
+			t.Errorf("with ComparedIfResumed %+v, want %+v", g, want)
+		}
+	}
+	if got[0].Pairs != 6 || got[0].Resumed != 1 || got[2].Verdict == "" {
+		t.Errorf("with ComparedIfResumed %+v", got)
 	}
 }
 

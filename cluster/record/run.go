@@ -196,9 +196,11 @@ type Run struct {
 	// worth less.
 	Outcome   Outcome    `json:"outcome"`
 	Incidents []Incident `json:"incidents,omitempty"`
-	// Resumed is the instant in seconds at which the run went on from a checkpoint, unless it is known
-	// to equal a run that was never interrupted; 0 for such runs. Comparisons leave resumed runs out.
+	// Resumed is the time in seconds at which the run was resumed from a checkpoint. It is 0 for a run that
+	// was never interrupted, or that is known to equal such a run. Comparisons leave resumed runs out.
 	Resumed float64 `json:"resumed_s,omitempty"`
+	// ComparedIfResumed makes comparisons include the run even if it was resumed. No file holds it.
+	ComparedIfResumed bool `json:"-"`
 	// Counted marks a run that sent the plan's messages and trained nothing: it has no accuracy,
 	// target, digest or model. Its outcome is CountedOnly instead of Done.
 	Counted bool `json:"counted,omitempty"`

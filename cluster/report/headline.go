@@ -96,11 +96,8 @@ func warnings(s record.Summary) (lines []string) {
 	if missing := s.Missing(); missing != "" {
 		lines = append(lines, Capitalized(missing)+".")
 	}
-	n, failed, degraded, resumed, stalled, first := len(s.Runs), 0, 0, 0, 0, math.Inf(1)
+	n, failed, degraded, stalled, first := len(s.Runs), 0, 0, 0, math.Inf(1)
 	for _, r := range s.Runs {
-		if r.Resumed > 0 {
-			resumed++
-		}
 		switch r.Outcome {
 		case record.Failed:
 			failed++
@@ -114,7 +111,6 @@ func warnings(s record.Summary) (lines []string) {
 		}
 	}
 	are := func(count int) string { return map[bool]string{true: "is", false: "are"}[count == 1] }
-	it := func(count int) string { return map[bool]string{true: "it", false: "them"}[count == 1] }
 	switch {
 	case failed == n && n == 1:
 		return append(lines, "The run failed: it has no result.")
@@ -131,9 +127,8 @@ func warnings(s record.Summary) (lines []string) {
 		lines = append(lines, fmt.Sprintf("%d of %d runs %s degraded: their figures are worth less.", degraded, n,
 			are(degraded)))
 	}
-	if resumed > 0 {
-		lines = append(lines, fmt.Sprintf("%d of %d runs went on from a checkpoint: comparisons leave %s out, unless "+
-			"gradwire report --with-resumed asks for %s.", resumed, n, it(resumed), it(resumed)))
+	if resumed := Resumed(s); resumed != "" {
+		lines = append(lines, resumed)
 	}
 	switch {
 	case stalled > 0 && n == 1:
@@ -143,6 +138,32 @@ func warnings(s record.Summary) (lines []string) {
 			stalled, n, Duration(first)))
 	}
 	return lines
+}
+
+// Resumed states how many runs were resumed from a checkpoint, and whether comparisons include them. It is
+// empty if no run was resumed.
+func Resumed(s record.Summary) string {
+	resumed, compared := 0, false
+	for _, r := range s.Runs {
+		if r.Resumed > 0 {
+			resumed++
+			compared = r.ComparedIfResumed
+		}
+	}
+	text, them := fmt.Sprintf("%d of %d runs were", resumed, len(s.Runs)), "them"
+	switch {
+	case resumed == 0:
+		return ""
+	case len(s.Runs) == 1:
+		text, them = "The run was", "it"
+	case resumed == 1:
+		text, them = fmt.Sprintf("1 of %d runs was", len(s.Runs)), "it"
+	}
+	text += " resumed from a checkpoint. Comparisons "
+	if compared {
+		return text + "include " + them + "."
+	}
+	return fmt.Sprintf("%sleave %s out; gradwire report --with-resumed includes %[2]s.", text, them)
 }
 
 // comparison is a set of points that are compared with each other.

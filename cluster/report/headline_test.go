@@ -45,6 +45,14 @@ func degrade(runs []record.Run, n int, outcome record.Outcome) []record.Run {
 	return runs
 }
 
+// resume marks the first n runs as resumed from a checkpoint.
+func resume(runs []record.Run, n int, compared bool) []record.Run {
+	for i := range n {
+		runs[i].Resumed, runs[i].ComparedIfResumed = 0.1, compared
+	}
+	return runs
+}
+
 // judged makes up runs of several models that are judged by a figure, such as their mean.
 func judged(of record.Of, seconds ...float64) []record.Run {
 	runs := at("evaluate.of", string(of), seconds...)
@@ -168,6 +176,21 @@ var headlines = map[string]struct {
 	"degraded": {of(degrade(split("iid", around(1.3, 5)...), 2, record.Degraded)),
 		"2 of 5 runs are degraded: their figures are worth less. 5 of 5 runs reached 92 %, from 1.25 s to 1.35 s; " +
 			"the median is 1.3 s."},
+	"one resumed": {of(resume(split("iid", around(1.3, 5)...), 1, false)),
+		"1 of 5 runs was resumed from a checkpoint. Comparisons leave it out; gradwire report --with-resumed " +
+			"includes it. 5 of 5 runs reached 92 %, from 1.25 s to 1.35 s; the median is 1.3 s."},
+	"resumed": {of(resume(split("iid", around(1.3, 5)...), 2, false)),
+		"2 of 5 runs were resumed from a checkpoint. Comparisons leave them out; gradwire report --with-resumed " +
+			"includes them. 5 of 5 runs reached 92 %, from 1.25 s to 1.35 s; the median is 1.3 s."},
+	"one resumed, compared": {of(resume(split("iid", around(1.3, 5)...), 1, true)),
+		"1 of 5 runs was resumed from a checkpoint. Comparisons include it. 5 of 5 runs reached 92 %, from " +
+			"1.25 s to 1.35 s; the median is 1.3 s."},
+	"resumed, compared": {of(resume(split("iid", around(1.3, 5)...), 2, true)),
+		"2 of 5 runs were resumed from a checkpoint. Comparisons include them. 5 of 5 runs reached 92 %, from " +
+			"1.25 s to 1.35 s; the median is 1.3 s."},
+	"the run resumed": {of(resume(split("iid", 1), 1, false)),
+		"The run was resumed from a checkpoint. Comparisons leave it out; gradwire report --with-resumed includes " +
+			"it. The run reached 92 % after 1 s; one repeat does not show how much that varies."},
 	"some failed": {
 		of(split("iid", 1.3, 0, 1.4, 1.35), split("far", around(30, 4)...)),
 		"1 of 8 runs failed. iid (1.38 s, 3 of 4 runs) and far (29.7 s) cannot be told apart in their time to 92 %. iid " +

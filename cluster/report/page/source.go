@@ -97,16 +97,12 @@ func Of(dir, plan string, summary record.Summary, traces []record.Trace) *Source
 	return s
 }
 
-// CountResumed has comparisons count resumed runs like the others, and returns how many there are.
-func (s *Source) CountResumed() (resumed int) {
+// IncludeResumed makes comparisons include the runs that were resumed from a checkpoint.
+func (s *Source) IncludeResumed() {
 	for i := range s.Summary.Runs {
-		if r := &s.Summary.Runs[i]; r.Resumed > 0 {
-			r.Resumed = 0
-			resumed++
-		}
+		s.Summary.Runs[i].ComparedIfResumed = true
 	}
 	s.Summary.Groups = record.GroupRuns(s.Summary.Runs, s.Summary.Target)
-	return resumed
 }
 
 // Choose keeps the runs whose points meet conditions, see report.Where, and has the factors of
