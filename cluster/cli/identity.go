@@ -33,7 +33,7 @@ ca.key can let anybody into the cluster; keep it where no node runs.`,
 		Example: "  gradwire identity init ca/",
 		Args:    exactly(1, "one folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkMadeFolder(args[0]); err != nil {
+			if err := checkCreatableFolder(args[0]); err != nil {
 				return usage(cmd, fmt.Errorf("FOLDER %s: %w; accepted is a folder that can be made", args[0], err))
 			}
 			if err := identity.Init(args[0]); err != nil {

@@ -18,22 +18,22 @@ import (
 )
 
 // pathRule defines the paths that a flag accepts. check returns the reason to refuse a path. An empty path
-// is refused unless optional is set: the flag then overrides a variable of the environment.
+// is refused unless emptyAllowed is set: an empty flag overrides a variable of the environment.
 type pathRule struct {
-	accepted string
-	check    func(path string) error
-	optional bool
+	accepted     string
+	check        func(path string) error
+	emptyAllowed bool
 }
 
 var (
 	dataFolder = pathRule{accepted: "a folder of data sets, which 'gradwire data get' makes", check: checkFolder,
-		optional: true}
-	newFolder  = pathRule{accepted: "a folder, or one that can be made", check: checkMadeFolder}
-	newFile    = pathRule{accepted: "a file in a folder that is there", check: checkNewFile}
-	oldRecord  = pathRule{accepted: "the folder of a record", check: checkIfFolder}
+		emptyAllowed: true}
+	newFolder  = pathRule{accepted: "a folder, or one that can be made", check: checkCreatableFolder}
+	newFile    = pathRule{accepted: "a file in a folder that is there", check: checkFileInFolder}
+	oldRecord  = pathRule{accepted: "the folder of a record", check: checkFolderIfExists}
 	identities = pathRule{accepted: "the folder of an identity, which 'gradwire identity issue' makes",
-		check: checkFolder, optional: true}
-	noRule = pathRule{check: func(string) error { return nil }, optional: true}
+		check: checkFolder, emptyAllowed: true}
+	noRule = pathRule{check: func(string) error { return nil }, emptyAllowed: true}
 )
 
 // pathRules maps flags to their rules: by name, or by command and name where a command has its own.
@@ -41,12 +41,12 @@ var pathRules = map[string]pathRule{
 	"data": dataFolder, "out": newFolder, "continue": oldRecord, "identity": identities,
 	"plan new --data": noRule, // kind of data set
 	"eval --data": {accepted: "a folder of data sets, a file of samples, or - for standard input", check: checkData,
-		optional: true},
+		emptyAllowed: true},
 	"predict --data":  {accepted: "a file of samples, or - for standard input", check: checkSamples},
 	"eval --labels":   {accepted: "a file of labels", check: checkSamples},
 	"data get --data": newFolder,
 	"plan new --out":  newFile, "plan schema --out": newFile, "predict --out": newFile,
-	"report --out":      {accepted: "a file", check: checkMadeFile},
+	"report --out":      {accepted: "a file", check: checkCreatableFile},
 	"submit --continue": noRule, // id of a submission
 }
 
@@ -84,7 +84,7 @@ func checkPaths(cmd *cobra.Command) (err error) {
 		switch {
 		case path != "":
 			wrong = rule.check(path)
-		case rule.optional:
+		case rule.emptyAllowed:
 			return
 		}
 		if wrong != nil {
@@ -127,17 +127,17 @@ func checkFolder(path string) error {
 	return cause(err)
 }
 
-// checkIfFolder accepts a folder, and also a path that does not exist: the command has a better error.
-func checkIfFolder(path string) error {
+// checkFolderIfExists accepts a folder, and also a path that does not exist: the command has a better error.
+func checkFolderIfExists(path string) error {
 	if err := checkFolder(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
-// checkNewFile accepts a file that exists, or a new file in a folder that exists.
-func checkNewFile(path string) error {
-	if err := checkMadeFile(path); err != nil {
+// checkFileInFolder accepts a file that exists, or a new file in a folder that exists.
+func checkFileInFolder(path string) error {
+	if err := checkCreatableFile(path); err != nil {
 		return err
 	}
 	if _, err := os.Stat(filepath.Dir(path)); err != nil {
@@ -146,8 +146,8 @@ func checkNewFile(path string) error {
 	return nil
 }
 
-// checkMadeFile accepts a file that exists, or a new file, whose folders are created too.
-func checkMadeFile(path string) error {
+// checkCreatableFile accepts a file that exists, or a new file, whose folders are created too.
+func checkCreatableFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
@@ -160,8 +160,8 @@ func checkMadeFile(path string) error {
 	return cause(err)
 }
 
-// checkMadeFolder accepts a folder that exists or can be created.
-func checkMadeFolder(path string) error {
+// checkCreatableFolder accepts a folder that exists or can be created.
+func checkCreatableFolder(path string) error {
 	err := checkFolder(path)
 	switch {
 	case err == nil:

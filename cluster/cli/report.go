@@ -85,12 +85,10 @@ func (f *reporting) run(cmd *cobra.Command, c *catalog.Catalog, con *console, di
 	if err != nil {
 		return &driver.InputError{Err: err}
 	}
-	if f.resumed {
-		for _, s := range sources {
+	for _, s := range sources {
+		if f.resumed {
 			s.IncludeResumed()
 		}
-	}
-	for _, s := range sources {
 		note, err := driver.Edited(c, s.Dir)
 		if err != nil {
 			return err

@@ -104,7 +104,7 @@ func TestRestartedPeerGetsNothingOfItsPredecessor(t *testing.T) {
 	if s := a.stats("b"); s.Lost != 10 || s.Sent != 12 || s.WaitingBytes != 0 {
 		t.Errorf("%+v", s)
 	}
-	told := a.hears(t, transport.Up, transport.Down, transport.Up)
+	told := a.awaitStates(t, transport.Up, transport.Down, transport.Up)
 	if told[1].peer.Incarnation != 1 || !errors.Is(told[1].reason, transport.ErrRestarted) ||
 		told[2].peer.Incarnation != 2 {
 		t.Errorf("told %+v", told)
@@ -254,7 +254,7 @@ func TestSilentPeerIsSuspendedAndComesBack(t *testing.T) {
 	if s := a.stats("b"); s.Connections != 1 || s.Lost != 0 {
 		t.Errorf("%+v", s)
 	}
-	for _, got := range a.hears(t, transport.Up, transport.Suspended, transport.Up) {
+	for _, got := range a.awaitStates(t, transport.Up, transport.Suspended, transport.Up) {
 		if got.peer.Name != "b" {
 			t.Errorf("told %+v, want the name b", got)
 		}
@@ -285,7 +285,7 @@ func TestAbsentPeerComesBackAndNothingIsLost(t *testing.T) {
 	if s := a.stats("b"); s.Connections != 1 || s.Lost != 0 {
 		t.Errorf("%+v", s)
 	}
-	a.hears(t, transport.Up, transport.Suspended, transport.Absent, transport.Up)
+	a.awaitStates(t, transport.Up, transport.Suspended, transport.Absent, transport.Up)
 }
 
 func TestPeerWithoutListenerIsDownAtOnce(t *testing.T) {
@@ -298,7 +298,7 @@ func TestPeerWithoutListenerIsDownAtOnce(t *testing.T) {
 	a.connectTo(t, "b", p.address())
 	p.close()
 	until(t, "b is down", func() bool { return a.stats("b").State == transport.Down })
-	if got := a.hears(t, transport.Up, transport.Down)[1]; !errors.Is(got.reason, transport.ErrRefused) {
+	if got := a.awaitStates(t, transport.Up, transport.Down)[1]; !errors.Is(got.reason, transport.ErrRefused) {
 		t.Errorf("told %+v", got)
 	}
 	if err := a.Send("b", chunk(0)); !errors.Is(err, transport.ErrDown) {
@@ -330,7 +330,7 @@ func TestPeerThatStaysSilentIsDownAndItsQueueLost(t *testing.T) {
 	if !v.Sole() {
 		t.Error("tensors of lost messages are held")
 	}
-	if got := a.hears(t, transport.Up, transport.Down)[1]; !errors.Is(got.reason, transport.ErrAbsent) {
+	if got := a.awaitStates(t, transport.Up, transport.Down)[1]; !errors.Is(got.reason, transport.ErrAbsent) {
 		t.Errorf("told %+v", got)
 	}
 }
@@ -364,7 +364,7 @@ func TestCloseDeliversWhatWaitsAndTakesLeave(t *testing.T) {
 		if s := a.stats("b"); s.Delivered != sent || s.Lost != 0 || s.Connected {
 			t.Errorf("%+v", s)
 		}
-		if got := b.hears(t, transport.Up, transport.Down)[1]; !errors.Is(got.reason, transport.ErrLeft) {
+		if got := b.awaitStates(t, transport.Up, transport.Down)[1]; !errors.Is(got.reason, transport.ErrLeft) {
 			t.Errorf("told %+v", got)
 		}
 		if err := a.Send("b", chunk(0)); !errors.Is(err, transport.ErrClosed) {

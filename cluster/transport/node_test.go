@@ -171,24 +171,25 @@ func (n *node) told() []change {
 	return append([]change(nil), n.changes...)
 }
 
-// hears waits until Changed was told these states of the only peer, in this order, and returns the
-// changes. Besides, a busy machine may keep the peer silent for a moment.
-func (n *node) hears(t testing.TB, states ...transport.State) []change {
+// awaitStates waits until the node has reported these states of its only peer, in this order, and returns
+// the changes. It ignores other changes, except to Down or Unknown: on a busy machine the peer can be
+// suspended for a moment.
+func (n *node) awaitStates(t testing.TB, states ...transport.State) []change {
 	t.Helper()
-	var heard, told []change
-	until(t, fmt.Sprintf("%v was told", states), func() bool {
-		heard, told = nil, n.told()
-		for _, c := range told {
+	var matched, all []change
+	until(t, fmt.Sprintf("the states are %v", states), func() bool {
+		matched, all = nil, n.told()
+		for _, c := range all {
 			switch {
-			case len(heard) < len(states) && c.state == states[len(heard)]:
-				heard = append(heard, c)
+			case len(matched) < len(states) && c.state == states[len(matched)]:
+				matched = append(matched, c)
 			case c.state == transport.Down || c.state == transport.Unknown:
-				t.Fatalf("told %+v, want %v", told, states)
+				t.Fatalf("the changes are %+v, want %v", all, states)
 			}
 		}
-		return len(heard) == len(states)
+		return len(matched) == len(states)
 	})
-	return heard
+	return matched
 }
 
 func (n *node) stats(name string) transport.PeerStats {

@@ -181,10 +181,10 @@ var table = map[string]string{
 		"cluster/request cluster/refusal cluster/catalog cluster/record " +
 		"cluster/identity nn/kernel" + message,
 	"cluster/placement": "cluster/live cluster/membership cluster/plan",
-	"cluster/node": "cluster/registry/... cluster/submission cluster/store cluster/holders cluster/journal cluster/experiment cluster/shelf " +
-		"cluster/resident cluster/request cluster/checkpoint/... cluster/placement cluster/memory " +
-		"cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record cluster/record/lockfile " +
-		"cluster/wire cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
+	"cluster/node": "cluster/registry/... cluster/submission cluster/store cluster/holders cluster/journal " +
+		"cluster/experiment cluster/shelf cluster/resident cluster/request cluster/checkpoint cluster/placement " +
+		"cluster/memory cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record " +
+		"cluster/record/lockfile cluster/wire cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
 		mailbox + message + xxhash,
 	"cluster/driver/drivertest": "cluster/driver",
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
