@@ -123,12 +123,9 @@ type Spec struct {
 	// Links say what the others are like, and what the schedule does to all of them.
 	Links *Links
 	// Counted lists the architecture's settings that count steps, rounds or another unit.
-	//
-	// The fields from Counted to Instants describe the plan's text. Runs do not depend on them, so
-	// checkpoints leave them out.
 	Counted []Counted
 	spans   *spans
-	catalog *Catalog  // that has read it
+	catalog *Catalog  // the catalog that read the plan
 	given   []casting // the roles that the architecture's section gives to nodes
 	// Notes warn of settings that mean something else than they seem to, or make a run pointless.
 	Notes []string
@@ -280,7 +277,8 @@ func (s *Spec) pace() error {
 	return nil
 }
 
-// Exact reports whether runs of the architecture go on from checkpoints exactly; see [Kind].
+// Exact reports whether a run of the architecture in virtual time that was resumed from a checkpoint equals
+// an uninterrupted run; see [Kind].
 func (s *Spec) Exact() bool {
 	k, _ := s.catalog.Architectures.find(s.ArchitectureSection.At("kind").Text)
 	return k.Exact

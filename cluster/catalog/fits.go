@@ -58,7 +58,8 @@ func (s *Spec) fewerInputs(inputs int) string {
 	return "; if a column is no input, such as an index, data.ignore leaves it out"
 }
 
-// otherClasses returns the same hint for classes.
+// otherClasses returns a hint: the setting of the model that accepts this number of classes, or the models
+// that have such a setting.
 func (s *Spec) otherClasses(classes int) string {
 	switch s.ModelSection.At("kind").Text {
 	case "mlp":

@@ -20,8 +20,9 @@ type Kind[T any] struct {
 	Name string
 	// Doc is one sentence for a list of kinds.
 	Doc string
-	// Exact states that an architecture's actors declare all their state: a run in virtual time that goes on
-	// from a checkpoint equals an uninterrupted one. Runs of other architectures are marked as resumed.
+	// Exact states that an architecture's actors declare all their state, so that a run in virtual time that
+	// was resumed from a checkpoint equals an uninterrupted run. If it is false, the record marks the run as
+	// resumed.
 	Exact bool
 
 	// settings makes what a section is read into, a pointer to a struct with the defaults, and
@@ -221,8 +222,8 @@ func (ks *Kinds[T]) Refuse(name, key, reason string) {
 	ks.list[i].refused[key] = reason
 }
 
-// SetExact states that runs of a kind go on from checkpoints exactly; see [Kind]. It panics if there is
-// no such kind.
+// SetExact sets Exact of a kind, which states that the actors of an architecture declare all their state;
+// see [Kind]. It panics if there is no such kind.
 func (ks *Kinds[T]) SetExact(name string) { ks.list[slices.Index(ks.names(), name)].Exact = true }
 
 // All returns the kinds.

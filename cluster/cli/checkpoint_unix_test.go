@@ -110,8 +110,8 @@ func TestRunOfProcessesThatAreKilledEndsLikeThatOfOne(t *testing.T) {
 	}
 }
 
-// Any build of the program reads a checkpoint, whatever the plan is called. By default an interrupted run
-// is repeated instead. The result is the same.
+// Another build of the program resumes a run from its checkpoint, and so does a run command with a renamed
+// copy of the plan. Without --from-checkpoint the run is repeated. All results are the same.
 func TestRunOfAnotherProgramGoesOn(t *testing.T) {
 	turns.Take(t, 0, 3)
 	plan := edit(t, small, "stop: {epochs: 2}", "stop: {epochs: 400}") + "checkpoint: {every: 1s, keep: 1}\n"
@@ -274,7 +274,8 @@ func TestCheckpointsOfOtherVersionsAreRefusedByName(t *testing.T) {
 	}
 }
 
-// An interrupted run in real time is not taken for one in virtual time, which would be repeated.
+// --continue without --clock real refuses an interrupted run in real time and keeps its checkpoints, though it
+// would remove those of a run in virtual time.
 func TestInterruptedRunInRealTimeKeepsItsCheckpoints(t *testing.T) {
 	enter(t, edit(t, small, "stop: {epochs: 2}", "stop: {time: 4s}")+"checkpoint: {every: 200ms, keep: 1}\n")
 	killSaved(t, newProgram(t, "run", "plan.yaml", "--clock", "real", "--out", "out"), 1)

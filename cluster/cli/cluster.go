@@ -75,9 +75,9 @@ func nodesCommand(con *console) *cobra.Command {
 		Long: `List the nodes of a cluster as the node that is asked sees them, with the time that a
 heartbeat takes from it to each and back; with --round-trips, from each node to each. A node that
 has been silent for 1.5 s is suspended. One that has been silent for the node timeout of the node
-that is asked (--node-timeout) is absent, and others take its place. The column registry says which
-nodes vote on names of actors: the leader, the other voters, and those that only learn the result.
-Without a majority of the voters, new names are refused.`,
+that is asked (--node-timeout) is absent, and others take its place. The column registry shows a
+node's part in the registry of actor names: it leads, votes, or learns the result of votes. Without
+a majority of the voters, nodes refuse new names.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
 	}, func(ctx context.Context, c *driver.Client, _ []string) error {
 		if pairwise {
@@ -115,7 +115,7 @@ func writeNodes(w io.Writer, nodes []driver.Node) {
 	}
 }
 
-// timeout writes a node timeout of some seconds; 0 stands for an unknown one.
+// timeout formats a node timeout in seconds; 0 means that it is unknown.
 func timeout(seconds float64) string {
 	if seconds == 0 {
 		return "–"

@@ -167,7 +167,7 @@ func TestHolderWithAFullDiskIsNamedAndReplaced(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	s := newSite(t)
-	for _, name := range []string{"b", "c", "d"} { // with room for the copy and the registry's log
+	for _, name := range []string{"b", "c", "d"} { // 16 MB: room for the copy and the registry's log
 		mountSmall(t, s.path("records-"+name), "16m")
 	}
 	s.settle([]string{"a", "b", "c", "d"})

@@ -28,7 +28,7 @@ type console struct {
 	explain   bool // how figures were computed, below them
 	examples  bundled.Plans
 	stored    bool                    // an argument was the address of a record in a store
-	helped    error                   // error about an unknown command after help
+	helped    error                   // error about a command that help does not know
 	leaves    *atomic.Bool            // the command is a process of a cluster, which leaves it in order
 	record    *atomic.Pointer[string] // folder or address of the record being written; nil before it exists
 }

@@ -253,9 +253,9 @@ func TestRunWaitsForASilentServerWhoseModelNobodyElseHas(t *testing.T) {
 	}
 }
 
-// Two sides of a partition want a name. The side with the majority has it, the other one is refused
-// with the reason, and has heard of the owner once it is back.
-func TestNameIsTakenOnceAcrossAPartition(t *testing.T) {
+// Both sides of a partition claim a name. The side with the majority gets it. The other side is refused with
+// the reason, and learns the owner when the partition ends.
+func TestNameIsClaimedOnceAcrossAPartition(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 1, 3)
 	i := newIsland(t, "a", "b", "c")
@@ -271,14 +271,14 @@ func TestNameIsTakenOnceAcrossAPartition(t *testing.T) {
 		i.part(other, "c")
 	}
 	i.join = i.at("c") + ":7946"
-	i.await("word of the lost quorum", func() bool {
+	i.await("report of the lost quorum", func() bool {
 		return strings.Contains(i.must("nodes"),
 			"node c refuses new names of actors: no quorum: this process hears no majority of the voters a, ")
 	})
 	spec := driver.ActorSpec{Name: "votes", Kind: "tally", Settings: "{first: 40}", Node: "c"}
 	if _, err := c.Spawn(t.Context(), spec); err == nil || !strings.Contains(err.Error(),
 		"the name votes cannot be claimed: no quorum: this process hears no majority of the voters a, ") {
-		t.Errorf("the minority takes the name: %v", err)
+		t.Errorf("the minority claims the name: %v", err)
 	}
 	spec.Node = "a"
 	i.await("the name", func() bool {
@@ -293,7 +293,7 @@ func TestNameIsTakenOnceAcrossAPartition(t *testing.T) {
 	spec.Node = "c"
 	_, err := c.Spawn(t.Context(), spec)
 	if err == nil || !strings.Contains(err.Error(), "votes is taken by an actor") {
-		t.Errorf("the name is taken twice: %v", err)
+		t.Errorf("the name is claimed twice: %v", err)
 	}
 	i.await("one owner", func() bool { all := i.actors(); return len(all) == 1 && all[0].Node == "a" })
 }

@@ -57,7 +57,7 @@ func TestReportWarnsOfAPlanThatWasEditedAfterTheRuns(t *testing.T) {
 	}
 	for _, c := range []struct{ old, edited, want string }{
 		{"", "", ""},
-		{"name: ", "name: re", ""}, // which changes no run
+		{"name: ", "name: re", ""}, // the plan's name, on which no run depends
 		{"seed: ", "seed: 1", ""},
 		{"rate: ", "rate: 0", plan + " was edited after the runs: "},
 		{"rate: ", "rate: x", plan + " was edited after the runs: "},
@@ -77,7 +77,7 @@ func TestReportWarnsOfAPlanThatWasEditedAfterTheRuns(t *testing.T) {
 	}
 }
 
-// Page, terminal and table state whether comparisons include resumed runs.
+// The page, the terminal and the note of a table state whether comparisons include resumed runs.
 func TestReportIncludesResumedRunsOnDemand(t *testing.T) {
 	enter(t, small)
 	recorded(t, "out", "--set", "stop.target=30%")

@@ -79,13 +79,14 @@ no network.
 
 Ctrl-C and SIGTERM stop within a second: finished runs are kept, and --continue makes the rest, of the plan in
 the record if none is given. It refuses a record with a damaged run or a damaged summary.json, and says
-which file to delete so that it can be made again. An interrupted run in virtual time is repeated, with the
-same result; --from-checkpoint goes on from its newest checkpoint, if the plan has checkpoint: {every: 5m}.
-In real time a run always goes on; it is degraded then. A record in a store, s3://BUCKET/PATH, is uploaded
-before the first run and whenever a run finishes or a checkpoint is written. Credentials and endpoint come
-from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL, or ~/.aws/credentials. A run that
-could not go on, because training diverged or an actor failed, is recorded as failed, and the others are
-made. One that lost state, stalled or made no progress is degraded; the record says when, where and why.
+which file to delete so that it can be made again. An interrupted run in virtual time is repeated, with
+the same result; --from-checkpoint resumes it from its newest checkpoint, if the plan has checkpoint:
+{every: 5m}. An interrupted run in real time is always resumed, and is degraded then. A record in a store,
+s3://BUCKET/PATH, is uploaded before the first run and whenever a run finishes or a checkpoint is written.
+Credentials and endpoint come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL, or
+~/.aws/credentials. A run that could not go on, because training diverged or an actor failed, is recorded
+as failed, and the others are made. One that lost state, stalled or made no progress is degraded; the
+record says when, where and why.
 
 With --count, runs send the plan's messages and train nothing: they compute no gradient, evaluate no
 model and have no target. Links, messages, bytes and times equal those of a training run of the same
@@ -135,7 +136,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.Out, "out", "", "folder of the record, or s3://BUCKET/PATH (default: a new one in results/)")
 	flags.StringVar(&f.resume, "continue", "", "folder or address of a record whose missing runs to make")
 	flags.BoolVar(&f.FromCheckpoint, "from-checkpoint", false,
-		"with --continue: repeat no run that was interrupted in virtual time, but go on from its newest checkpoint")
+		"with --continue: resume an interrupted run in virtual time from its newest checkpoint instead of repeating it")
 	flags.StringVar(&f.Data, "data", "", dataUsage)
 	flags.StringVar((*string)(&f.Clock), "clock", string(driver.Virtual), "virtual or real")
 	flags.BoolVar(&f.Count, "count", false, "send the plan's messages and train nothing: links, bytes and times")
@@ -227,7 +228,7 @@ func (f *runFlags) run(cmd *cobra.Command, path string, con *console) error {
 	return err
 }
 
-// withFlags adds to an error of a run the flags that avoid it or go on.
+// withFlags adds to a run's error the flags that avoid it or that continue the run.
 func withFlags(err error) error {
 	var unsent *store.UnsentError
 	switch {

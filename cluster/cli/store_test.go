@@ -269,8 +269,9 @@ func TestStoreThatCannotBeWrittenIsNoticedAtTheStart(t *testing.T) {
 	}
 }
 
-// Errors of packages name no flags, because another program has others.
-func TestRunNamesTheFlagsThatHelpWithARecordThatIsThere(t *testing.T) {
+// gradwire run adds its flags to the error about a folder or a store that has a record. The error of package
+// driver names no flags, because programs that use the package have other flags.
+func TestRunNamesTheFlagsThatHelpWithAnExistingRecord(t *testing.T) {
 	storetest.Start(t)
 	enter(t, small)
 	for out, flags := range map[string]string{

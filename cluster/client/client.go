@@ -61,14 +61,14 @@ type Node struct {
 	Expires time.Time `json:"certificate_expires,omitzero"`
 	// Build identifies the process's program.
 	Build string `json:"build,omitempty"`
-	// Timeout is the silence, in seconds, after which it counts another process as absent; 0 if the
-	// process that was asked does not know.
+	// Timeout is the node timeout in seconds: the process regards another process as absent after so long a
+	// silence. It is 0 if the answering process does not know it.
 	Timeout float64 `json:"node_timeout_s,omitzero"`
-	// Vote is the process's part in the registry, of which names of actors are claimed: leads, votes or
-	// learns; empty if it has none, or the process that was asked does not know.
+	// Vote is the process's part in the registry of actor names: leads, votes or learns. It is empty if the
+	// process has no part, or if the answering process does not know it.
 	Vote string `json:"vote,omitempty"`
-	// WithoutQuorum says why the registry gives the process that was asked no answers, so that it
-	// refuses new names; empty for all others, and if it does.
+	// WithoutQuorum is the reason why the answering process cannot use the registry, and so refuses new names
+	// of actors. It is empty if the process can, and for all other processes.
 	WithoutQuorum string `json:"without_quorum,omitempty"`
 }
 

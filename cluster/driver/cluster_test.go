@@ -607,21 +607,21 @@ func TestInsecureClusterIsForLoopbackAddressesThatAskForIt(t *testing.T) {
 	}
 }
 
-func TestNodeTimeoutsAreTold(t *testing.T) {
+func TestNodesListsTheTimeoutOfEachNode(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	defer c.serve("a")()
 	defer c.serve("b", func(n *driver.NodeConfig) { n.NodeTimeout = 7 * time.Second })()
 	client := c.client(identity.Client)
 	want := map[string]float64{"a": driver.DefaultNodeTimeout.Seconds(), "b": 7}
-	await(t, "news of timeouts", func() error {
+	await(t, "the timeouts", func() error {
 		nodes, err := client.Nodes(t.Context())
-		told := map[string]float64{}
+		listed := map[string]float64{}
 		for _, n := range nodes {
-			told[n.Name] = n.Timeout
+			listed[n.Name] = n.Timeout
 		}
-		if err == nil && !maps.Equal(told, want) {
-			err = fmt.Errorf("told %v, want %v", told, want)
+		if err == nil && !maps.Equal(listed, want) {
+			err = fmt.Errorf("the timeouts are %v, want %v", listed, want)
 		}
 		return err
 	})
@@ -644,7 +644,7 @@ func TestRoundTripsOfAllPairsAreTold(t *testing.T) {
 			if there <= 0 || back <= 0 {
 				t.Errorf("on one machine %v", trips)
 			}
-			if there <= 1 && back <= 1 { // later if the first ones met a busy machine
+			if there <= 1 && back <= 1 { // longer while the first heartbeats meet a busy machine
 				return
 			}
 		}

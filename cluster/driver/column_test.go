@@ -71,7 +71,7 @@ func TestATableIsSplitByAColumn(t *testing.T) {
 	expectInput(t, err, "data set synthetic-traffic has no columns to split by; csv has")
 }
 
-func TestWrongColumnsArePlacedAtTheirSettings(t *testing.T) {
+func TestErrorsAboutColumnsNameTheirSettings(t *testing.T) {
 	once := rare(t, t.TempDir(), "once.csv", 1)
 	for set, want := range map[string]string{
 		"data.label=z":      `data.label: ` + once + `:1: there is no column "z"`,

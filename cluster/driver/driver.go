@@ -186,8 +186,8 @@ func Predict(c *catalog.Catalog, path, node string, o OtherFile) (*Predicted, er
 	return m.Predict(o)
 }
 
-// Edited returns a note if runs of a record were made by another plan than the record has now; empty if
-// they were not, or if this program cannot tell. A nil catalog stands for catalog.Default().
+// Edited returns a note if the plan of a record was edited after its runs. The note is empty if the plan made
+// all runs, or if this program cannot tell. A nil catalog stands for catalog.Default().
 func Edited(c *catalog.Catalog, dir string) (note string, err error) {
 	return experiment.Edited(c, dir)
 }

@@ -98,7 +98,7 @@ type Collector struct {
 
 	mu         sync.Mutex // guards what follows
 	marks      []mark     // by rising number of evaluation
-	spare      [][]tally  // of marks that have been dropped, to be written over
+	spare      [][]tally  // tallies of dropped marks, for reuse
 	curve      []Evaluation
 	models     []ModelVerdict
 	measured   []measurement

@@ -167,8 +167,8 @@ func (s *Shelf) Files() (files []record.DataFile) {
 	return record.SortFiles(files)
 }
 
-// blamed is the value of a section data that an error of loading is about: the setting or the file
-// that it names, or else the set.
+// blamed returns the value in a plan's section data that caused an error of loading: the setting or the
+// file that the error names, otherwise the name of the data set.
 func blamed(section *syntax.Node, err error) *syntax.Node {
 	var setting *datasets.SettingError
 	if errors.As(err, &setting) {

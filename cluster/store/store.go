@@ -38,7 +38,7 @@ var (
 	ErrNoRecord = errors.New("no record is stored here")
 	// ErrExists reports a path of a store that must be empty and is not.
 	ErrExists = errors.New("this path of the store is not empty")
-	// ErrHoldsRecord is ErrExists for a path with a record.
+	// ErrHoldsRecord reports a path of a store that must be empty and holds a record. It wraps ErrExists.
 	ErrHoldsRecord = fmt.Errorf("%w: it holds a record", ErrExists)
 	// ErrDamaged reports an object or a manifest with another checksum.
 	ErrDamaged = errors.New("damaged in the store")

@@ -80,7 +80,7 @@ func TestLargeFramesInBothDirectionsDoNotWaitForEachOther(t *testing.T) {
 
 func TestShortHandlersInARowDoNotKeepWhatWasBegunFromBeingWritten(t *testing.T) {
 	both(t, func(t *testing.T, first, second func(*node, *transport.Config)) {
-		const ahead = 100 // small frames that wait
+		const ahead = 100 // small frames in flight
 		begun := make(chan struct{})
 		a := start(t, "a", 1, alone(first, tells(begun)))
 		b := start(t, "b", 1, alone(second, func(n *node, c *transport.Config) {

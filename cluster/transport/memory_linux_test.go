@@ -192,8 +192,8 @@ func TestPositionsThatCannotBeEndTheConnection(t *testing.T) {
 	}
 }
 
-// offered offers memory of some descriptors, and returns what taking it by another name gives
-// within a time.
+// offered offers the memory of some descriptors and accepts the offer under the name that rename returns. It
+// returns the error of accepting, which gives up after a time.
 func offered(t *testing.T, fds []int, within time.Duration, rename func(name string) string) error {
 	t.Helper()
 	_, far := sockets(t)

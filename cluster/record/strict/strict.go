@@ -278,7 +278,7 @@ func name(path string) string {
 	return fmt.Sprintf("key %q", path)
 }
 
-// describe names the kind of a value. It quotes a text, a word or a number, shortened.
+// describe names the kind of a value. It quotes a string, a word or a number, of which a long one is cut.
 func describe(raw []byte) string {
 	const most = 40 // bytes of a value in a message
 	shown := string(raw)
