@@ -78,15 +78,14 @@ shows who reached the target first, the figures and the tables; it is one file t
 no network.
 
 Ctrl-C and SIGTERM stop within a second: finished runs are kept, and --continue makes the rest, of the plan in
-the record if none is given. It refuses a record with a damaged run or a damaged summary.json, and says
-which file to delete so that it can be made again. An interrupted run in virtual time is repeated, with
-the same result; --from-checkpoint resumes it from its newest checkpoint, if the plan has checkpoint:
-{every: 5m}. An interrupted run in real time is always resumed, and is degraded then. A record in a store,
-s3://BUCKET/PATH, is uploaded before the first run and whenever a run finishes or a checkpoint is written.
-Credentials and endpoint come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL, or
-~/.aws/credentials. A run that could not go on, because training diverged or an actor failed, is recorded
-as failed, and the others are made. One that lost state, stalled or made no progress is degraded; the
-record says when, where and why.
+the record if none is given. It refuses a record with a damaged run or a damaged summary.json, and says which
+file to delete so that it can be made again. An interrupted run in virtual time is repeated, with the same
+result; --from-checkpoint resumes it from its newest checkpoint, if the plan has checkpoint: {every: 5m}. An
+interrupted run in real time is always resumed, and is degraded then. A record in a store, s3://BUCKET/PATH, is
+uploaded before the first run and whenever a run finishes or a checkpoint is written. Credentials and endpoint
+come from AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL, or ~/.aws/credentials. A run that
+could not go on, because training diverged or an actor failed, is recorded as failed, and the others are made.
+One that lost state, stalled or made no progress is degraded; the record says when, where and why.
 
 With --count, runs send the plan's messages and train nothing: they compute no gradient, evaluate no
 model and have no target. Links, messages, bytes and times equal those of a training run of the same
