@@ -158,7 +158,8 @@ func circumstances(p Point) Point {
 }
 
 // GroupRuns groups runs by point, in order of first occurrence. It compares the points that have the same
-// target, Of and circumstances. Comparisons leave resumed runs out, except those with ComparedIfResumed.
+// target, Of and circumstances. Comparisons and the statistics of a group leave resumed runs out, except
+// those with ComparedIfResumed. The statistics of a group with resumed runs only are of these.
 // The given target is for runs that name none, neither themselves nor in their points; nil if there is none.
 func GroupRuns(runs []Run, target *float64) []Group {
 	groups := []Group{}
@@ -181,12 +182,23 @@ func GroupRuns(runs []Run, target *float64) []Group {
 		}
 		members[key] = append(members[key], r)
 	}
-	for i := range groups {
-		groups[i].sum(members[groups[i].Point.Key()])
-	}
 	alignOf(groups, members)
-	for key, runs := range members {
-		members[key] = slices.DeleteFunc(runs, func(r Run) bool { return r.Resumed > 0 && !r.ComparedIfResumed })
+	for i := range groups {
+		key := groups[i].Point.Key()
+		all := members[key]
+		members[key] = slices.DeleteFunc(slices.Clone(all), func(r Run) bool {
+			return r.Resumed > 0 && !r.ComparedIfResumed
+		})
+		if len(members[key]) > 0 {
+			groups[i].sum(members[key])
+		} else {
+			groups[i].sum(all)
+		}
+		for _, r := range all {
+			if r.Resumed > 0 {
+				groups[i].Resumed++
+			}
+		}
 	}
 	families := map[string][]int{}
 	var order []string
@@ -284,9 +296,6 @@ func (g *Group) sum(runs []Run) {
 		}
 		if r.Reached {
 			g.Reached++
-		}
-		if r.Resumed > 0 {
-			g.Resumed++
 		}
 		if v := float64(r.FinalAccuracy); r.Outcome != Failed && !math.IsNaN(v) {
 			final = append(final, v)

@@ -57,7 +57,7 @@ func TestResumedRunsAreInNoComparison(t *testing.T) {
 	only := resumed
 	only.Point = c
 	with := GroupRuns(append(slices.Clone(runs), resumed, only), number(0.9))
-	if g := with[0]; g.N != 6 || g.Resumed != 1 || g.Verdict != without[0].Verdict || g.Pairs != 5 || !g.Leader {
+	if g := with[0]; g.N != 5 || g.Resumed != 1 || g.Verdict != without[0].Verdict || g.Pairs != 5 || !g.Leader {
 		t.Errorf("with a resumed run %+v, without %+v", g, without[0])
 	}
 	if with[1].Verdict != without[1].Verdict || with[2].Verdict != "" || with[2].TimeToTarget == nil {
