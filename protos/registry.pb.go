@@ -23,6 +23,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Release is the reason why a submission has no owner.
+type Release int32
+
+const (
+	// The owner ended or fell silent.
+	Release_OWNER_GONE Release = 0
+	// The owner left the cluster in order.
+	Release_OWNER_LEFT Release = 1
+	// The owner could not keep the record.
+	Release_OWNER_WITHOUT_RECORD Release = 2
+)
+
+// Enum value maps for Release.
+var (
+	Release_name = map[int32]string{
+		0: "OWNER_GONE",
+		1: "OWNER_LEFT",
+		2: "OWNER_WITHOUT_RECORD",
+	}
+	Release_value = map[string]int32{
+		"OWNER_GONE":           0,
+		"OWNER_LEFT":           1,
+		"OWNER_WITHOUT_RECORD": 2,
+	}
+)
+
+func (x Release) Enum() *Release {
+	p := new(Release)
+	*p = x
+	return p
+}
+
+func (x Release) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Release) Descriptor() protoreflect.EnumDescriptor {
+	return file_protos_registry_proto_enumTypes[0].Descriptor()
+}
+
+func (Release) Type() protoreflect.EnumType {
+	return &file_protos_registry_proto_enumTypes[0]
+}
+
+func (x Release) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Release.Descriptor instead.
+func (Release) EnumDescriptor() ([]byte, []int) {
+	return file_protos_registry_proto_rawDescGZIP(), []int{0}
+}
+
 type RegistryResult_Code int32
 
 const (
@@ -37,6 +90,8 @@ const (
 	RegistryResult_ENDED RegistryResult_Code = 4
 	// The session has ended, or never existed.
 	RegistryResult_NO_SESSION RegistryResult_Code = 5
+	// The claimant's version is older than the committed one.
+	RegistryResult_STALE RegistryResult_Code = 6
 )
 
 // Enum value maps for RegistryResult_Code.
@@ -48,6 +103,7 @@ var (
 		3: "ABSENT",
 		4: "ENDED",
 		5: "NO_SESSION",
+		6: "STALE",
 	}
 	RegistryResult_Code_value = map[string]int32{
 		"UNKNOWN":    0,
@@ -56,6 +112,7 @@ var (
 		"ABSENT":     3,
 		"ENDED":      4,
 		"NO_SESSION": 5,
+		"STALE":      6,
 	}
 )
 
@@ -70,11 +127,11 @@ func (x RegistryResult_Code) String() string {
 }
 
 func (RegistryResult_Code) Descriptor() protoreflect.EnumDescriptor {
-	return file_protos_registry_proto_enumTypes[0].Descriptor()
+	return file_protos_registry_proto_enumTypes[1].Descriptor()
 }
 
 func (RegistryResult_Code) Type() protoreflect.EnumType {
-	return &file_protos_registry_proto_enumTypes[0]
+	return &file_protos_registry_proto_enumTypes[1]
 }
 
 func (x RegistryResult_Code) Number() protoreflect.EnumNumber {
@@ -83,7 +140,7 @@ func (x RegistryResult_Code) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use RegistryResult_Code.Descriptor instead.
 func (RegistryResult_Code) EnumDescriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{11, 0}
+	return file_protos_registry_proto_rawDescGZIP(), []int{14, 0}
 }
 
 // RegistryProcess is one incarnation of a process.
@@ -161,6 +218,8 @@ type RegistryCommand struct {
 	//	*RegistryCommand_DeleteActor
 	//	*RegistryCommand_Left
 	//	*RegistryCommand_Returned
+	//	*RegistryCommand_CommitVersion
+	//	*RegistryCommand_ReleaseSubmission
 	Kind          isRegistryCommand_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -323,6 +382,24 @@ func (x *RegistryCommand) GetReturned() uint64 {
 	return 0
 }
 
+func (x *RegistryCommand) GetCommitVersion() *CommitVersion {
+	if x != nil {
+		if x, ok := x.Kind.(*RegistryCommand_CommitVersion); ok {
+			return x.CommitVersion
+		}
+	}
+	return nil
+}
+
+func (x *RegistryCommand) GetReleaseSubmission() *ReleaseSubmission {
+	if x != nil {
+		if x, ok := x.Kind.(*RegistryCommand_ReleaseSubmission); ok {
+			return x.ReleaseSubmission
+		}
+	}
+	return nil
+}
+
 type isRegistryCommand_Kind interface {
 	isRegistryCommand_Kind()
 }
@@ -373,6 +450,14 @@ type RegistryCommand_Returned struct {
 	Returned uint64 `protobuf:"varint,14,opt,name=returned,proto3,oneof"`
 }
 
+type RegistryCommand_CommitVersion struct {
+	CommitVersion *CommitVersion `protobuf:"bytes,15,opt,name=commit_version,json=commitVersion,proto3,oneof"`
+}
+
+type RegistryCommand_ReleaseSubmission struct {
+	ReleaseSubmission *ReleaseSubmission `protobuf:"bytes,16,opt,name=release_submission,json=releaseSubmission,proto3,oneof"`
+}
+
 func (*RegistryCommand_Open) isRegistryCommand_Kind() {}
 
 func (*RegistryCommand_ClaimName) isRegistryCommand_Kind() {}
@@ -394,6 +479,10 @@ func (*RegistryCommand_DeleteActor) isRegistryCommand_Kind() {}
 func (*RegistryCommand_Left) isRegistryCommand_Kind() {}
 
 func (*RegistryCommand_Returned) isRegistryCommand_Kind() {}
+
+func (*RegistryCommand_CommitVersion) isRegistryCommand_Kind() {}
+
+func (*RegistryCommand_ReleaseSubmission) isRegistryCommand_Kind() {}
 
 // OpenSession opens a session of a process. It releases all claims of earlier incarnations of the process.
 type OpenSession struct {
@@ -601,19 +690,78 @@ func (x *ReleaseProcess) GetProcess() *RegistryProcess {
 	return nil
 }
 
+// Version says how much of a submission's record a process has. Versions are ordered by term, then by number.
+type Version struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The term in which an owner made it.
+	Term uint64 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
+	// Grows with each plan, run or checkpoint that the owner adds.
+	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Version) Reset() {
+	*x = Version{}
+	mi := &file_protos_registry_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Version) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Version) ProtoMessage() {}
+
+func (x *Version) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_registry_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Version.ProtoReflect.Descriptor instead.
+func (*Version) Descriptor() ([]byte, []int) {
+	return file_protos_registry_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Version) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Version) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 // ClaimSubmission makes the process of the session the owner of a submission without an owner, in a term larger than
-// all earlier terms.
+// all earlier terms. A claimant whose version is older than the committed one is refused.
 type ClaimSubmission struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Term  uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	// The claimant's version.
+	Version *Version `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	// The processes that hold copies, if the registry does not know the submission yet.
+	Replicas      []string `protobuf:"bytes,4,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ClaimSubmission) Reset() {
 	*x = ClaimSubmission{}
-	mi := &file_protos_registry_proto_msgTypes[6]
+	mi := &file_protos_registry_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -625,7 +773,7 @@ func (x *ClaimSubmission) String() string {
 func (*ClaimSubmission) ProtoMessage() {}
 
 func (x *ClaimSubmission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[6]
+	mi := &file_protos_registry_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -638,7 +786,7 @@ func (x *ClaimSubmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClaimSubmission.ProtoReflect.Descriptor instead.
 func (*ClaimSubmission) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{6}
+	return file_protos_registry_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ClaimSubmission) GetId() string {
@@ -655,18 +803,103 @@ func (x *ClaimSubmission) GetTerm() uint64 {
 	return 0
 }
 
+func (x *ClaimSubmission) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *ClaimSubmission) GetReplicas() []string {
+	if x != nil {
+		return x.Replicas
+	}
+	return nil
+}
+
+// CommitVersion records a version that enough replicas have, and who the replicas are. Only the owner in a term may
+// send it. An older version than the committed one has no effect.
+type CommitVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	Version       *Version               `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
+	Replicas      []string               `protobuf:"bytes,4,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CommitVersion) Reset() {
+	*x = CommitVersion{}
+	mi := &file_protos_registry_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CommitVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CommitVersion) ProtoMessage() {}
+
+func (x *CommitVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_registry_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CommitVersion.ProtoReflect.Descriptor instead.
+func (*CommitVersion) Descriptor() ([]byte, []int) {
+	return file_protos_registry_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *CommitVersion) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *CommitVersion) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *CommitVersion) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *CommitVersion) GetReplicas() []string {
+	if x != nil {
+		return x.Replicas
+	}
+	return nil
+}
+
 // GiveUpSubmission ends the ownership of a submission in a term. Another process may claim the submission.
 type GiveUpSubmission struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	Release       Release                `protobuf:"varint,3,opt,name=release,proto3,enum=gradwire.Release" json:"release,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GiveUpSubmission) Reset() {
 	*x = GiveUpSubmission{}
-	mi := &file_protos_registry_proto_msgTypes[7]
+	mi := &file_protos_registry_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +911,7 @@ func (x *GiveUpSubmission) String() string {
 func (*GiveUpSubmission) ProtoMessage() {}
 
 func (x *GiveUpSubmission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[7]
+	mi := &file_protos_registry_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +924,7 @@ func (x *GiveUpSubmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveUpSubmission.ProtoReflect.Descriptor instead.
 func (*GiveUpSubmission) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{7}
+	return file_protos_registry_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GiveUpSubmission) GetId() string {
@@ -702,6 +935,66 @@ func (x *GiveUpSubmission) GetId() string {
 }
 
 func (x *GiveUpSubmission) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *GiveUpSubmission) GetRelease() Release {
+	if x != nil {
+		return x.Release
+	}
+	return Release_OWNER_GONE
+}
+
+// ReleaseSubmission ends the ownership of another process in a term, because that process is gone.
+type ReleaseSubmission struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseSubmission) Reset() {
+	*x = ReleaseSubmission{}
+	mi := &file_protos_registry_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseSubmission) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseSubmission) ProtoMessage() {}
+
+func (x *ReleaseSubmission) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_registry_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseSubmission.ProtoReflect.Descriptor instead.
+func (*ReleaseSubmission) Descriptor() ([]byte, []int) {
+	return file_protos_registry_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ReleaseSubmission) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ReleaseSubmission) GetTerm() uint64 {
 	if x != nil {
 		return x.Term
 	}
@@ -719,7 +1012,7 @@ type EndSubmission struct {
 
 func (x *EndSubmission) Reset() {
 	*x = EndSubmission{}
-	mi := &file_protos_registry_proto_msgTypes[8]
+	mi := &file_protos_registry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +1024,7 @@ func (x *EndSubmission) String() string {
 func (*EndSubmission) ProtoMessage() {}
 
 func (x *EndSubmission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[8]
+	mi := &file_protos_registry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +1037,7 @@ func (x *EndSubmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSubmission.ProtoReflect.Descriptor instead.
 func (*EndSubmission) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{8}
+	return file_protos_registry_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *EndSubmission) GetId() string {
@@ -772,7 +1065,7 @@ type PutActor struct {
 
 func (x *PutActor) Reset() {
 	*x = PutActor{}
-	mi := &file_protos_registry_proto_msgTypes[9]
+	mi := &file_protos_registry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -784,7 +1077,7 @@ func (x *PutActor) String() string {
 func (*PutActor) ProtoMessage() {}
 
 func (x *PutActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[9]
+	mi := &file_protos_registry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -797,7 +1090,7 @@ func (x *PutActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PutActor.ProtoReflect.Descriptor instead.
 func (*PutActor) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{9}
+	return file_protos_registry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PutActor) GetName() string {
@@ -824,7 +1117,7 @@ type DeleteActor struct {
 
 func (x *DeleteActor) Reset() {
 	*x = DeleteActor{}
-	mi := &file_protos_registry_proto_msgTypes[10]
+	mi := &file_protos_registry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +1129,7 @@ func (x *DeleteActor) String() string {
 func (*DeleteActor) ProtoMessage() {}
 
 func (x *DeleteActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[10]
+	mi := &file_protos_registry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +1142,7 @@ func (x *DeleteActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteActor.ProtoReflect.Descriptor instead.
 func (*DeleteActor) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{10}
+	return file_protos_registry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteActor) GetName() string {
@@ -876,7 +1169,7 @@ type RegistryResult struct {
 
 func (x *RegistryResult) Reset() {
 	*x = RegistryResult{}
-	mi := &file_protos_registry_proto_msgTypes[11]
+	mi := &file_protos_registry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +1181,7 @@ func (x *RegistryResult) String() string {
 func (*RegistryResult) ProtoMessage() {}
 
 func (x *RegistryResult) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[11]
+	mi := &file_protos_registry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +1194,7 @@ func (x *RegistryResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryResult.ProtoReflect.Descriptor instead.
 func (*RegistryResult) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{11}
+	return file_protos_registry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *RegistryResult) GetCode() RegistryResult_Code {
@@ -946,7 +1239,7 @@ type RegistryName struct {
 
 func (x *RegistryName) Reset() {
 	*x = RegistryName{}
-	mi := &file_protos_registry_proto_msgTypes[12]
+	mi := &file_protos_registry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -958,7 +1251,7 @@ func (x *RegistryName) String() string {
 func (*RegistryName) ProtoMessage() {}
 
 func (x *RegistryName) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[12]
+	mi := &file_protos_registry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -971,7 +1264,7 @@ func (x *RegistryName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryName.ProtoReflect.Descriptor instead.
 func (*RegistryName) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{12}
+	return file_protos_registry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RegistryName) GetName() string {
@@ -1010,14 +1303,20 @@ type RegistrySubmission struct {
 	Term  uint64                 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`
 	Ended bool                   `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
 	// The index of the log entry that granted the latest claim.
-	Index         uint64 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
+	Index uint64 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
+	// The processes that hold copies of the record, and the version that no later owner lacks.
+	Replicas []string `protobuf:"bytes,6,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	Version  *Version `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`
+	// The latest earlier owner, and why it is no longer the owner. If the submission has ended, the owner that ended it.
+	Previous      *RegistryProcess `protobuf:"bytes,8,opt,name=previous,proto3" json:"previous,omitempty"`
+	Release       Release          `protobuf:"varint,9,opt,name=release,proto3,enum=gradwire.Release" json:"release,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RegistrySubmission) Reset() {
 	*x = RegistrySubmission{}
-	mi := &file_protos_registry_proto_msgTypes[13]
+	mi := &file_protos_registry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1029,7 +1328,7 @@ func (x *RegistrySubmission) String() string {
 func (*RegistrySubmission) ProtoMessage() {}
 
 func (x *RegistrySubmission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[13]
+	mi := &file_protos_registry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1042,7 +1341,7 @@ func (x *RegistrySubmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistrySubmission.ProtoReflect.Descriptor instead.
 func (*RegistrySubmission) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{13}
+	return file_protos_registry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RegistrySubmission) GetId() string {
@@ -1080,6 +1379,34 @@ func (x *RegistrySubmission) GetIndex() uint64 {
 	return 0
 }
 
+func (x *RegistrySubmission) GetReplicas() []string {
+	if x != nil {
+		return x.Replicas
+	}
+	return nil
+}
+
+func (x *RegistrySubmission) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *RegistrySubmission) GetPrevious() *RegistryProcess {
+	if x != nil {
+		return x.Previous
+	}
+	return nil
+}
+
+func (x *RegistrySubmission) GetRelease() Release {
+	if x != nil {
+		return x.Release
+	}
+	return Release_OWNER_GONE
+}
+
 // RegistryActor is the spec of a durable actor.
 type RegistryActor struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1093,7 +1420,7 @@ type RegistryActor struct {
 
 func (x *RegistryActor) Reset() {
 	*x = RegistryActor{}
-	mi := &file_protos_registry_proto_msgTypes[14]
+	mi := &file_protos_registry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1432,7 @@ func (x *RegistryActor) String() string {
 func (*RegistryActor) ProtoMessage() {}
 
 func (x *RegistryActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[14]
+	mi := &file_protos_registry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1445,7 @@ func (x *RegistryActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryActor.ProtoReflect.Descriptor instead.
 func (*RegistryActor) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{14}
+	return file_protos_registry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RegistryActor) GetName() string {
@@ -1157,7 +1484,7 @@ type RegistrySession struct {
 
 func (x *RegistrySession) Reset() {
 	*x = RegistrySession{}
-	mi := &file_protos_registry_proto_msgTypes[15]
+	mi := &file_protos_registry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1496,7 @@ func (x *RegistrySession) String() string {
 func (*RegistrySession) ProtoMessage() {}
 
 func (x *RegistrySession) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[15]
+	mi := &file_protos_registry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1509,7 @@ func (x *RegistrySession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistrySession.ProtoReflect.Descriptor instead.
 func (*RegistrySession) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{15}
+	return file_protos_registry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RegistrySession) GetId() uint64 {
@@ -1235,7 +1562,7 @@ type RegistryMember struct {
 
 func (x *RegistryMember) Reset() {
 	*x = RegistryMember{}
-	mi := &file_protos_registry_proto_msgTypes[16]
+	mi := &file_protos_registry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1574,7 @@ func (x *RegistryMember) String() string {
 func (*RegistryMember) ProtoMessage() {}
 
 func (x *RegistryMember) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[16]
+	mi := &file_protos_registry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1260,7 +1587,7 @@ func (x *RegistryMember) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryMember.ProtoReflect.Descriptor instead.
 func (*RegistryMember) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{16}
+	return file_protos_registry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RegistryMember) GetId() uint64 {
@@ -1301,7 +1628,7 @@ type RegistryMembers struct {
 
 func (x *RegistryMembers) Reset() {
 	*x = RegistryMembers{}
-	mi := &file_protos_registry_proto_msgTypes[17]
+	mi := &file_protos_registry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1640,7 @@ func (x *RegistryMembers) String() string {
 func (*RegistryMembers) ProtoMessage() {}
 
 func (x *RegistryMembers) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[17]
+	mi := &file_protos_registry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1653,7 @@ func (x *RegistryMembers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryMembers.ProtoReflect.Descriptor instead.
 func (*RegistryMembers) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{17}
+	return file_protos_registry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RegistryMembers) GetMembers() []*RegistryMember {
@@ -1354,7 +1681,7 @@ type RegistryState struct {
 
 func (x *RegistryState) Reset() {
 	*x = RegistryState{}
-	mi := &file_protos_registry_proto_msgTypes[18]
+	mi := &file_protos_registry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1693,7 @@ func (x *RegistryState) String() string {
 func (*RegistryState) ProtoMessage() {}
 
 func (x *RegistryState) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[18]
+	mi := &file_protos_registry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1706,7 @@ func (x *RegistryState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryState.ProtoReflect.Descriptor instead.
 func (*RegistryState) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{18}
+	return file_protos_registry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RegistryState) GetCluster() uint64 {
@@ -1443,7 +1770,7 @@ type RegistryIdentity struct {
 
 func (x *RegistryIdentity) Reset() {
 	*x = RegistryIdentity{}
-	mi := &file_protos_registry_proto_msgTypes[19]
+	mi := &file_protos_registry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1782,7 @@ func (x *RegistryIdentity) String() string {
 func (*RegistryIdentity) ProtoMessage() {}
 
 func (x *RegistryIdentity) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[19]
+	mi := &file_protos_registry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1795,7 @@ func (x *RegistryIdentity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryIdentity.ProtoReflect.Descriptor instead.
 func (*RegistryIdentity) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{19}
+	return file_protos_registry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RegistryIdentity) GetName() string {
@@ -1503,7 +1830,7 @@ type RegistryFrame struct {
 
 func (x *RegistryFrame) Reset() {
 	*x = RegistryFrame{}
-	mi := &file_protos_registry_proto_msgTypes[20]
+	mi := &file_protos_registry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1842,7 @@ func (x *RegistryFrame) String() string {
 func (*RegistryFrame) ProtoMessage() {}
 
 func (x *RegistryFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[20]
+	mi := &file_protos_registry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1855,7 @@ func (x *RegistryFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryFrame.ProtoReflect.Descriptor instead.
 func (*RegistryFrame) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{20}
+	return file_protos_registry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RegistryFrame) GetCluster() uint64 {
@@ -1573,7 +1900,7 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\x15protos/registry.proto\x12\bgradwire\"G\n" +
 	"\x0fRegistryProcess\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
-	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xc2\x05\n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\"\xd2\x06\n" +
 	"\x0fRegistryCommand\x12\x18\n" +
 	"\asession\x18\x01 \x01(\x04R\asession\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x14\n" +
@@ -1590,7 +1917,9 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\tput_actor\x18\v \x01(\v2\x12.gradwire.PutActorH\x00R\bputActor\x12:\n" +
 	"\fdelete_actor\x18\f \x01(\v2\x15.gradwire.DeleteActorH\x00R\vdeleteActor\x12\x14\n" +
 	"\x04left\x18\r \x01(\x04H\x00R\x04left\x12\x1c\n" +
-	"\breturned\x18\x0e \x01(\x04H\x00R\breturnedB\x06\n" +
+	"\breturned\x18\x0e \x01(\x04H\x00R\breturned\x12@\n" +
+	"\x0ecommit_version\x18\x0f \x01(\v2\x17.gradwire.CommitVersionH\x00R\rcommitVersion\x12L\n" +
+	"\x12release_submission\x18\x10 \x01(\v2\x1b.gradwire.ReleaseSubmissionH\x00R\x11releaseSubmissionB\x06\n" +
 	"\x04kind\"X\n" +
 	"\vOpenSession\x123\n" +
 	"\aprocess\x18\x01 \x01(\v2\x19.gradwire.RegistryProcessR\aprocess\x12\x14\n" +
@@ -1603,10 +1932,24 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\x05token\x18\x02 \x01(\x04R\x05token\"E\n" +
 	"\x0eReleaseProcess\x123\n" +
 	"\aprocess\x18\x01 \x01(\v2\x19.gradwire.RegistryProcessR\aprocess\"5\n" +
+	"\aVersion\x12\x12\n" +
+	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\"~\n" +
 	"\x0fClaimSubmission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"6\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12+\n" +
+	"\aversion\x18\x03 \x01(\v2\x11.gradwire.VersionR\aversion\x12\x1a\n" +
+	"\breplicas\x18\x04 \x03(\tR\breplicas\"|\n" +
+	"\rCommitVersion\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12+\n" +
+	"\aversion\x18\x03 \x01(\v2\x11.gradwire.VersionR\aversion\x12\x1a\n" +
+	"\breplicas\x18\x04 \x03(\tR\breplicas\"c\n" +
 	"\x10GiveUpSubmission\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12+\n" +
+	"\arelease\x18\x03 \x01(\x0e2\x11.gradwire.ReleaseR\arelease\"7\n" +
+	"\x11ReleaseSubmission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\"3\n" +
 	"\rEndSubmission\x12\x0e\n" +
@@ -1616,12 +1959,12 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04spec\x18\x02 \x01(\fR\x04spec\"!\n" +
 	"\vDeleteActor\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\xef\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xfa\x01\n" +
 	"\x0eRegistryResult\x121\n" +
 	"\x04code\x18\x01 \x01(\x0e2\x1d.gradwire.RegistryResult.CodeR\x04code\x12/\n" +
 	"\x05owner\x18\x02 \x01(\v2\x19.gradwire.RegistryProcessR\x05owner\x12\x14\n" +
 	"\x05index\x18\x03 \x01(\x04R\x05index\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04term\"O\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"Z\n" +
 	"\x04Code\x12\v\n" +
 	"\aUNKNOWN\x10\x00\x12\b\n" +
 	"\x04DONE\x10\x01\x12\t\n" +
@@ -1630,18 +1973,23 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\x06ABSENT\x10\x03\x12\t\n" +
 	"\x05ENDED\x10\x04\x12\x0e\n" +
 	"\n" +
-	"NO_SESSION\x10\x05\"\x7f\n" +
+	"NO_SESSION\x10\x05\x12\t\n" +
+	"\x05STALE\x10\x06\"\x7f\n" +
 	"\fRegistryName\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
 	"\x05owner\x18\x02 \x01(\v2\x19.gradwire.RegistryProcessR\x05owner\x12\x14\n" +
 	"\x05token\x18\x03 \x01(\x04R\x05token\x12\x14\n" +
-	"\x05index\x18\x04 \x01(\x04R\x05index\"\x95\x01\n" +
+	"\x05index\x18\x04 \x01(\x04R\x05index\"\xc2\x02\n" +
 	"\x12RegistrySubmission\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12/\n" +
 	"\x05owner\x18\x02 \x01(\v2\x19.gradwire.RegistryProcessR\x05owner\x12\x12\n" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x12\x14\n" +
 	"\x05ended\x18\x04 \x01(\bR\x05ended\x12\x14\n" +
-	"\x05index\x18\x05 \x01(\x04R\x05index\"M\n" +
+	"\x05index\x18\x05 \x01(\x04R\x05index\x12\x1a\n" +
+	"\breplicas\x18\x06 \x03(\tR\breplicas\x12+\n" +
+	"\aversion\x18\a \x01(\v2\x11.gradwire.VersionR\aversion\x125\n" +
+	"\bprevious\x18\b \x01(\v2\x19.gradwire.RegistryProcessR\bprevious\x12+\n" +
+	"\arelease\x18\t \x01(\x0e2\x11.gradwire.ReleaseR\arelease\"M\n" +
 	"\rRegistryActor\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04spec\x18\x02 \x01(\fR\x04spec\x12\x14\n" +
@@ -1678,7 +2026,13 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02to\x18\x04 \x01(\x04R\x02to\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\fR\amessageB%Z#github.com/gradwire/gradwire/protosb\x06proto3"
+	"\amessage\x18\x05 \x01(\fR\amessage*C\n" +
+	"\aRelease\x12\x0e\n" +
+	"\n" +
+	"OWNER_GONE\x10\x00\x12\x0e\n" +
+	"\n" +
+	"OWNER_LEFT\x10\x01\x12\x18\n" +
+	"\x14OWNER_WITHOUT_RECORD\x10\x02B%Z#github.com/gradwire/gradwire/protosb\x06proto3"
 
 var (
 	file_protos_registry_proto_rawDescOnce sync.Once
@@ -1692,64 +2046,76 @@ func file_protos_registry_proto_rawDescGZIP() []byte {
 	return file_protos_registry_proto_rawDescData
 }
 
-var file_protos_registry_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_protos_registry_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_protos_registry_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_protos_registry_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_protos_registry_proto_goTypes = []any{
-	(RegistryResult_Code)(0),   // 0: gradwire.RegistryResult.Code
-	(*RegistryProcess)(nil),    // 1: gradwire.RegistryProcess
-	(*RegistryCommand)(nil),    // 2: gradwire.RegistryCommand
-	(*OpenSession)(nil),        // 3: gradwire.OpenSession
-	(*ClaimName)(nil),          // 4: gradwire.ClaimName
-	(*ReleaseName)(nil),        // 5: gradwire.ReleaseName
-	(*ReleaseProcess)(nil),     // 6: gradwire.ReleaseProcess
-	(*ClaimSubmission)(nil),    // 7: gradwire.ClaimSubmission
-	(*GiveUpSubmission)(nil),   // 8: gradwire.GiveUpSubmission
-	(*EndSubmission)(nil),      // 9: gradwire.EndSubmission
-	(*PutActor)(nil),           // 10: gradwire.PutActor
-	(*DeleteActor)(nil),        // 11: gradwire.DeleteActor
-	(*RegistryResult)(nil),     // 12: gradwire.RegistryResult
-	(*RegistryName)(nil),       // 13: gradwire.RegistryName
-	(*RegistrySubmission)(nil), // 14: gradwire.RegistrySubmission
-	(*RegistryActor)(nil),      // 15: gradwire.RegistryActor
-	(*RegistrySession)(nil),    // 16: gradwire.RegistrySession
-	(*RegistryMember)(nil),     // 17: gradwire.RegistryMember
-	(*RegistryMembers)(nil),    // 18: gradwire.RegistryMembers
-	(*RegistryState)(nil),      // 19: gradwire.RegistryState
-	(*RegistryIdentity)(nil),   // 20: gradwire.RegistryIdentity
-	(*RegistryFrame)(nil),      // 21: gradwire.RegistryFrame
-	nil,                        // 22: gradwire.RegistrySession.ResultsEntry
+	(Release)(0),               // 0: gradwire.Release
+	(RegistryResult_Code)(0),   // 1: gradwire.RegistryResult.Code
+	(*RegistryProcess)(nil),    // 2: gradwire.RegistryProcess
+	(*RegistryCommand)(nil),    // 3: gradwire.RegistryCommand
+	(*OpenSession)(nil),        // 4: gradwire.OpenSession
+	(*ClaimName)(nil),          // 5: gradwire.ClaimName
+	(*ReleaseName)(nil),        // 6: gradwire.ReleaseName
+	(*ReleaseProcess)(nil),     // 7: gradwire.ReleaseProcess
+	(*Version)(nil),            // 8: gradwire.Version
+	(*ClaimSubmission)(nil),    // 9: gradwire.ClaimSubmission
+	(*CommitVersion)(nil),      // 10: gradwire.CommitVersion
+	(*GiveUpSubmission)(nil),   // 11: gradwire.GiveUpSubmission
+	(*ReleaseSubmission)(nil),  // 12: gradwire.ReleaseSubmission
+	(*EndSubmission)(nil),      // 13: gradwire.EndSubmission
+	(*PutActor)(nil),           // 14: gradwire.PutActor
+	(*DeleteActor)(nil),        // 15: gradwire.DeleteActor
+	(*RegistryResult)(nil),     // 16: gradwire.RegistryResult
+	(*RegistryName)(nil),       // 17: gradwire.RegistryName
+	(*RegistrySubmission)(nil), // 18: gradwire.RegistrySubmission
+	(*RegistryActor)(nil),      // 19: gradwire.RegistryActor
+	(*RegistrySession)(nil),    // 20: gradwire.RegistrySession
+	(*RegistryMember)(nil),     // 21: gradwire.RegistryMember
+	(*RegistryMembers)(nil),    // 22: gradwire.RegistryMembers
+	(*RegistryState)(nil),      // 23: gradwire.RegistryState
+	(*RegistryIdentity)(nil),   // 24: gradwire.RegistryIdentity
+	(*RegistryFrame)(nil),      // 25: gradwire.RegistryFrame
+	nil,                        // 26: gradwire.RegistrySession.ResultsEntry
 }
 var file_protos_registry_proto_depIdxs = []int32{
-	3,  // 0: gradwire.RegistryCommand.open:type_name -> gradwire.OpenSession
-	4,  // 1: gradwire.RegistryCommand.claim_name:type_name -> gradwire.ClaimName
-	5,  // 2: gradwire.RegistryCommand.release_name:type_name -> gradwire.ReleaseName
-	6,  // 3: gradwire.RegistryCommand.release_process:type_name -> gradwire.ReleaseProcess
-	7,  // 4: gradwire.RegistryCommand.claim_submission:type_name -> gradwire.ClaimSubmission
-	8,  // 5: gradwire.RegistryCommand.give_up_submission:type_name -> gradwire.GiveUpSubmission
-	9,  // 6: gradwire.RegistryCommand.end_submission:type_name -> gradwire.EndSubmission
-	10, // 7: gradwire.RegistryCommand.put_actor:type_name -> gradwire.PutActor
-	11, // 8: gradwire.RegistryCommand.delete_actor:type_name -> gradwire.DeleteActor
-	1,  // 9: gradwire.OpenSession.process:type_name -> gradwire.RegistryProcess
-	1,  // 10: gradwire.ReleaseProcess.process:type_name -> gradwire.RegistryProcess
-	0,  // 11: gradwire.RegistryResult.code:type_name -> gradwire.RegistryResult.Code
-	1,  // 12: gradwire.RegistryResult.owner:type_name -> gradwire.RegistryProcess
-	1,  // 13: gradwire.RegistryName.owner:type_name -> gradwire.RegistryProcess
-	1,  // 14: gradwire.RegistrySubmission.owner:type_name -> gradwire.RegistryProcess
-	1,  // 15: gradwire.RegistrySession.process:type_name -> gradwire.RegistryProcess
-	22, // 16: gradwire.RegistrySession.results:type_name -> gradwire.RegistrySession.ResultsEntry
-	17, // 17: gradwire.RegistryMembers.members:type_name -> gradwire.RegistryMember
-	17, // 18: gradwire.RegistryState.members:type_name -> gradwire.RegistryMember
-	13, // 19: gradwire.RegistryState.names:type_name -> gradwire.RegistryName
-	14, // 20: gradwire.RegistryState.submissions:type_name -> gradwire.RegistrySubmission
-	15, // 21: gradwire.RegistryState.actors:type_name -> gradwire.RegistryActor
-	16, // 22: gradwire.RegistryState.sessions:type_name -> gradwire.RegistrySession
-	1,  // 23: gradwire.RegistryState.processes:type_name -> gradwire.RegistryProcess
-	12, // 24: gradwire.RegistrySession.ResultsEntry.value:type_name -> gradwire.RegistryResult
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	4,  // 0: gradwire.RegistryCommand.open:type_name -> gradwire.OpenSession
+	5,  // 1: gradwire.RegistryCommand.claim_name:type_name -> gradwire.ClaimName
+	6,  // 2: gradwire.RegistryCommand.release_name:type_name -> gradwire.ReleaseName
+	7,  // 3: gradwire.RegistryCommand.release_process:type_name -> gradwire.ReleaseProcess
+	9,  // 4: gradwire.RegistryCommand.claim_submission:type_name -> gradwire.ClaimSubmission
+	11, // 5: gradwire.RegistryCommand.give_up_submission:type_name -> gradwire.GiveUpSubmission
+	13, // 6: gradwire.RegistryCommand.end_submission:type_name -> gradwire.EndSubmission
+	14, // 7: gradwire.RegistryCommand.put_actor:type_name -> gradwire.PutActor
+	15, // 8: gradwire.RegistryCommand.delete_actor:type_name -> gradwire.DeleteActor
+	10, // 9: gradwire.RegistryCommand.commit_version:type_name -> gradwire.CommitVersion
+	12, // 10: gradwire.RegistryCommand.release_submission:type_name -> gradwire.ReleaseSubmission
+	2,  // 11: gradwire.OpenSession.process:type_name -> gradwire.RegistryProcess
+	2,  // 12: gradwire.ReleaseProcess.process:type_name -> gradwire.RegistryProcess
+	8,  // 13: gradwire.ClaimSubmission.version:type_name -> gradwire.Version
+	8,  // 14: gradwire.CommitVersion.version:type_name -> gradwire.Version
+	0,  // 15: gradwire.GiveUpSubmission.release:type_name -> gradwire.Release
+	1,  // 16: gradwire.RegistryResult.code:type_name -> gradwire.RegistryResult.Code
+	2,  // 17: gradwire.RegistryResult.owner:type_name -> gradwire.RegistryProcess
+	2,  // 18: gradwire.RegistryName.owner:type_name -> gradwire.RegistryProcess
+	2,  // 19: gradwire.RegistrySubmission.owner:type_name -> gradwire.RegistryProcess
+	8,  // 20: gradwire.RegistrySubmission.version:type_name -> gradwire.Version
+	2,  // 21: gradwire.RegistrySubmission.previous:type_name -> gradwire.RegistryProcess
+	0,  // 22: gradwire.RegistrySubmission.release:type_name -> gradwire.Release
+	2,  // 23: gradwire.RegistrySession.process:type_name -> gradwire.RegistryProcess
+	26, // 24: gradwire.RegistrySession.results:type_name -> gradwire.RegistrySession.ResultsEntry
+	21, // 25: gradwire.RegistryMembers.members:type_name -> gradwire.RegistryMember
+	21, // 26: gradwire.RegistryState.members:type_name -> gradwire.RegistryMember
+	17, // 27: gradwire.RegistryState.names:type_name -> gradwire.RegistryName
+	18, // 28: gradwire.RegistryState.submissions:type_name -> gradwire.RegistrySubmission
+	19, // 29: gradwire.RegistryState.actors:type_name -> gradwire.RegistryActor
+	20, // 30: gradwire.RegistryState.sessions:type_name -> gradwire.RegistrySession
+	2,  // 31: gradwire.RegistryState.processes:type_name -> gradwire.RegistryProcess
+	16, // 32: gradwire.RegistrySession.ResultsEntry.value:type_name -> gradwire.RegistryResult
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_protos_registry_proto_init() }
@@ -1769,14 +2135,16 @@ func file_protos_registry_proto_init() {
 		(*RegistryCommand_DeleteActor)(nil),
 		(*RegistryCommand_Left)(nil),
 		(*RegistryCommand_Returned)(nil),
+		(*RegistryCommand_CommitVersion)(nil),
+		(*RegistryCommand_ReleaseSubmission)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_registry_proto_rawDesc), len(file_protos_registry_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   22,
+			NumEnums:      2,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -25,6 +25,7 @@ type call struct {
 	code             protos.RegistryResult_Code
 	owner            string // PROCESS/INCARNATION in the result, if any
 	foundToken       uint64 // token in the result, or term of a submission
+	version          uint64 // number of the version of a claim, a commit or a read submission
 	ended            bool
 	called, returned int
 	client           int
@@ -38,6 +39,8 @@ const (
 	release
 	gone // incarnations of a process lose their claims
 	readKey
+	commit
+	free // another process's ownership of a submission ends
 	end
 	put
 	remove
@@ -164,6 +167,7 @@ func (c *call) see(s *registry.State) {
 	case "submission":
 		if v := s.Submission(id); v != nil {
 			c.owner, c.foundToken, c.ended = owner(v.Owner), v.Term, v.Ended
+			c.version = v.Version.GetNumber()
 		}
 	case "actor":
 		if v := s.Actor(id); v != nil {
@@ -278,20 +282,32 @@ func (w *world) nameCommand(p *process, c *call, command *protos.RegistryCommand
 func (w *world) submissionCommand(p *process, c *call, command *protos.RegistryCommand, id string) {
 	known := p.member.State().Submission(id)
 	mine := known != nil && owner(known.Owner) == fmt.Sprintf("%s/%d", p.name, p.life)
-	switch {
-	case mine && w.random.IntN(12) == 0:
-		c.kind, c.token = end, known.Term
+	c.token, c.version = known.GetTerm(), known.GetVersion().GetNumber()
+	switch n := w.random.IntN(12); {
+	case mine && n == 0:
+		c.kind = end
 		command.Kind = &protos.RegistryCommand_EndSubmission{
 			EndSubmission: &protos.EndSubmission{Id: id, Term: c.token},
 		}
+	case mine && n < 6:
+		c.kind, c.version = commit, c.version+uint64(w.random.IntN(3))
+		command.Kind = &protos.RegistryCommand_CommitVersion{CommitVersion: &protos.CommitVersion{
+			Id: id, Term: c.token, Version: &protos.Version{Number: c.version}}}
 	case mine:
-		c.kind, c.token = release, known.Term
+		c.kind = release
 		command.Kind = &protos.RegistryCommand_GiveUpSubmission{
 			GiveUpSubmission: &protos.GiveUpSubmission{Id: id, Term: c.token}}
+	case known.GetOwner() != nil && n < 4:
+		c.kind = free
+		command.Kind = &protos.RegistryCommand_ReleaseSubmission{
+			ReleaseSubmission: &protos.ReleaseSubmission{Id: id, Term: c.token}}
 	default:
-		c.token = known.GetTerm() + uint64(1+w.random.IntN(2))
-		command.Kind = &protos.RegistryCommand_ClaimSubmission{
-			ClaimSubmission: &protos.ClaimSubmission{Id: id, Term: c.token}}
+		c.token += uint64(1 + w.random.IntN(2))
+		if n == 4 && c.version > 0 {
+			c.version--
+		}
+		command.Kind = &protos.RegistryCommand_ClaimSubmission{ClaimSubmission: &protos.ClaimSubmission{
+			Id: id, Term: c.token, Version: &protos.Version{Number: c.version}}}
 	}
 }
 
@@ -302,6 +318,8 @@ type object struct {
 	life  uint64
 	token uint64 // token, term or spec
 	ended bool
+
+	version uint64 // number of the committed version of a submission
 }
 
 // linearizable checks the calls of each key with Porcupine. It returns a violation, if any, and the
@@ -384,23 +402,38 @@ func stepSubmission(o object, c *call) (bool, any) {
 	case gone:
 		return true, o.without(c)
 	case readKey:
-		return c.owner == o.owner && c.foundToken == o.token && c.ended == o.ended, o
-	case release, end:
-		switch {
-		case o.token == 0:
-			return c.agrees(protos.RegistryResult_ABSENT), o
-		case o.ended:
-			return c.agrees(protos.RegistryResult_ENDED), o
-		case o.owner != by || o.token != c.token:
-			return c.agrees(protos.RegistryResult_TAKEN), o
-		}
-		return c.agrees(protos.RegistryResult_DONE), object{token: o.token, ended: c.kind == end}
+		return c.owner == o.owner && c.foundToken == o.token && c.ended == o.ended && c.version == o.version, o
+	case claim:
+		return stepClaim(o, c, by)
 	}
+	switch {
+	case o.token == 0:
+		return c.agrees(protos.RegistryResult_ABSENT), o
+	case o.ended:
+		return c.agrees(protos.RegistryResult_ENDED), o
+	case o.owner == "" || o.token != c.token || c.kind != free && o.owner != by:
+		return c.agrees(protos.RegistryResult_TAKEN), o
+	case c.kind == commit:
+		o.version = max(o.version, c.version)
+		return c.agrees(protos.RegistryResult_DONE), o
+	}
+	after := object{token: o.token, ended: c.kind == end, version: o.version}
+	return c.agrees(protos.RegistryResult_DONE), after
+}
+
+// stepClaim is the claim of a submission by an incarnation.
+func stepClaim(o object, c *call, by string) (bool, any) {
 	switch {
 	case o.ended:
 		return c.agrees(protos.RegistryResult_ENDED), o
+	case o.owner == "" && c.token > o.token && c.version < o.version:
+		return c.agrees(protos.RegistryResult_STALE), o
 	case o.owner == "" && c.token > o.token:
-		return c.agrees(protos.RegistryResult_DONE), object{owner: by, name: c.process, life: c.life, token: c.token}
+		after := object{owner: by, name: c.process, life: c.life, token: c.token, version: o.version}
+		if o.token == 0 {
+			after.version = c.version
+		}
+		return c.agrees(protos.RegistryResult_DONE), after
 	case o.owner == by && o.token == c.token:
 		return c.agrees(protos.RegistryResult_DONE), o
 	}

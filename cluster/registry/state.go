@@ -107,6 +107,9 @@ func (s *State) Names() []*protos.RegistryName { return sortedValues(s.names) }
 // it.
 func (s *State) Submission(id string) *protos.RegistrySubmission { return s.submissions[id] }
 
+// Submissions returns all submissions, sorted by id. The caller must not change them.
+func (s *State) Submissions() []*protos.RegistrySubmission { return sortedValues(s.submissions) }
+
 // Actor returns the spec of a durable actor, or nil. The caller must not change it.
 func (s *State) Actor(name string) *protos.RegistryActor { return s.actors[name] }
 
@@ -157,14 +160,22 @@ func (s *State) execute(index uint64, by *protos.RegistryProcess, c *protos.Regi
 		return result(protos.RegistryResult_DONE)
 	case *protos.RegistryCommand_ReleaseProcess:
 		p := k.ReleaseProcess.GetProcess()
-		s.releaseProcess(p.GetName(), p.GetIncarnation())
+		why := protos.Release_OWNER_GONE
+		if proto.Equal(p, by) {
+			why = protos.Release_OWNER_LEFT
+		}
+		s.releaseProcess(p.GetName(), p.GetIncarnation(), why)
 		return result(protos.RegistryResult_DONE)
 	case *protos.RegistryCommand_ClaimSubmission:
 		return s.claimSubmission(index, by, k.ClaimSubmission)
+	case *protos.RegistryCommand_CommitVersion:
+		return s.commitVersion(by, k.CommitVersion)
 	case *protos.RegistryCommand_GiveUpSubmission:
-		return s.endOwnership(by, k.GiveUpSubmission.GetId(), k.GiveUpSubmission.GetTerm(), false)
+		return s.giveUpSubmission(by, k.GiveUpSubmission)
+	case *protos.RegistryCommand_ReleaseSubmission:
+		return s.releaseSubmission(k.ReleaseSubmission)
 	case *protos.RegistryCommand_EndSubmission:
-		return s.endOwnership(by, k.EndSubmission.GetId(), k.EndSubmission.GetTerm(), true)
+		return s.endSubmission(by, k.EndSubmission)
 	case *protos.RegistryCommand_PutActor:
 		name := k.PutActor.GetName()
 		s.actors[name] = &protos.RegistryActor{Name: name, Spec: k.PutActor.GetSpec(), Index: index}
@@ -194,7 +205,7 @@ func (s *State) openSession(index uint64, p *protos.RegistryProcess) *protos.Reg
 		return result(protos.RegistryResult_NO_SESSION)
 	}
 	if p.GetIncarnation() > latest {
-		s.releaseProcess(p.GetName(), latest)
+		s.releaseProcess(p.GetName(), latest, protos.Release_OWNER_GONE)
 		s.processes[p.GetName()] = p.GetIncarnation()
 	}
 	if len(s.sessions) == maxSessions {
@@ -217,7 +228,7 @@ func leastRecent[K comparable, V any](all map[K]V, used func(V) uint64) (key K) 
 }
 
 // releaseProcess ends the sessions and claims of a process's incarnations, up to the one given.
-func (s *State) releaseProcess(name string, incarnation uint64) {
+func (s *State) releaseProcess(name string, incarnation uint64, why protos.Release) {
 	covered := func(p *protos.RegistryProcess) bool {
 		return p.GetName() == name && p.GetIncarnation() <= incarnation
 	}
@@ -225,7 +236,7 @@ func (s *State) releaseProcess(name string, incarnation uint64) {
 	maps.DeleteFunc(s.names, func(_ string, v *protos.RegistryName) bool { return covered(v.Owner) })
 	for _, v := range s.submissions {
 		if v.Owner != nil && covered(v.Owner) {
-			v.Owner = nil
+			release(v, why)
 		}
 	}
 }
@@ -241,59 +252,6 @@ func (s *State) claimName(index uint64, by *protos.RegistryProcess, k *protos.Cl
 		r.Code = protos.RegistryResult_TAKEN
 	}
 	return r
-}
-
-func (s *State) claimSubmission(index uint64, by *protos.RegistryProcess,
-	k *protos.ClaimSubmission) *protos.RegistryResult {
-	v := s.submissions[k.GetId()]
-	if v == nil {
-		v = &protos.RegistrySubmission{Id: k.GetId()}
-		s.submissions[k.GetId()] = v
-	}
-	code := protos.RegistryResult_TAKEN
-	switch {
-	case v.Ended:
-		code = protos.RegistryResult_ENDED
-	case v.Owner == nil && k.GetTerm() > v.Term:
-		v.Owner, v.Term, v.Index = by, k.GetTerm(), index
-		code = protos.RegistryResult_DONE
-	case proto.Equal(v.Owner, by) && k.GetTerm() == v.Term:
-		code = protos.RegistryResult_DONE
-	}
-	return &protos.RegistryResult{Code: code, Owner: v.Owner, Index: v.Index, Term: v.Term}
-}
-
-// endOwnership ends a process's ownership of a submission in a term, and the submission if ended.
-func (s *State) endOwnership(by *protos.RegistryProcess, id string, term uint64,
-	ended bool) *protos.RegistryResult {
-	v := s.submissions[id]
-	switch {
-	case v == nil:
-		return result(protos.RegistryResult_ABSENT)
-	case v.Ended:
-		return &protos.RegistryResult{Code: protos.RegistryResult_ENDED, Term: v.Term}
-	case v.Term != term || !proto.Equal(v.Owner, by):
-		return &protos.RegistryResult{Code: protos.RegistryResult_TAKEN, Owner: v.Owner, Index: v.Index, Term: v.Term}
-	}
-	v.Owner, v.Ended = nil, ended
-	if ended {
-		s.evictEnded()
-	}
-	return &protos.RegistryResult{Code: protos.RegistryResult_DONE, Term: v.Term}
-}
-
-// evictEnded deletes the ended submission that was claimed longest ago, if there are more than
-// maxEnded.
-func (s *State) evictEnded() {
-	ended := map[string]*protos.RegistrySubmission{}
-	for id, v := range s.submissions {
-		if v.Ended {
-			ended[id] = v
-		}
-	}
-	if len(ended) > maxEnded {
-		delete(s.submissions, leastRecent(ended, func(v *protos.RegistrySubmission) uint64 { return v.Index }))
-	}
 }
 
 func (s *State) setLeft(id uint64, left bool) *protos.RegistryResult {
