@@ -13,8 +13,13 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// maxVoters is the largest number of voters.
-const maxVoters = 5
+const (
+	// maxVoters is the largest number of voters.
+	maxVoters = 5
+	// minVoters is the number of voters that silence does not reduce further: the registry would end
+	// with the one voter left.
+	minVoters = 3
+)
 
 // maxLag is the largest number of entries that a member may lack when it gets a vote.
 const maxLag = 16
@@ -185,8 +190,9 @@ func (m *Member) applyChange(data []byte) error {
 
 // voterChanges returns the changes that lead to the desired voters: an odd number, at most
 // maxVoters. Active voters keep their votes. Free votes go to active learners that have the log, in
-// the order of joining, then to silent voters, and last to departed voters. A departed voter first
-// becomes a learner, so that it learns of the change, and is removed once it is silent.
+// the order of joining, then to silent voters, and last to departed voters. Five voters of which two
+// or more are silent become three, so that the registry survives the loss of one more. A departed
+// voter first becomes a learner, so that it learns of the change, and is removed once it is silent.
 func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 	latest := map[string]uint64{} // latest member of each process
 	members := m.byJoining()
@@ -195,7 +201,7 @@ func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 	}
 	// A member has departed if it leaves, or if its process lost its log and joined anew.
 	departed := func(v *protos.RegistryMember) bool { return v.Left || latest[v.Name] != v.Id }
-	processes := 0
+	processes, active := 0, 0
 	var candidates []*protos.RegistryMember
 	ranks := map[uint64]int{}
 	for _, v := range members {
@@ -205,11 +211,15 @@ func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 		if ranks[v.Id] = m.rank(v, departed(v)); ranks[v.Id] > 0 {
 			candidates = append(candidates, v)
 		}
+		if r := ranks[v.Id]; r == rankVoter || r == rankLearner {
+			active++
+		}
 	}
 	slices.SortStableFunc(candidates, func(a, b *protos.RegistryMember) int {
 		return cmp.Compare(ranks[a.Id], ranks[b.Id])
 	})
 	n := largestOdd(min(len(candidates), max(1, processes), maxVoters))
+	n = min(n, max(minVoters, largestOdd(active)))
 	if 2*m.countActive(candidates[:n]) <= n {
 		return nil // the new voters could not complete the change
 	}
@@ -245,19 +255,26 @@ func (m *Member) countActive(members []*protos.RegistryMember) (n int) {
 // largestOdd returns the largest odd number up to n, or 0 for 0.
 func largestOdd(n int) int { return max(0, (n-1)|1) }
 
-// rank returns a member's rank among the candidates for votes, the best being 1; 0 if it is not a
-// candidate.
+// Ranks of candidates for votes, the best first.
+const (
+	rankVoter    = iota + 1 // a voter
+	rankLearner             // a learner that has the log
+	rankSilent              // a voter that is silent
+	rankDeparted            // a voter that has left
+)
+
+// rank returns a member's rank among the candidates for votes; 0 if it is not a candidate.
 func (m *Member) rank(v *protos.RegistryMember, departed bool) int {
 	votes := slices.Contains(m.conf.GetVoters(), v.Id)
 	switch {
 	case votes && departed:
-		return 4
+		return rankDeparted
 	case votes && m.silent(v.Id, m.config.ReplaceTicks):
-		return 3
+		return rankSilent
 	case votes:
-		return 1
+		return rankVoter
 	case !departed && !m.silent(v.Id, m.config.ElectionTicks) && m.caughtUp(v.Id):
-		return 2
+		return rankLearner
 	}
 	return 0
 }
