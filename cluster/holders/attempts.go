@@ -10,16 +10,16 @@ import (
 )
 
 // A plan can kill every process that runs it: it needs more memory than there is, or makes the Go
-// runtime abort. Its submission would be handed from process to process for ever. So a majority of
-// the holders stores each attempt before it begins, and the attempt stays in the plan until a run has
+// runtime abort. Its submission would be handed from process to process for ever. So each
+// attempt is committed before it begins, and the attempt stays in the plan until a run has
 // finished or the process gives it up cleanly. The attempts left over belong to processes that the
 // plan has killed, or that died by chance: chance is more likely if the run had made progress, by an
 // evaluation or a checkpoint.
 
-// Attempt adds an attempt of this process to a submission that it conducts. It returns when a majority
-// of the holders has stored it: then the attempt may begin. The error is that of Commit.
+// Attempt adds an attempt of this process to a submission that it conducts. It returns when the attempt
+// is committed: then it may begin. The error is that of End.
 func (s *Service) Attempt(ctx context.Context, id string) error {
-	return s.reach(ctx, id, func(h *holding) {
+	return s.reach(ctx, id, false, func(h *holding) {
 		h.plan.Attempts = append(h.plan.Attempts, s.attempt())
 	})
 }

@@ -22,7 +22,7 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/archive"
 	"github.com/gradwire/gradwire/cluster/checkpoint"
-	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/cluster/registry"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -42,9 +42,10 @@ const (
 
 // held is what another process has of a submission that this process carries out.
 type held struct {
-	has     lease.Version
+	has     Version
+	latest  Version          // that it has stored, though later copies may have failed
 	files   map[string]stamp // nil if the copy is to be made anew
-	knows   bool             // that it has ended, or that this one is no holder
+	knows   bool             // it has the last files, or has dropped its copy
 	sending bool
 	failed  int           // copies, one after the other
 	why     string        // the latest of them failed; empty if none did
@@ -52,19 +53,11 @@ type held struct {
 	told    bool          // the log says so
 	unfit   time.Duration // it is not to become a holder before
 	unable  bool          // its disk or the plan's data refused the latest whole copy
-	witness bool          // it votes without a copy
 	retry   time.Duration // time of the next copy to an unable holder
-	forgot  bool          // it has lost its copy and its promise
 }
 
 // stamp tells whether a file has changed.
 type stamp struct{ size, at int64 }
-
-// resetHolder notes that a holder has lost its copy and its promise; s.mu is held.
-func (d *duty) resetHolder(name string, c *held) {
-	c.has, c.files, c.forgot, c.witness = lease.Version{}, nil, true, false
-	d.of.member.Forget(name)
-}
 
 // supplyOne keeps one process up to date, until another one takes over or it knows that the
 // submission has ended.
@@ -81,7 +74,7 @@ func (s *Service) supplyOne(d *duty, name string, c *held) {
 			if err == nil {
 				again = againAfter
 			}
-			if err == nil || s.outbid(d, head) || s.isUnable(c) { // due delays copies to an unable holder
+			if err == nil || s.isUnable(c) { // due delays copies to an unable holder
 				continue
 			}
 			changed = nil // it needs time
@@ -95,14 +88,6 @@ func (s *Service) supplyOne(d *duty, name string, c *held) {
 	}
 }
 
-// outbid reports whether a copy was refused because of a candidate's larger term, which the owner
-// has bettered since.
-func (s *Service) outbid(d *duty, head *protos.CopyHead) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return d.of.member.Leads() && d.of.member.Promise().Term > head.Ask.Term
-}
-
 // isUnable reports whether a holder cannot store a copy.
 func (s *Service) isUnable(c *held) bool {
 	s.mu.Lock()
@@ -110,35 +95,26 @@ func (s *Service) isUnable(c *held) bool {
 	return c.unable
 }
 
-// due returns what a process is to be sent now; nil if it has all. Who is no holder hears it once
-// nothing depends on its copy; s.mu is held.
+// due returns what a process is to be sent now; nil if it has all; s.mu is held.
 func (s *Service) due(d *duty, name string, c *held) *protos.CopyHead {
 	h := d.of
 	stays := !d.removed && (name == d.next || slices.Contains(h.plan.Holders, name))
 	switch {
 	case c.knows:
 		return nil
-	case !stays && !d.removed && !h.ended && !h.member.Decided(s.now()):
+	case stays && (s.now() < c.retry || !d.ending && c.files != nil && c.has == h.version):
 		return nil
-	case stays && !d.ending && (!h.member.Leads() || c.files != nil && c.has == h.member.Version()):
-		return nil
-	case stays && c.forgot && !h.member.Owns(s.now()):
-		return nil
-	}
-	witness := s.needsWitness(d, name, c)
-	if stays && c.unable && !witness && s.now() < c.retry {
+	case !stays && !d.removed && slices.Contains(d.replicas, name): // until the registry knows
 		return nil
 	}
 	head := s.head(h, c)
-	head.Ended, head.Dismissed, head.Witness = d.ending && stays, !stays, witness && stays
-	head.Anew = name == d.next || c.forgot
+	head.Ended, head.Dismissed = d.ending && stays, !stays
 	return head
 }
 
 // head returns the beginning of the next copy; s.mu is held.
 func (s *Service) head(h *holding, c *held) *protos.CopyHead {
-	ask := lease.Ask{Term: h.member.Promise().Term, Version: h.member.Version(), Sent: s.now()}
-	return &protos.CopyHead{From: s.config.Process, Ask: s.message(h, ask), Plan: h.plan, Whole: c.files == nil}
+	return &protos.CopyHead{From: s.config.Process, Version: h.version.message(), Plan: h.plan, Whole: c.files == nil}
 }
 
 // copyTo brings one process up to date, and takes in its answer to the question.
@@ -159,23 +135,19 @@ func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos
 	if err == nil && answer.Error != "" {
 		err = errors.New(answer.Error)
 	}
-	if answer != nil {
-		s.tookIn(h, name, answer.Answer)
-	}
 	switch {
 	case err != nil:
 		s.copyFailed(d, name, c, err, answer)
-		c.unable = head.Whole && answer.GetUnable()
+		if c.unable = head.Whole && answer.GetUnable(); c.unable {
+			c.retry = s.now() + min(againAfter<<min(c.failed, 8), longestAgain)
+		}
 	case head.Dismissed:
-		c.files, c.has, c.knows = nil, lease.Version{}, true
-	case head.Witness:
-		c.has, c.knows, c.witness, c.forgot = version(head.Ask), head.Ended, true, false
-		h.member.Has(name, c.has)
+		c.files, c.has, c.latest, c.knows = nil, Version{}, Version{}, true
 	default:
 		told := c.told
-		c.files, c.has, c.failed, c.knows = files, version(head.Ask), 0, head.Ended
-		c.why, c.refused, c.told, c.unable, c.witness, c.forgot = "", 0, false, false, false, false
-		h.member.Has(name, c.has)
+		c.files, c.has, c.failed, c.knows = files, versionOf(head.Version), 0, head.Ended
+		c.latest = c.has
+		c.why, c.refused, c.told, c.unable, c.retry = "", 0, false, false, 0
 		if told {
 			s.tellCopies(h, "")
 		}
@@ -191,32 +163,17 @@ const tellAfter = 2
 // copyFailed notes that a copy has failed. The answer is the holder's, or nil if it gave none; s.mu
 // is held.
 func (s *Service) copyFailed(d *duty, name string, c *held, err error, answer *protos.CopyAnswer) {
-	c.files, c.failed = nil, c.failed+1
-	if !c.witness {
-		c.has = lease.Version{}
-	}
+	c.files, c.failed, c.has = nil, c.failed+1, Version{}
 	c.why = request.Text(err.Error(), request.MaxListed)
-	c.retry = s.now() + min(againAfter<<min(c.failed, 8), longestAgain)
 	switch {
 	case answer == nil:
 		c.refused = 0
 	case c.refused == 0:
 		c.refused = s.now()
 	}
-	if answer.GetAnswer().GetId() != "" && answer.Answer.Term == 0 && slices.Contains(d.of.plan.Holders, name) {
-		d.resetHolder(name, c)
-	}
 	if c.failed >= tellAfter && !c.told && slices.Contains(d.of.plan.Holders, name) {
 		c.told = true
 		s.tellCopies(d.of, "")
-	}
-}
-
-// tookIn takes in what a holder has answered to the question of a copy, of a submission that is
-// perhaps being offered still; s.mu is held.
-func (s *Service) tookIn(h *holding, from string, a *protos.LeaseAnswer) {
-	if a.GetTerm() > 0 {
-		s.hearOf(h, from, a)
 	}
 }
 
@@ -238,7 +195,7 @@ func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, 
 		return nil, err
 	}
 	answer, err := heard(conn, in)
-	if err != nil || answer.Error != "" || answer.Enough || head.Dismissed || head.Witness {
+	if err != nil || answer.Error != "" || answer.Enough || head.Dismissed {
 		return answer, err
 	}
 	states := newest{}
@@ -355,8 +312,8 @@ func check(head *protos.CopyHead, from string) error {
 	switch {
 	case from != "" && head.From != from:
 		return fmt.Errorf("it says that it is process %.40q", head.From)
-	case id == "" || !single(id) || head.Ask.GetId() != id:
-		return fmt.Errorf("it is about submissions %.40q and %.40q", id, head.Ask.GetId())
+	case !single(id):
+		return fmt.Errorf("it is about submission %.40q", id)
 	case !single(folder):
 		return fmt.Errorf("folder %.80q", folder)
 	}
@@ -374,7 +331,7 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 	if head.Asks {
 		return request.Write(lively{conn}, s.tellWhetherHas(head.Plan.Id))
 	}
-	h, answer := s.enter(head)
+	h, answer := s.enter(head, s.entryOf(head.Plan.Id))
 	if h == nil {
 		return request.Write(lively{conn}, answer)
 	}
@@ -424,8 +381,8 @@ func (s *Service) settle(h *holding, head *protos.CopyHead, files string, err er
 	defer s.mu.Unlock()
 	defer os.RemoveAll(files) //nolint:errcheck // the next copy says so
 	h.busy = false
-	if p := h.member.Promise(); err == nil && (p.Owner != head.From || p.Term != head.Ask.Term) {
-		err = errOvertaken(p.Owner)
+	if term := head.Version.GetTerm(); err == nil && h.term > term {
+		err = errOvertaken(h.entry.GetOwner().GetName())
 	}
 	if err == nil {
 		err = s.install(h, head, files)
@@ -435,80 +392,62 @@ func (s *Service) settle(h *holding, head *protos.CopyHead, files string, err er
 		return nil
 	}
 	s.failed(h, &h.copyFault, err)
-	if h.folder == "" && !h.witness { // it was never taken
-		s.abandon(h, head.Plan.Id)
+	if h.folder == "" { // it was never taken
+		delete(s.all, head.Plan.Id)
 	}
 	return err
 }
 
-// abandon forgets a holding that has not come about, but not what an earlier one has promised; s.mu
-// is held.
-func (s *Service) abandon(h *holding, id string) {
-	if h.ended = h.kept.Term > 0; !h.ended {
-		delete(s.all, id)
+// entryOf returns the registry's entry of a submission, as far as this process knows it; nil without.
+func (s *Service) entryOf(id string) (e *protos.RegistrySubmission) {
+	if r := s.config.Registry(); r != nil {
+		_ = r.ReadLocal(s.config.Stop, func(state *registry.State) { e = proto.CloneOf(state.Submission(id)) })
 	}
+	return e
 }
 
-// enter finds out whether a copy is to be taken, and returns its holding, which is busy then.
-func (s *Service) enter(head *protos.CopyHead) (*holding, *protos.CopyAnswer) {
+// enter finds out whether a copy is to be taken, and returns its holding, which is busy then. The
+// entry is the registry's; nil if it has none.
+func (s *Service) enter(head *protos.CopyHead, e *protos.RegistrySubmission) (*holding, *protos.CopyAnswer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.all[head.Plan.Id]
-	refused := func(why string) (*holding, *protos.CopyAnswer) {
-		return nil, &protos.CopyAnswer{Error: why, Answer: s.voteOn(h, head.From, head.Ask)}
-	}
-	known := h != nil && !h.dismissed() && !h.abstains
+	refused := func(why string) (*holding, *protos.CopyAnswer) { return nil, &protos.CopyAnswer{Error: why} }
+	known, term := h != nil && !h.dismissed(), head.Version.GetTerm()
 	switch {
 	case !s.ready || s.leaving:
-		return nil, &protos.CopyAnswer{Error: "its process has just begun, or leaves"}
-	case known && h.ended && (!head.Dismissed || head.Ask.Term < h.member.Promise().Term):
+		return refused("its process has just begun, or leaves")
+	case known && h.ended && !head.Dismissed:
 		if !head.Ended || h.by != head.From {
 			return refused("it has ended, at process " + h.by)
 		}
 		return nil, &protos.CopyAnswer{Enough: true}
 	case known && h.busy:
 		return refused("it is being changed")
-	case known && version(head.Ask).Before(h.member.Version()):
+	case h != nil && term < h.term || term < e.GetTerm():
+		return refused("another process has owned it since")
+	case term == e.GetTerm() && !e.GetEnded() && e.GetOwner().GetName() != head.From:
+		return refused("its owner is another process: " + cmp.Or(e.GetOwner().GetName(), "none at present"))
+	case known && !h.ended && versionOf(head.Version).Before(h.version):
 		return refused("something later is here")
 	case !known && head.Dismissed:
 		return nil, &protos.CopyAnswer{}
-	case !known && (!head.Whole || !head.Anew):
+	case !known && !head.Whole:
 		return refused("it is not here")
-	case known && h.ended:
-		s.forget(h, "")
-		return nil, &protos.CopyAnswer{}
-	case h == nil:
-		h = s.newHolding(head.Plan, "", lease.Promise{}, lease.Version{})
-		s.all[head.Plan.Id] = h
-	}
-	h.ended, h.abstains = false, false
-	answer := &protos.CopyAnswer{Answer: s.voteOn(h, head.From, head.Ask)}
-	switch {
-	case !answer.Answer.Granted:
-		answer.Error = "another process has the lease: " + answer.Answer.Owner
-	case h.duty != nil:
-		answer.Error = "it is still carried out here"
-	case known && h.folder != "" && h.folder != s.copyName(head.Plan.Id): // of an earlier life
-		s.giveUp(h, head.From, "")
-		answer.Error = "it is being changed"
+	case known && h.duty != nil:
+		return refused("it is still carried out here")
 	case head.Dismissed:
 		s.forget(h, "")
-	case head.Witness:
-		s.becomeWitness(h, head)
-		return nil, answer
-	default:
-		h.busy = true
-		return h, answer
+		return nil, &protos.CopyAnswer{}
+	case !known:
+		h = &holding{plan: head.Plan}
+		s.all[head.Plan.Id] = h
+	case h.folder != "" && h.folder != s.copyName(head.Plan.Id): // of an earlier incarnation
+		s.giveUp(h, head.From, "")
+		return refused("it is being changed")
 	}
-	if !known {
-		s.abandon(h, head.Plan.Id)
-	}
-	return nil, answer
-}
-
-// version is the one that a question tells.
-func version(a *protos.LeaseAsk) lease.Version {
-	return lease.Version{Term: a.GetVersionTerm(), Number: a.GetVersionNumber()}
+	h.term, h.busy = term, true
+	return h, &protos.CopyAnswer{}
 }
 
 // install makes what has come the copy, or a part of it: a run as a whole; s.mu is held.
@@ -530,18 +469,9 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 			return err
 		}
 	}
-	s.adoptHead(h, head)
-	h.folder, h.recordless, h.witness = name, h.recordless && !head.Whole, false
-	if head.Ended {
-		s.end(h, head.From)
-	}
+	h.plan, h.version = proto.CloneOf(head.Plan), versionOf(head.Version)
+	h.folder, h.recordless, h.useless = name, h.recordless && !head.Whole, 0
 	return s.keep(h)
-}
-
-// adoptHead takes a holding's plan and version from a copy's head; s.mu is held.
-func (s *Service) adoptHead(h *holding, head *protos.CopyHead) {
-	h.plan = proto.CloneOf(head.Plan)
-	h.member.Set(version(head.Ask), h.plan.Holders)
 }
 
 // merge moves the files of one folder into another: in each folder, what finishes it last.

@@ -233,8 +233,9 @@ func TestHolderTellsSinceWhenTheOwnerIsSilent(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		c.mu.Lock()
 		c.cut[[2]string{"a", "b"}], c.cut[[2]string{"a", "c"}] = true, true
-		c.mu.Unlock()
 		silent := time.Now()
+		c.cutAt = silent
+		c.mu.Unlock()
 		time.Sleep(8 * time.Second)
 		for _, name := range []string{"b", "c"} {
 			all := c.at(name).Held()

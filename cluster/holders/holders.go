@@ -1,20 +1,22 @@
-// Package holders keeps what a submission needs at three processes, so that it survives the one
-// that carries it out. The plan is there before the submission is acknowledged, and each finished
-// run before it counts. The three have a lease on it, see package lease: who owns the lease carries
-// the submission out. When the owner's process is gone, as far as another holder can see, that one
-// asks for the lease as soon as it has run out, and goes on from the last finished run. An owner
-// that leaves in order gives the lease up, and need not be waited for.
+// Package holders keeps copies of a submission's plan and finished runs at three processes, so that
+// the submission survives the process that carries it out. The plan is copied before the submission
+// is acknowledged, and each finished run before it counts.
 //
-// The owner replaces a holder that has been gone for a while, or leaves: by one that has a copy by
-// then. A fourth is added first, and then one removed. Who was removed while it was away hears so
-// when it is back, and until then nothing depends on it.
+// The registry records which process owns a submission, in which term, which processes are its
+// holders, and the committed version: the plan, runs and checkpoints that another holder has, too.
+// The owner carries the submission out. When the registry's leader finds that the owner is gone, it
+// releases the submission, and the holders claim it; the registry refuses a claimant that lacks the
+// committed version. An owner that leaves in order gives the submission up. What an earlier owner
+// adds later does not count, because the registry accepts versions only from the owner.
 //
-// When a submission has ended, holders keep a copy of its record, in case that the process is gone
-// which has ended it. The latest hundred stay.
+// The owner replaces a holder that has been gone for a while, or leaves, by a process that has a copy
+// by then. A process that finds in the registry that it is no holder any more drops its copy.
 //
-// A silent process, such as a paused one, is gone once it is absent (Config.Gone). If it returns
-// before another holder has the lease, it goes on. If it returns later, its lease has expired, and it
-// stops. Runs that it finishes count only after it has renewed the lease and another holder has a copy.
+// When a submission has ended, holders keep a copy of its record, in case the process that ended it
+// is gone. The latest hundred stay.
+//
+// Without a quorum of the registry, runs go on and their records stay. What finishes meanwhile counts
+// once there is a quorum, unless another process has become the owner by then.
 package holders
 
 import (
@@ -31,7 +33,8 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/cluster/refusal"
+	"github.com/gradwire/gradwire/cluster/registry"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
@@ -42,9 +45,10 @@ const Needed = 3
 const (
 	// lookEvery is the time between two looks at what is due.
 	lookEvery = 150 * time.Millisecond
-	// stagger is how much later each further holder asks for a lease that has run out, and how long
-	// one waits that was not granted it.
+	// stagger is how much later each further holder claims a submission without an owner.
 	stagger = time.Second
+	// commandPatience is how long the registry may take to answer a command until it is repeated.
+	commandPatience = 5 * time.Second
 	// slowAfter is how long it may take until another process has what has finished, before the log
 	// says who lacks a copy.
 	slowAfter = 5 * time.Second
@@ -54,11 +58,23 @@ const (
 	maxCopies = 100
 )
 
-// spans are those of the leases.
-var spans = lease.Config{Length: 3 * time.Second, Margin: 500 * time.Millisecond, Renew: 700 * time.Millisecond}
-
 // ErrElsewhere says that another process carries a submission out.
 var ErrElsewhere = errors.New("another process carries this submission out")
+
+// ErrUncommitted says that the registry has no quorum: what was added counts once there is one again.
+var ErrUncommitted = errors.New("the registry has no quorum")
+
+// Registry is the cluster's registry, as a process sees it.
+type Registry interface {
+	// Do executes a command. After an error the command may still have its effect.
+	Do(ctx context.Context, c *protos.RegistryCommand) (*protos.RegistryResult, error)
+	// Read calls a function with a state that contains all commands acknowledged before the call, and
+	// ReadLocal with this process's state, which may be stale. The functions must not keep the state.
+	Read(ctx context.Context, do func(*registry.State)) error
+	ReadLocal(ctx context.Context, do func(*registry.State)) error
+	// Status returns this process's view of the registry.
+	Status() registry.Status
+}
 
 // Config is the process that a Service belongs to, and what it does there.
 type Config struct {
@@ -78,7 +94,11 @@ type Config struct {
 	Gone func(process string, incarnation uint64) bool
 	// Silent reports whether an incarnation that is Gone is absent rather than ended.
 	Silent func(process string, incarnation uint64) bool
-	// Send sends another process LeaseAsks or LeaseAnswers; they may be lost.
+	// Heard returns when another process was last heard; the zero time if it never was.
+	Heard func(process string) time.Time
+	// Registry returns the registry; nil while this process takes no part in it.
+	Registry func() Registry
+	// Send sends another process a Leaving; it may be lost.
 	Send func(process string, m proto.Message)
 	// Open makes a connection with another process, whose Service takes it with Take.
 	Open func(ctx context.Context, process string) (net.Conn, error)
@@ -86,7 +106,7 @@ type Config struct {
 	Begin func(do func())
 	// Ready finds out whether a plan can be carried out here, and makes the folder of its record.
 	Ready func(ctx context.Context, p *protos.HeldPlan, dir string) error
-	// Adopt has this process carry a submission out, in a term of its lease: with the record in the
+	// Adopt has this process carry a submission out, in a term: with the record in the
 	// folder that p names, which has the runs that have finished. If it has ended here already, it
 	// returns how. Why says what happened to the process that carried it out before; it is empty
 	// after an orderly handover.
@@ -116,48 +136,68 @@ type Service struct {
 	began  time.Time
 
 	mu      sync.Mutex
-	ready   bool // what earlier lives have held is known
+	ready   bool // the notes of earlier incarnations are loaded
 	leaving bool // this process does
 	all     map[string]*holding
-	left    map[string]uint64 // the life of each other process that leaves, or has left
+	left    map[string]uint64 // the incarnation of each other process that leaves, or has left
+	// unregistered is the incarnation of each other process that takes no part in the registry any more.
+	unregistered map[string]uint64
+	releases     map[string]bool // submissions whose release this process is proposing
 }
+
+// Version says how much of a submission's record a process has. Versions are ordered by the term of
+// the owner that made them, then by number.
+type Version struct {
+	Term   uint64 `json:"term"`
+	Number uint64 `json:"number"`
+}
+
+// Before reports whether a version lacks something that the other has.
+func (v Version) Before(other Version) bool {
+	return cmp.Or(cmp.Compare(v.Term, other.Term), cmp.Compare(v.Number, other.Number)) < 0
+}
+
+func (v Version) message() *protos.Version { return &protos.Version{Term: v.Term, Number: v.Number} }
+
+func versionOf(m *protos.Version) Version { return Version{Term: m.GetTerm(), Number: m.GetNumber()} }
 
 // holding is a submission that this process is a holder of.
 type holding struct {
-	member *lease.Member
-	plan   *protos.HeldPlan // without its text once it has ended
-	life   uint64           // of the owner
-	folder string           // of the copy or the record, within the process's folder of records; empty without
-	ended  bool
-	by     string        // which process has brought it to its end; empty if this one holds it no longer
-	kept   lease.Promise // that is on the disk
+	plan    *protos.HeldPlan // without its text once the submission has ended
+	version Version          // of the copy or the record in folder
+	term    uint64           // the latest known
+	folder  string           // of the copy or the record, within the process's folder of records; empty without
+	ended   bool
+	by      string // the process that ended it; empty if this process is a holder no longer
 
-	duty       *duty         // nil unless this process carries it out
-	busy       bool          // a copy is being taken, or the record given up
-	campaign   time.Duration // it does not ask for the lease before; 0 if the owner is there
-	ahead      bool          // or at once: a candidate lacks something that is here
-	lost       string        // since when the owner is gone, if this process asked for its lease
-	released   string        // the owner that has given the lease up; empty if none has
-	bereft     bool          // the owner released the lease because it could not keep the record
-	recordless bool          // this process handed the record over and has no copy
-	witness    bool          // this process votes without a copy, since it cannot write one
-	abstains   bool          // this process does not vote: the note of its latest promise may be missing
+	entry   *protos.RegistrySubmission // of the registry, as known here; nil if unknown
+	absent  time.Duration              // since when the registry knows no such submission; 0 if it knows it
+	useless time.Duration              // since when the copy is not needed; 0 if it is
+	claims  time.Duration              // it does not claim before; 0 while there is an owner
+	asking  bool                       // a command about the ownership is under way
 
-	noteFault string            // why the latest note was not written; empty if it was
-	copyFault string            // why the latest copy was not
-	denied    map[string]string // why other holders cannot write their promises
+	duty       *duty // nil unless this process carries it out
+	busy       bool  // a copy is being taken, or the record given up
+	recordless bool  // this process gave the record up and has no copy
+
+	noteFault string // why the latest note was not written; empty if it was
+	copyFault string // why the latest copy was not
 }
 
 // duty is the part of the process that carries a submission out.
 type duty struct {
-	of      *holding
-	copies  map[string]*held         // of all other holders, those that were, and the next
-	next    string                   // it is to become a holder; empty if none is
-	away    map[string]time.Duration // since when each holder is gone
-	changed chan struct{}            // closed at the next change
-	ending  bool                     // the others are to know that it has ended
-	removed bool                     // they are to know that nobody holds it any longer
-	lost    bool                     // another process has taken over
+	of        *holding
+	term      uint64
+	committed Version                  // in the registry
+	replicas  []string                 // in the registry
+	copies    map[string]*held         // of all other holders, those that were, and the next
+	next      string                   // it is to become a holder; empty if none is
+	away      map[string]time.Duration // since when each holder is gone
+	changed   chan struct{}            // closed at the next change
+	ending    bool                     // the others are to know that it has ended
+	removed   bool                     // they are to know that it is removed
+	over      bool                     // the registry knows that it has ended
+	lost      bool                     // another process has taken over
 }
 
 // New returns the service of a process that holds nothing.
@@ -165,36 +205,36 @@ func New(c Config) *Service {
 	if c.Disk == nil {
 		c.Disk = osDisk{}
 	}
-	return &Service{config: c, began: time.Now(), all: map[string]*holding{}, left: map[string]uint64{}}
+	return &Service{config: c, began: time.Now(), all: map[string]*holding{}, left: map[string]uint64{},
+		unregistered: map[string]uint64{}, releases: map[string]bool{}}
 }
 
 // now is on the clock of this process.
 func (s *Service) now() time.Duration { return time.Since(s.began) }
-
-// newHolding returns a holding with what is known of an earlier one.
-func (s *Service) newHolding(plan *protos.HeldPlan, folder string, p lease.Promise, v lease.Version) *holding {
-	return &holding{plan: plan, folder: folder, kept: p,
-		member: lease.New(spans, s.config.Process, plan.Holders, p, v, s.now())}
-}
 
 // others are the other holders of a submission.
 func (s *Service) others(plan *protos.HeldPlan) []string {
 	return slices.DeleteFunc(slices.Clone(plan.Holders), func(name string) bool { return name == s.config.Process })
 }
 
-// newDuty has this process supply the others.
-func (s *Service) newDuty(h *holding) {
-	d := &duty{of: h, copies: map[string]*held{}, away: map[string]time.Duration{}, changed: make(chan struct{})}
+// newDuty makes this process the owner of a submission in a term; 0 if it has ended.
+func (s *Service) newDuty(h *holding, term uint64) *duty {
+	d := &duty{of: h, term: term, replicas: h.plan.Holders, copies: map[string]*held{},
+		away: map[string]time.Duration{}, changed: make(chan struct{})}
 	h.duty = d
-	for _, name := range append(s.others(h.plan), h.plan.Former...) {
+	for _, name := range s.others(h.plan) {
 		d.copies[name] = &held{}
 	}
+	return d
 }
 
-// supply keeps the other holders up to date from now on.
+// supply keeps the other holders and the registry up to date from now on.
 func (s *Service) supply(d *duty) {
 	for name, c := range d.copies {
 		s.config.Begin(func() { s.supplyOne(d, name, c) })
+	}
+	if d.term > 0 {
+		s.config.Begin(func() { s.commit(d) })
 	}
 }
 
@@ -215,20 +255,29 @@ func rank(id string, names []string) []string {
 }
 
 // Hold has two other processes hold a submission, whose record is in plan.Folder, and returns all
-// three, this one first. If only one of the two can store a copy, the other one is a witness, and the
-// note says why. If neither can, Hold returns no names, and the note says why.
-func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []string, note string) {
+// three, this one first. If only one of the two can store a copy, the other one is a holder without a
+// copy, and the note says why. If neither can, Hold returns no names, and the note says why. An error
+// says why no submission is accepted now: the registry does not answer.
+func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []string, note string, err error) {
+	r, err := s.ask(ctx)
+	if err != nil {
+		return nil, "", err
+	}
 	able, denied := rank(plan.Id, s.config.Others()), denials{}
 	var h *holding
-	for term := uint64(0); len(able) > 0 && len(able)+len(denied.unable) >= Needed-1; term++ {
+	for len(able) > 0 && len(able)+len(denied.unable) >= Needed-1 {
 		plan = proto.CloneOf(plan)
 		plan.Holders = append([]string{s.config.Process}, able[:min(len(able), Needed-1)]...)
 		plan.Holders = append(plan.Holders, denied.unable[:Needed-len(plan.Holders)]...)
-		plan.Build = s.config.Build(s.config.Process)
-		h = s.newHolding(plan, plan.Folder, lease.Promise{Term: term, Owner: s.config.Process}, lease.Version{})
+		plan.Build, plan.Registry = s.config.Build(s.config.Process), r.Status().Cluster
+		h = &holding{plan: plan, folder: plan.Folder, version: Version{Term: 1}, term: 1}
 		latest := s.offer(ctx, h, &denied)
 		if len(latest) == 0 {
-			return plan.Holders, denied.copies(plan)
+			if err := s.enroll(ctx, r, h); err != nil {
+				s.withdraw(h)
+				return nil, "", err
+			}
+			return plan.Holders, denied.copies(plan), nil
 		}
 		if denied.add(plan.Holders, latest); latest[s.config.Process].err != nil {
 			break
@@ -242,20 +291,57 @@ func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []stri
 	if len(denied.all) > 0 {
 		why = "others cannot hold it: " + strings.Join(denied.all, "; ")
 	}
-	return nil, fmt.Sprintf("submission %s does not survive process %s: %s", plan.Id, s.config.Process, why)
+	return nil, fmt.Sprintf("submission %s does not survive process %s: %s", plan.Id, s.config.Process, why), nil
+}
+
+// ask returns the registry if it has a quorum.
+func (s *Service) ask(ctx context.Context) (Registry, error) {
+	r := s.config.Registry()
+	if r == nil {
+		return nil, refusal.Again(fmt.Errorf("no submission is accepted here now: process %s takes no part in the "+
+			"registry, see its log", s.config.Process))
+	}
+	ctx, cancel := context.WithTimeout(ctx, commandPatience)
+	defer cancel()
+	if err := r.Read(ctx, func(*registry.State) {}); err != nil {
+		return nil, refusal.Again(fmt.Errorf("no submission is accepted now: %w", err))
+	}
+	return r, nil
+}
+
+// enroll claims a new submission, which the others have taken.
+func (s *Service) enroll(ctx context.Context, r Registry, h *holding) error {
+	s.mu.Lock()
+	s.all[h.plan.Id] = h
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, commandPatience)
+	defer cancel()
+	result, err := r.Do(ctx, claimCommand(h, 1))
+	switch {
+	case err != nil:
+		return refusal.Again(fmt.Errorf("no submission is accepted now: %w", err))
+	case result.Code != protos.RegistryResult_DONE:
+		return refusal.Again(fmt.Errorf("submission %s exists already, at process %s", h.plan.Id, result.Owner.GetName()))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h.busy = false
+	h.duty.committed = h.version
+	s.supply(h.duty)
+	return nil
 }
 
 // denial is the reason of a process that does not hold a submission offered to it.
 type denial struct {
 	err    error
-	unable bool // the process cannot store a copy, but can be a witness
+	unable bool // the process cannot store a copy, but can be a holder without one
 }
 
 // denials are the reasons of all processes that do not hold a submission offered to them.
 type denials struct {
 	all    []string          // first reason of each process, after its name
 	why    map[string]string // latest reason by process
-	unable []string          // possible witnesses
+	unable []string          // possible holders without a copy
 }
 
 // add notes the denials of some processes, in the order of the names.
@@ -294,15 +380,12 @@ func (r *denials) copies(plan *protos.HeldPlan) string {
 	return fmt.Sprintf("submission %s has copies %s", plan.Id, countCopies(lacking, len(plan.Holders)))
 }
 
-// offer gives the others a new submission. It returns the denials by process.
+// offer gives the others a new submission. It returns the denials by process. A process that has
+// denied it as unable before is not asked again.
 func (s *Service) offer(ctx context.Context, h *holding, before *denials) map[string]denial {
 	s.mu.Lock()
-	s.newDuty(h)
+	d := s.newDuty(h, 1)
 	h.busy = true
-	h.member.Campaign(s.now())
-	h.member.Set(lease.Version{Term: h.member.Promise().Term}, h.plan.Holders)
-	h.member.Due(s.now())
-	d := h.duty
 	for name, c := range d.copies {
 		if c.why = before.why[name]; c.why != "" {
 			c.unable, c.failed, c.refused = true, 1, s.now()
@@ -313,10 +396,12 @@ func (s *Service) offer(ctx context.Context, h *holding, before *denials) map[st
 	var mu sync.Mutex
 	var offering sync.WaitGroup
 	for name, c := range d.copies {
+		if c.unable {
+			continue
+		}
 		offering.Go(func() {
 			s.mu.Lock()
 			head := s.head(h, c)
-			head.Anew, head.Witness = true, c.unable
 			s.mu.Unlock()
 			if err := s.copyTo(ctx, d, name, head); err != nil {
 				unable := s.isUnable(c)
@@ -327,76 +412,26 @@ func (s *Service) offer(ctx context.Context, h *holding, before *denials) map[st
 		})
 	}
 	offering.Wait()
-	if len(denied) > 0 {
-		return denied
-	}
-	return s.awaitLease(ctx, h)
-}
-
-// awaitLease waits until this process has the lease of a submission that all others have taken. The
-// lease may have expired while they checked the plan. It returns the denials of the processes that
-// prevent the lease.
-func (s *Service) awaitLease(ctx context.Context, h *holding) map[string]denial {
-	patience := time.NewTimer(spans.Length)
-	defer patience.Stop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all[h.plan.Id] = h
-	for !h.member.Leads() {
-		if !h.member.Claims() || h.member.Expired(s.now()) {
-			h.member.Campaign(s.now())
-		}
-		changed := h.duty.changed
-		s.mu.Unlock()
-		over := false
-		select {
-		case <-changed:
-		case <-time.After(lookEvery):
-		case <-patience.C:
-			over = true
-		case <-ctx.Done():
-			over = true
-		}
-		s.mu.Lock()
-		if over {
-			delete(s.all, h.plan.Id)
-			return unanswered(h, s.others(h.plan))
-		}
-	}
-	h.member.Set(lease.Version{Term: h.member.Promise().Term}, h.plan.Holders)
-	if err := s.keep(h); err != nil {
-		delete(s.all, h.plan.Id)
-		return map[string]denial{s.config.Process: {err: fmt.Errorf("it cannot note it: %s", cause(err))}}
-	}
-	h.busy = false
-	s.supply(h.duty)
-	return nil
-}
-
-// unanswered returns the denials of the processes that no longer answer; s.mu is held.
-func unanswered(h *holding, others []string) map[string]denial {
-	denied := map[string]denial{}
-	for _, name := range others {
-		if !h.member.Granted(name) {
-			denied[name] = denial{err: errors.New("it does not answer any more")}
-		}
-	}
-	if len(denied) == 0 { // all have granted the lease, but too late
-		denied[others[0]] = denial{err: errors.New("it answers too late")}
+	if err := s.keep(h); err != nil && len(denied) == 0 {
+		denied[s.config.Process] = denial{err: fmt.Errorf("it cannot note it: %s", cause(err))}
 	}
 	return denied
 }
 
-// withdraw has those forget a submission that took it when it was offered last.
+// withdraw makes the processes that took a submission, when it was offered last, drop it.
 func (s *Service) withdraw(h *holding) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.duty.ending, h.duty.removed = true, true
+	h.duty.ending, h.duty.removed, h.duty.over = true, true, true
 	for name, c := range h.duty.copies {
-		if c.files == nil && !c.witness {
+		if c.files == nil {
 			delete(h.duty.copies, name)
 		}
 	}
+	s.removeNote(h)
+	delete(s.all, h.plan.Id)
 	s.supply(h.duty)
 }
 
@@ -409,77 +444,97 @@ func (s *Service) Holds(id string) bool {
 	return h != nil && !h.ended
 }
 
-// Commit waits until a run that has finished is at another holder, while this process has the
-// lease. The error is ErrElsewhere if another one has taken over. The attempt of this process
-// begins anew, with the next run.
+// Commit waits until a run that has finished counts: another holder has it, and the registry knows.
+// The error is ErrElsewhere if another process has taken over, and ErrUncommitted if the registry has
+// no quorum: then the run counts later. The attempt of this process begins anew, with the next run.
 func (s *Service) Commit(ctx context.Context, id string) error {
-	return s.reach(ctx, id, func(h *holding) {
+	return s.reach(ctx, id, true, func(h *holding) {
 		if len(h.plan.Attempts) > 0 {
 			h.plan.Attempts = []*protos.Attempt{s.attempt()}
 		}
 	})
 }
 
-// End waits until another holder has the record of a submission that has ended, while this process
-// has the lease, and knows how. The error is ErrElsewhere if another one has taken over.
+// End waits until another holder has the record of a submission that has ended, and the registry
+// knows that it has. The error is ErrElsewhere if another process has taken over.
 func (s *Service) End(ctx context.Context, id string, end *protos.Submission) error {
-	return s.reach(ctx, id, func(h *holding) {
+	return s.reach(ctx, id, false, func(h *holding) {
 		h.duty.ending, h.duty.next = true, ""
 		h.plan.End, h.plan.Attempts = end, nil
 	})
 }
 
-// reach adds an attempt, a run or the end to a submission, and waits until a majority has stored it.
-func (s *Service) reach(ctx context.Context, id string, add func(h *holding)) error {
+// reach adds an attempt, a run or the end to a submission, and waits until that is committed. With
+// goesOn it does not wait for a quorum for longer than slowAfter.
+func (s *Service) reach(ctx context.Context, id string, goesOn bool, add func(h *holding)) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	h := s.all[id]
 	switch {
 	case h != nil && h.ended && h.by == s.config.Process:
-		s.mu.Unlock()
 		return nil
 	case h == nil || h.duty == nil || h.ended:
-		s.mu.Unlock()
 		return ErrElsewhere
 	}
-	d := h.duty
+	d, began := h.duty, s.now()
 	h.plan = proto.CloneOf(h.plan)
 	add(h)
 	s.advance(h)
-	slow := time.AfterFunc(slowAfter, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if h.duty == d {
-			others := strings.Join(s.others(h.plan), ", ")
-			s.tellCopies(h, "what has finished counts when one more of "+others+" has it: ")
-		}
-	})
-	defer slow.Stop()
-	for {
-		lost, changed, there := d.lost, d.changed, h.ended || h.member.Decided(s.now())
-		if there && !h.ended && d.ending {
-			s.end(h, s.config.Process)
-			_ = s.keep(h) // it has logged its error
-		}
-		s.mu.Unlock()
-		switch {
-		case lost:
-			return ErrElsewhere
-		case there:
+	want, slow := h.version.Number, false
+	for !d.lost {
+		if h.ended || !d.ending && d.committed.Number >= want {
 			return nil
 		}
-		select {
-		case <-changed:
-		case <-time.After(lookEvery): // the lease may be back
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-s.config.Stop.Done():
-			return context.Cause(s.config.Stop)
+		if s.now()-began > slowAfter {
+			quorum := s.config.Registry().Status().Leader != ""
+			if !slow {
+				slow = true
+				s.tellSlow(d, quorum)
+			}
+			if goesOn && !quorum {
+				return ErrUncommitted
+			}
 		}
-		s.mu.Lock()
+		if err := s.await(ctx, d.changed); err != nil {
+			return err
+		}
+	}
+	return ErrElsewhere
+}
+
+// tellSlow says in a submission's log why what has finished does not count yet; s.mu is held.
+func (s *Service) tellSlow(d *duty, quorum bool) {
+	id := d.of.plan.Id
+	if quorum {
+		others := strings.Join(s.others(d.of.plan), ", ")
+		s.tellCopies(d.of, "what has finished counts when one more of "+others+" has it: ")
+		return
+	}
+	status := s.config.Registry().Status()
+	text := fmt.Sprintf("what has finished counts when a majority of the registry's voters, %s, answers",
+		strings.Join(status.Voters, ", "))
+	s.config.Begin(func() { s.config.Note(id, text) })
+}
+
+// await releases s.mu until a change, for lookEvery at most. The error is that of ctx or of the
+// process.
+func (s *Service) await(ctx context.Context, changed <-chan struct{}) error {
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	select {
+	case <-changed:
+		return nil
+	case <-time.After(lookEvery):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-s.config.Stop.Done():
+		return context.Cause(s.config.Stop)
 	}
 }
 
-// Remove has all others forget a submission that has ended here, with their copies of its record.
+// Remove makes all other holders forget a submission that has ended here, with their copies of its
+// record.
 func (s *Service) Remove(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -487,13 +542,17 @@ func (s *Service) Remove(id string) {
 	if h == nil || h.busy || h.ended && h.by != s.config.Process {
 		return
 	}
+	term := uint64(0) // the registry knows that it has ended
 	if h.duty != nil {
+		if !h.ended {
+			term = h.duty.term
+		}
 		h.duty.lost = true
 		h.duty.change()
 	}
-	s.newDuty(h)
-	h.duty.ending, h.duty.removed = true, true
+	d := s.newDuty(h, term)
+	d.ending, d.removed, d.over = true, true, term == 0
 	s.end(h, s.config.Process)
 	_ = s.keep(h) // it has logged its error
-	s.supply(h.duty)
+	s.supply(d)
 }

@@ -20,42 +20,46 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/gradwire/gradwire/cluster/holders"
+	"github.com/gradwire/gradwire/cluster/registry/host"
 	"github.com/gradwire/gradwire/cluster/request"
 	"github.com/gradwire/gradwire/protos"
 )
 
-// cluster is a few processes in one, whose network and clock are made up. It must be used within a
-// bubble of synctest.
+// cluster is a few processes in one, whose network and clock are made up. Each has a member of the
+// registry. It must be used within a bubble of synctest.
 type cluster struct {
-	t      *testing.T
-	mu     sync.Mutex
-	all    map[string]*process
-	dir    string
-	lost   float64 // share of messages about leases
-	builds map[string]string
-	cut    map[[2]string]bool
-	absent map[string]bool // as the others see it
+	t        *testing.T
+	mu       sync.Mutex
+	all      map[string]*process
+	dir      string
+	lost     float64 // share of messages
+	builds   map[string]string
+	cut      map[[2]string]bool
+	cutAt    time.Time               // when a test cut a connection
+	absent   map[string]bool         // as the others see it
+	arrivals map[[2]string]time.Time // of the latest message between two processes
 	*rand.Rand
 }
 
 // process is one of them, in its present life.
 type process struct {
 	*holders.Service
-	c       *cluster
-	name    string
-	life    uint64
-	stop    context.Context
-	end     context.CancelFunc
-	work    sync.WaitGroup
-	unfit   error
-	disk    *badDisk
-	mu      sync.Mutex
-	carries map[string]string // folder of each submission that is carried out here
-	done    map[string]bool   // those that have ended here
-	holders map[string][]string
-	notes   []string
-	adopted int
-	term    uint64 // of the latest
+	registry *host.Host
+	c        *cluster
+	name     string
+	life     uint64
+	stop     context.Context
+	end      context.CancelFunc
+	work     sync.WaitGroup
+	unfit    error
+	disk     *badDisk
+	mu       sync.Mutex
+	carries  map[string]string // folder of each submission that is carried out here
+	done     map[string]bool   // those that have ended here
+	holders  map[string][]string
+	notes    []string
+	adopted  int
+	term     uint64 // of the latest
 
 	replaced int // holders, by this process
 	lines    []string
@@ -63,9 +67,12 @@ type process struct {
 
 func newCluster(t *testing.T, seed uint64, names ...string) *cluster {
 	c := &cluster{t: t, all: map[string]*process{}, dir: t.TempDir(), cut: map[[2]string]bool{},
-		absent: map[string]bool{}, Rand: rand.New(rand.NewPCG(seed, 1))}
+		absent: map[string]bool{}, arrivals: map[[2]string]time.Time{}, Rand: rand.New(rand.NewPCG(seed, 1))}
 	for _, name := range names {
 		c.start(name)
+	}
+	if len(names) > 0 {
+		c.voters(min(5, max(1, (len(names)-1)|1)))
 	}
 	return c
 }
@@ -81,7 +88,9 @@ func (c *cluster) start(name string) *process {
 		p.done, p.replaced, p.disk = before.done, before.replaced, before.disk
 	}
 	c.mu.Unlock()
+	p.openRegistry()
 	p.Service = holders.New(holders.Config{
+		Heard: p.heard, Registry: func() holders.Registry { return p.registry },
 		Note: p.note, Has: p.has, Intact: p.intact,
 		Process: name, Incarnation: p.life, Stop: p.stop, Out: p.out(), Others: p.others, Build: p.build,
 		Gone: p.gone, Silent: p.silent, Send: p.send, Disk: p.disk,
@@ -101,6 +110,45 @@ func (c *cluster) kill(name string) {
 	p := c.at(name)
 	p.end()
 	p.work.Wait()
+	if err := p.registry.Close(); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// openRegistry opens the process's member of the registry.
+func (p *process) openRegistry() {
+	dir := filepath.Join(p.c.dir, "registry")
+	var err error
+	if err = os.MkdirAll(dir, 0o750); err == nil {
+		p.registry, err = host.Open(host.Config{
+			Process: p.name, Incarnation: p.life, MayFound: p.c.founds(p.name), File: filepath.Join(dir, p.name),
+			Others: p.others, Send: func(to string, f *protos.RegistryFrame) { p.send(to, f) },
+		})
+	}
+	if err != nil {
+		p.c.t.Fatal(err)
+	}
+}
+
+// founds reports whether a process is the first of the cluster.
+func (c *cluster) founds(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.all) == 0
+}
+
+// voters waits until a number of processes vote in the registry.
+func (c *cluster) voters(n int) {
+	c.t.Helper()
+	for range 600 {
+		for name := range c.all {
+			if p := c.at(name); p.stop.Err() == nil && p.registry.Status().Leads && len(p.registry.Status().Voters) == n {
+				return
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	c.t.Fatalf("the registry does not get %d voters within half a minute", n)
 }
 
 // leave has a process take its leave.
@@ -108,6 +156,7 @@ func (c *cluster) leave(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
 	c.at(name).Leave(ctx)
+	_ = c.at(name).registry.Leave(ctx) // without a quorum it leaves all the same
 	c.kill(name)
 }
 
@@ -166,20 +215,43 @@ func (p *process) silent(name string, life uint64) bool {
 	return p.c.absent[name] && p.c.all[name].life == life
 }
 
+func (p *process) heard(name string) time.Time {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	if p.c.cut[[2]string{p.name, name}] || p.c.cut[[2]string{name, p.name}] || p.c.all[name].stop.Err() != nil {
+		return p.c.cutAt
+	}
+	return time.Now()
+}
+
 func (p *process) send(to string, m proto.Message) {
 	p.c.mu.Lock()
 	lost := p.c.Float64() < p.c.lost
-	late := time.Duration(p.c.Int64N(int64(100 * time.Millisecond)))
+	pair := [2]string{p.name, to}
+	arrival := time.Now().Add(time.Duration(p.c.Int64N(int64(100 * time.Millisecond))))
+	if last := p.c.arrivals[pair]; !arrival.After(last) { // in order, as over a connection
+		arrival = last.Add(time.Microsecond)
+	}
+	p.c.arrivals[pair] = arrival
 	p.c.mu.Unlock()
 	if lost || !p.c.reaches(p.name, to) {
 		return
 	}
 	p.work.Go(func() {
-		time.Sleep(late) // of the bubble's clock
+		time.Sleep(time.Until(arrival)) // of the bubble's clock
 		if p.c.reaches(p.name, to) {
-			p.c.at(to).Receive(p.name, m)
+			p.c.at(to).receive(p.name, m)
 		}
 	})
+}
+
+func (p *process) receive(from string, m proto.Message) {
+	switch m := m.(type) {
+	case *protos.Leaving:
+		p.Receive(from, m)
+	case *protos.RegistryFrame:
+		p.registry.Receive(m)
+	}
 }
 
 func (p *process) open(_ context.Context, to string) (net.Conn, error) {
@@ -299,7 +371,11 @@ func (p *process) submit(id string) (names []string, note string) {
 	if err := p.ready(p.stop, plan, filepath.Join(p.out(), plan.Folder)); err != nil {
 		p.c.t.Fatal(err)
 	}
-	if names, note = p.Hold(p.stop, plan); names != nil {
+	names, note, err := p.Hold(p.stop, plan)
+	if err != nil {
+		p.c.t.Fatal(err)
+	}
+	if names != nil {
 		p.mu.Lock()
 		p.carries[id] = plan.Folder
 		p.mu.Unlock()
@@ -372,12 +448,12 @@ func TestNoteNamesItsFaultBesideAnUnknownKey(t *testing.T) {
 		path := filepath.Join(dir, "1.json")
 		err := errors.Join(
 			os.MkdirAll(dir, 0o700),
-			os.WriteFile(path, []byte("{\"surprise\": 1,\n\"life\": -1}"), 0o600),
+			os.WriteFile(path, []byte("{\"surprise\": 1,\n\"term\": -1}"), 0o600),
 		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := path + `: line 2: key "life" is the number -1; a whole number of 0 or more is accepted`
+		want := path + `: line 2: key "term" is the number -1; a whole number of 0 or more is accepted`
 		if lines := c.start("a").lines; !slices.Equal(lines, []string{want}) {
 			t.Errorf("%q, want %q", lines, want)
 		}
@@ -414,7 +490,7 @@ func TestAnotherHolderGoesOnWithAllFinishedRunsWhenAProcessDies(t *testing.T) {
 		}
 		a = c.start("a")
 		time.Sleep(10 * time.Second)
-		if a.adopted > 0 || a.Holds("1") || len(c.copies("a")) > 0 {
+		if a.adopted > 0 || a.Holds("1") || a.Copy("1") == nil {
 			t.Errorf("a: %+v, copies %v", a.carries, c.copies("a"))
 		}
 		if left, err := filepath.Glob(filepath.Join(c.dir, "a", "plan-*")); err != nil || len(left) > 0 {
@@ -463,7 +539,7 @@ func TestSilentProcessKeepsItsSubmissionAndNothingCountsMeanwhile(t *testing.T) 
 		c.mu.Unlock()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		if _, err := a.make(ctx, "1"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := a.make(ctx, "1"); !errors.Is(err, holders.ErrUncommitted) {
 			t.Errorf("a run counts that nobody else has: %v", err)
 		}
 		c.mu.Lock()
@@ -562,7 +638,9 @@ func TestProcessThatHasEndedASubmissionKeepsItsRecord(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second) // in which c wants to go on, and hears that there is nothing to do
-		only("c")
+		c.mu.Lock()
+		clear(c.cut)
+		c.mu.Unlock()
 		a = c.start("a")
 		time.Sleep(10 * time.Second)
 		if !a.done["1"] || a.Holds("1") || c.at("c").Holds("1") || c.at("c").adopted > 0 {
@@ -577,14 +655,14 @@ func TestCopyGoesNowhereElse(t *testing.T) {
 		defer c.close()
 		for _, bad := range []func(*protos.CopyHead){
 			func(h *protos.CopyHead) { h.From = "c" },
-			func(h *protos.CopyHead) { h.Plan.Id, h.Ask.Id = "../x", "../x" },
-			func(h *protos.CopyHead) { h.Plan.Id, h.Ask.Id = "..", ".." },
-			func(h *protos.CopyHead) { h.Ask.Id = "2" },
+			func(h *protos.CopyHead) { h.Plan.Id = "../x" },
+			func(h *protos.CopyHead) { h.Plan.Id = ".." },
+			func(h *protos.CopyHead) { h.Plan.Id = "" },
 			func(h *protos.CopyHead) { h.Plan.Folder = "../.." },
 			func(h *protos.CopyHead) { h.Plan.Folder = "" },
-			func(h *protos.CopyHead) { h.Plan, h.Ask = nil, nil },
+			func(h *protos.CopyHead) { h.Plan = nil },
 		} {
-			head := &protos.CopyHead{From: "a", Ask: &protos.LeaseAsk{Id: "1", Term: 1}, Whole: true,
+			head := &protos.CopyHead{From: "a", Version: &protos.Version{Term: 1}, Whole: true,
 				Plan: &protos.HeldPlan{Id: "1", Folder: "plan-1", Holders: []string{"a", "b", "c"}}}
 			bad(head)
 			here, there := net.Pipe()

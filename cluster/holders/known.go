@@ -24,7 +24,7 @@ import (
 const silentAfter = 2 * time.Second
 
 // Held are the submissions under way that this process holds for others, as far as it knows them,
-// with the time of the owner's latest question.
+// with the time at which the owner was last heard.
 func (s *Service) Held() (all []*protos.Submission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,16 +49,19 @@ func (s *Service) HeldOne(id string) *protos.Submission {
 // heldHere is what a holder knows of a submission that it does not carry out; nil if it has nothing
 // of it; s.mu is held.
 func (s *Service) heldHere(h *holding) *protos.Submission {
-	if h.ended || h.duty != nil || h.folder == "" {
+	if h.ended || h.duty != nil || h.folder == "" || h.entry.GetEnded() {
 		return nil
 	}
-	now, owner := s.now(), h.member.Promise().Owner
-	silence := max(now-h.member.Until()+spans.Length, 0)
+	owner := cmp.Or(h.entry.GetOwner().GetName(), h.entry.GetPrevious().GetName(), h.plan.Holders[0])
+	heard := s.config.Heard(owner)
+	if owner == s.config.Process {
+		heard = time.Now()
+	}
 	m := &protos.Submission{
 		Id: h.plan.Id, Plan: request.Text(h.plan.Name, request.MaxListed), Process: owner, By: h.plan.By,
 		State: request.Waiting, Total: h.plan.Total, Submitted: h.plan.At, Holders: h.plan.Holders, Held: true,
-		Folder: filepath.Join(s.config.Out, h.folder), Lacking: s.faults(h), Continues: h.plan.Continues,
-		Away: time.Now().Add(-silence).UnixNano(),
+		Folder: filepath.Join(s.config.Out, h.folder), Lacking: s.fault(h), Continues: h.plan.Continues,
+		Away: heard.UnixNano(),
 		Why:  fmt.Sprintf("as process %s, which holds it, knows it", s.config.Process),
 	}
 	finished, err := filepath.Glob(filepath.Join(m.Folder, "runs", "*", "run.json"))
@@ -67,26 +70,20 @@ func (s *Service) heldHere(h *holding) *protos.Submission {
 		m.Share = float64(m.Done) / float64(max(m.Total, m.Done))
 	}
 	switch {
-	case s.free(h):
+	case h.entry != nil && h.entry.Owner == nil:
 		m.Why = "another holder is about to take over"
-	case silence > silentAfter:
+	case time.Since(heard) > silentAfter:
 		m.Why = fmt.Sprintf("process %s, which holds it, has not heard of it since", s.config.Process)
 	}
 	return m
 }
 
-// faults are the processes that cannot write what they are to promise; s.mu is held.
-func (s *Service) faults(h *holding) (all []string) {
-	for _, name := range h.plan.Holders {
-		why := h.denied[name]
-		if name == s.config.Process {
-			why = cmp.Or(h.noteFault, h.copyFault)
-		}
-		if why != "" {
-			all = append(all, name+": "+why)
-		}
+// fault says, after the name of this process, why it cannot hold a submission; s.mu is held.
+func (s *Service) fault(h *holding) []string {
+	if why := cmp.Or(h.noteFault, h.copyFault); why != "" {
+		return []string{s.config.Process + ": " + why}
 	}
-	return all
+	return nil
 }
 
 // Lacking are the holders of a submission that is carried out here that have no up-to-date copy of
@@ -242,7 +239,7 @@ func (s *Service) askWhetherHas(ctx context.Context, name string, plan *protos.H
 		return false, err
 	}
 	defer conn.Close() //nolint:errcheck // all was said
-	head := &protos.CopyHead{From: s.config.Process, Plan: plan, Asks: true, Ask: &protos.LeaseAsk{Id: plan.Id}}
+	head := &protos.CopyHead{From: s.config.Process, Plan: plan, Asks: true}
 	if err := request.Write(lively{conn}, head); err != nil {
 		return false, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gradwire/gradwire/cluster/lease"
+	"github.com/gradwire/gradwire/cluster/registry"
 	"github.com/gradwire/gradwire/protos"
 )
 
@@ -20,33 +20,28 @@ const (
 	// instead, and unfitFor how long the first is not.
 	mostFailures = 5
 	unfitFor     = time.Minute
-	// waitPatience is how long a process that is to become a holder waits to hear of it.
-	waitPatience = time.Minute
 )
 
-// mend replaces a holder that is lost: another process gets a copy, is a holder from then on, and
-// at last the one that is lost is none any longer; s.mu is held.
+// mend replaces a holder that is lost by another process, once that one has a copy; s.mu is held.
 func (s *Service) mend(h *holding, now time.Duration) {
 	d := h.duty
 	if d.ending {
 		return
 	}
-	lost, names := s.lost(h, now), h.plan.Holders
+	lost := s.lost(h, now)
 	switch next := d.copies[d.next]; {
-	case len(names) > Needed:
-		if others := s.others(h.plan); lost == "" { // it is back
-			lost = others[len(others)-1]
-		}
-		d.copies[lost].unfit = now + unfitFor
-		s.reform(h, slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == lost }), now)
 	case lost == "":
 		d.next = ""
 	case d.next == "":
 		s.choose(h, now)
 	case next.failed >= mostFailures || s.config.Gone(d.next, 0) || s.departs(d.next):
 		next.unfit, d.next = now+unfitFor, ""
-	case next.has == h.member.Version():
-		s.reform(h, append(slices.Clip(names), d.next), now)
+	case next.has == h.version:
+		d.copies[lost].unfit = now + unfitFor
+		names := slices.DeleteFunc(slices.Clone(h.plan.Holders), func(name string) bool { return name == lost })
+		h.plan = proto.CloneOf(h.plan)
+		h.plan.Holders, d.next = append(names, d.next), ""
+		d.change()
 	}
 }
 
@@ -96,56 +91,39 @@ func (s *Service) choose(h *holding, now time.Duration) {
 	}
 }
 
-// reform adds or removes a holder, as soon as that can be; s.mu is held.
-func (s *Service) reform(h *holding, names []string, now time.Duration) {
-	before := h.plan
-	if !h.member.Change(now, names) {
-		return
-	}
-	h.plan = proto.CloneOf(before)
-	h.plan.Holders = names
-	is := func(name string) bool { return slices.Contains(names, name) }
-	h.plan.Former = append(slices.DeleteFunc(h.plan.Former, is), slices.DeleteFunc(slices.Clone(before.Holders), is)...)
-	h.duty.next = ""
-	if s.keep(h) != nil {
-		h.member.Release(now) // nobody has heard of it
-		return
-	}
-	h.duty.change()
-	if len(names) > Needed {
-		return
-	}
+// tellHolders says who holds a submission from now on; s.mu is held.
+func (s *Service) tellHolders(h *holding, names []string) {
 	id := h.plan.Id
 	s.config.Log("submission %s is held by %s from now on", id, strings.Join(names, ", "))
 	s.config.Begin(func() { s.config.Held(id, names) })
+	s.advance(h) // the others learn of it with the plan
 }
 
 // Leave has others go on at once with what this process carries out, and replace it where it is a
-// holder. It returns when they have the leases, or when ctx ends.
+// holder. It returns when others own the submissions, or when ctx ends.
 func (s *Service) Leave(ctx context.Context) {
+	r := s.config.Registry()
 	var all []*holding
 	holds := false
 	s.mu.Lock()
 	s.leaving = true
-	asks := &protos.LeaseAsks{Leaves: s.config.Incarnation}
 	for _, h := range s.all {
 		holds = holds || !h.ended
-		if h.plan = s.giveBack(h.plan); h.duty != nil && !h.ended && !h.busy {
-			_ = s.keep(h) // it has logged its error
-		}
-		if h.busy || h.ended || h.duty == nil || !h.member.Leads() || !s.hasHeir(h) {
+		if h.plan = s.giveBack(h.plan); h.duty == nil || h.ended || h.busy || h.duty.lost {
 			continue
 		}
-		asks.Asks = append(asks.Asks, &protos.LeaseAsk{Id: h.plan.Id, Term: h.member.Release(s.now())})
-		s.giveUp(h, "", "")
-		all = append(all, h)
+		if _ = s.keep(h); s.hasHeir(h) && r != nil { // keep has logged its error
+			s.giveBackOwnership(r, h, protos.Release_OWNER_LEFT)
+			s.giveUp(h, "", "")
+			all = append(all, h)
+		}
 	}
 	s.mu.Unlock()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	for over := !holds; ; over = s.handedOver(all) {
+	for over := !holds; ; over = s.handedOver(r, all) {
 		for _, name := range s.config.Others() { // again, since it may be lost
-			s.config.Send(name, asks)
+			s.config.Send(name, &protos.Leaving{Incarnation: s.config.Incarnation})
 		}
 		if over {
 			return
@@ -158,71 +136,68 @@ func (s *Service) Leave(ctx context.Context) {
 	}
 }
 
-// HandOver releases a submission's lease to another holder, because this process cannot keep the
-// record, and reports whether a holder can take it. This process stays a holder without a copy until
-// the next owner sends one.
+// HandOver gives a submission up, because this process cannot keep the record, and reports whether
+// another holder can take it. This process stays a holder without a copy until the next owner sends
+// one.
 func (s *Service) HandOver(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h := s.all[id]
-	if h == nil || h.busy || h.ended || h.duty == nil || !h.member.Leads() || !s.hasHeir(h) {
-		return false
-	}
-	there := h.member.Elsewhere(s.storing(h))
-	if there == (lease.Version{}) {
+	h, r := s.all[id], s.config.Registry()
+	if h == nil || r == nil || h.busy || h.ended || h.duty == nil || h.duty.lost || !s.hasCopyElsewhere(h) {
 		return false
 	}
 	h.plan = s.giveBack(h.plan)
-	h.member.Set(there, h.member.Members())
-	h.member.Release(s.now())
-	h.recordless = true
+	h.recordless, h.version = true, Version{}
+	s.giveBackOwnership(r, h, protos.Release_OWNER_WITHOUT_RECORD)
 	s.giveUp(h, "", "")
 	return true
 }
 
-// handOvers returns the leases that this process has released by HandOver and no known process has
-// taken yet; s.mu is held.
-func (s *Service) handOvers() (all []*protos.LeaseAsk) {
-	for _, h := range s.all {
-		if p := h.member.Promise(); h.recordless && !h.ended && p.Owner == s.config.Process && !h.member.Claims() {
-			all = append(all, &protos.LeaseAsk{Id: h.plan.Id, Term: p.Term})
-		}
-	}
-	return all
+// storing returns the other holders that can store copies, as far as is known here; s.mu is held.
+func (s *Service) storing(h *holding) []string {
+	return slices.DeleteFunc(s.others(h.plan), func(name string) bool {
+		return s.departs(name) || s.config.Gone(name, 0) || h.duty != nil && h.duty.copies[name].unable
+	})
+}
+
+// hasCopyElsewhere reports whether a holder that can store copies has what counts, so that it can go
+// on; s.mu is held.
+func (s *Service) hasCopyElsewhere(h *holding) bool {
+	return slices.ContainsFunc(s.storing(h), func(name string) bool {
+		c := h.duty.copies[name]
+		return c.latest != Version{} && !c.latest.Before(h.duty.committed)
+	})
 }
 
 // hasHeir reports whether another holder is present, does not leave, and can store a copy; s.mu is
 // held.
-func (s *Service) hasHeir(h *holding) bool {
-	return len(s.storing(h)) > 0
-}
+func (s *Service) hasHeir(h *holding) bool { return len(s.storing(h)) > 0 }
 
-// handedOver reports whether another process has each lease that was released, if one can have it.
-func (s *Service) handedOver(all []*holding) bool {
+// handedOver reports whether another process owns each submission that was given up, if one can.
+func (s *Service) handedOver(r Registry, all []*holding) bool {
+	owned := true
+	if r == nil || r.ReadLocal(s.config.Stop, func(state *registry.State) {
+		for _, h := range all {
+			e := state.Submission(h.plan.Id)
+			owned = owned && (e == nil || e.Ended || e.Owner != nil && e.Owner.Name != s.config.Process)
+		}
+	}) != nil {
+		return true
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !slices.ContainsFunc(all, func(h *holding) bool {
-		return h.member.Promise().Owner == s.config.Process && s.hasHeir(h)
-	})
+	return owned || !slices.ContainsFunc(all, s.hasHeir)
 }
 
-// releases notes the leases that another process releases because it leaves or cannot keep records.
-func (s *Service) releases(from string, m *protos.LeaseAsks) {
+// Receive takes in that another process leaves, or takes no part in the registry any more.
+func (s *Service) Receive(from string, m *protos.Leaving) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.Leaves != 0 {
-		s.left[from] = m.Leaves
+	if m.Stays {
+		s.unregistered[from] = m.Incarnation
+		return
 	}
-	for _, a := range m.Asks {
-		h := s.all[a.Id]
-		if h == nil || h.ended {
-			continue
-		}
-		h.member.Released(s.now(), from, a.Term)
-		if h.member.Promise() == (lease.Promise{Term: a.Term, Owner: from}) {
-			h.released, h.bereft = from, m.HandsOver
-		}
-	}
+	s.left[from] = m.Incarnation
 }
 
 // departs reports whether another process leaves, or has left and is not back; s.mu is held.

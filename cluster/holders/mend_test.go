@@ -103,7 +103,7 @@ func TestHolderThatIsBackInTimeIsNotReplacedAndOneThatIsNotForgetsItsCopy(t *tes
 			c.kill(other)
 		}
 		c.start(other)
-		if answer := c.offer(other, names[2]); !strings.Contains(answer.Error, "another process has the lease") {
+		if answer := c.offer(other, names[2]); !strings.Contains(answer.Error, "its owner is another process: a") {
 			t.Errorf("%s has forgotten what it has promised a: %v", other, answer)
 		}
 		c.kill(names[2])
@@ -119,7 +119,7 @@ func (c *cluster) offer(to, from string) *protos.CopyAnswer {
 	here, there := net.Pipe()
 	c.at(to).Take(there, from)
 	answer := &protos.CopyAnswer{}
-	head := &protos.CopyHead{From: from, Whole: true, Anew: true, Ask: &protos.LeaseAsk{Id: "1", Term: 1},
+	head := &protos.CopyHead{From: from, Whole: true, Version: &protos.Version{Term: 1},
 		Plan: &protos.HeldPlan{Id: "1", Folder: "plan-1", Submitted: &protos.SubmitPlan{}}}
 	err := request.Write(here, head)
 	if err := errors.Join(err, request.Read(bufio.NewReader(here), answer), here.Close()); err != nil {
@@ -162,7 +162,7 @@ func TestProcessThatLeavesHandsItsSubmissionsOver(t *testing.T) {
 		began := time.Now()
 		c.leave("a")
 		next := c.successor("1", "a")
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); took > 1500*time.Millisecond { // seven messages of up to 100 ms, some late
 			t.Errorf("%s goes on after %v", next.name, took)
 		}
 		if run, err := next.make(t.Context(), "1"); err != nil || run != 1 {

@@ -13,21 +13,19 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/gradwire/gradwire/cluster/lease"
 	"github.com/gradwire/gradwire/cluster/record/strict"
 	"github.com/gradwire/gradwire/protos"
 )
 
 // note is a holding on the disk, a file of JSON in the process's folder of copies.
 type note struct {
-	// Promise is the latest one of this holder, and Life that of the owner.
-	Promise lease.Promise `json:"promise"`
-	Life    uint64        `json:"life"`
+	// Term is the latest known one.
+	Term uint64 `json:"term"`
 	// Version says what is in Folder, within the folder of records.
-	Version lease.Version `json:"version"`
-	Folder  string        `json:"folder"`
-	// EndedBy is the process that has brought it to its end; empty as long as none has. Without it
-	// and without a folder this process is a holder no longer, and keeps its word.
+	Version Version `json:"version"`
+	Folder  string  `json:"folder"`
+	// EndedBy is the process that has ended the submission; empty as long as none has. Without it
+	// and without a folder this process is a holder no longer.
 	EndedBy string `json:"ended_by,omitempty"`
 	// Plan is a protos.HeldPlan.
 	Plan []byte `json:"plan"`
@@ -45,7 +43,7 @@ func (s *Service) notePath(id string) string {
 
 // keep writes a holding to the disk; s.mu is held. What cannot be written is told once.
 func (s *Service) keep(h *holding) error {
-	n := note{Promise: h.member.Promise(), Life: h.life, Version: h.member.Version(), Folder: h.folder, EndedBy: h.by}
+	n := note{Term: h.term, Version: h.version, Folder: h.folder, EndedBy: h.by}
 	var err error
 	if n.Plan, err = proto.Marshal(h.plan); err == nil {
 		var text []byte
@@ -58,14 +56,8 @@ func (s *Service) keep(h *holding) error {
 		s.failed(h, &h.noteFault, err)
 		return err
 	}
-	h.kept, h.noteFault = n.Promise, ""
+	h.noteFault = ""
 	return nil
-}
-
-// keptPromise reports whether the latest promise is on the disk; s.mu is held. It is written if it
-// is not. Of a first copy that has not come yet nothing is kept: nothing can be gone on from.
-func (s *Service) keptPromise(h *holding) bool {
-	return h.folder == "" && h.kept.Term == 0 || h.kept == h.member.Promise() || s.keep(h) == nil
 }
 
 // dismissed reports whether this process is a holder no longer.
@@ -92,7 +84,6 @@ func (s *Service) removeNote(h *holding) {
 	if err := os.Remove(s.notePath(h.plan.Id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.config.Log("%v", err)
 	}
-	h.kept = lease.Promise{}
 }
 
 // tidy does something with the holdings of a kind that were submitted first, until not more than
@@ -123,8 +114,7 @@ func (s *Service) removeCopy(h *holding) {
 // or, if the name is empty, this process is a holder no longer; s.mu is held.
 func (s *Service) forget(h *holding, by string) {
 	if s.removeCopy(h); by == "" {
-		h.folder = ""
-		h.member.Set(lease.Version{}, nil)
+		h.folder, h.version = "", Version{}
 	}
 	s.end(h, by)
 	_ = s.keep(h) // it has said so
@@ -157,7 +147,7 @@ func (s *Service) vacant(h *holding) string {
 		return name
 	}
 	// Processes of one machine may have one folder of records.
-	name = fmt.Sprintf("%s-%s-%d", name, s.config.Process, h.member.Promise().Term)
+	name = fmt.Sprintf("%s-%s-%d", name, s.config.Process, h.term)
 	return name
 }
 
@@ -207,14 +197,16 @@ func (s *Service) load(path string) error {
 	}
 	if n.EndedBy == "" && n.Folder != "" && s.missing(n.Folder) {
 		if s.missing(s.copyName(plan.Id)) {
-			n.Version = lease.Version{}
+			n.Version = Version{}
 		} else if err := s.rename(s.copyName(plan.Id), n.Folder); err != nil {
 			return err
 		}
 	}
-	h := s.newHolding(plan, n.Folder, n.Promise, n.Version)
-	h.life, h.by, h.ended = n.Life, n.EndedBy, n.EndedBy != "" || n.Folder == ""
+	h := &holding{plan: plan, folder: n.Folder, version: n.Version, term: n.Term, by: n.EndedBy,
+		ended: n.EndedBy != "" || n.Folder == ""}
 	s.all[plan.Id] = h
-	h.abstains = !h.ended && s.keep(h) != nil // on such a disk the note may be stale
+	if !h.ended {
+		_ = s.keep(h) // it logs its error: a process that cannot write does not claim
+	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/gradwire/gradwire/cluster/checkpoint"
-	"github.com/gradwire/gradwire/cluster/lease"
 )
 
 // Saved has the other holders given the state of a run under way, which has just been written. It
@@ -25,7 +24,7 @@ func (s *Service) Saved(id string) {
 
 // advance takes note that something has been added to a submission; s.mu is held.
 func (s *Service) advance(h *holding) {
-	h.member.Set(lease.Version{Term: h.member.Promise().Term, Number: h.member.Version().Number + 1}, h.plan.Holders)
+	h.version.Number++
 	_ = s.keep(h) // it has logged its error
 	h.duty.change()
 }

@@ -29,7 +29,9 @@ func (p *process) newHolders() *holders.Service {
 		Build:       p.buildOf,
 		Gone:        p.isGone,
 		Silent:      p.isSilent,
-		Send:        p.sendLease,
+		Heard:       p.heard,
+		Registry:    p.submissionRegistry,
+		Send:        p.sendLossy,
 		Open:        p.openCopy,
 		Begin:       p.begin,
 		Log:         p.log,
@@ -90,9 +92,23 @@ func (p *process) isSilent(name string, incarnation uint64) bool {
 	return known && peer.State == transport.Absent && peer.Peer.Incarnation == incarnation
 }
 
-// sendLease sends what may be lost.
-func (p *process) sendLease(name string, m proto.Message) {
-	_ = p.node.TrySend(name, &wire.Frame{Kind: wire.KindOf(m), Head: m}) // it is asked again
+// heard returns when another process was last heard; the zero time if it never was.
+func (p *process) heard(name string) time.Time {
+	peer, _ := p.node.Peer(name)
+	return peer.Heard
+}
+
+// submissionRegistry returns the registry; nil while this process takes no part in it.
+func (p *process) submissionRegistry() holders.Registry {
+	if r := p.registry.Load(); r != nil {
+		return r
+	}
+	return nil
+}
+
+// sendLossy sends a message that may be lost.
+func (p *process) sendLossy(name string, m proto.Message) {
+	_ = p.node.TrySend(name, &wire.Frame{Kind: wire.KindOf(m), Head: m}) // the sender repeats it
 }
 
 // openCopy makes a connection for copies with a process of the cluster.

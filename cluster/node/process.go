@@ -83,7 +83,7 @@ type Config struct {
 	KeepRuntime bool
 	// NodeTimeout is the silence after which this process counts another one as absent: it places no
 	// run there any more, other holders take over the submissions of the absent process, and replicas
-	// take the place of its servers. Processes need not have equal timeouts: leases and incarnations
+	// take the place of its servers. Processes need not have equal timeouts: terms and incarnations
 	// keep two from acting as one. 0 stands for DefaultNodeTimeout; LeastNodeTimeout or more is
 	// accepted.
 	NodeTimeout time.Duration
@@ -694,8 +694,9 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	case *protos.News:
 		f.Release()
 		p.directory.learn(from.Name, m)
-	case *protos.LeaseAsks, *protos.LeaseAnswers:
-		p.begin(func() { p.holders.Receive(from.Name, m) }) // it may wait for the disk
+	case *protos.Leaving:
+		f.Release()
+		p.holders.Receive(from.Name, m)
 	case *protos.RegistryFrame:
 		p.receiveRegistryFrame(from.Name, f, m)
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:

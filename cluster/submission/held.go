@@ -20,27 +20,28 @@ import (
 )
 
 const (
-	// runsOfTerm is how many runs a submission has at most in one term of its lease, rehearsals
+	// runsOfTerm is how many runs a submission has at most in one term, rehearsals
 	// included: those of a later one have larger numbers.
 	runsOfTerm = 1 << 20
 	// concludePatience is how long a submission that was stopped waits for others to know.
 	concludePatience = 2 * time.Second
 )
 
-// hold has other processes hold the submission too. The note says so if none do.
-func (s *Submission) hold(ctx context.Context, m *protos.SubmitPlan) (note string) {
+// hold has other processes hold the submission too. The note says so if none do. The error says why
+// no submission is accepted now.
+func (s *Submission) hold(ctx context.Context, m *protos.SubmitPlan) (note string, err error) {
 	if s.queue.config.Holders == nil {
-		return ""
+		return "", nil
 	}
-	s.Holders, note = s.queue.config.Holders.Hold(ctx, &protos.HeldPlan{
+	s.Holders, note, err = s.queue.config.Holders.Hold(ctx, &protos.HeldPlan{
 		Id: s.ID, Submitted: &protos.SubmitPlan{File: s.File, Text: m.Text, Set: m.Set, Place: m.Place},
 		Name: s.Plan, By: s.By, At: s.Submitted.UnixNano(), Total: int32(s.Total), Target: s.Target, Folder: s.Folder,
 		Continues: s.Continues,
 	})
-	if len(s.Holders) == 0 {
+	if len(s.Holders) == 0 && err == nil {
 		s.Alone = request.Text(note, request.MaxListed)
 	}
-	return note
+	return note, err
 }
 
 // holders are the processes that hold the submission; none if this one alone does.
@@ -65,7 +66,7 @@ func (s *Submission) commit() bool {
 }
 
 // leaves reports whether another process carries the submission out, or will: because that one has
-// the lease, or because this process stops. It is over here then.
+// claimed it, or because this process stops. It is over here then.
 func (s *Submission) leaves(err error) bool {
 	switch {
 	case len(s.holders()) == 0:
@@ -222,18 +223,23 @@ func (q *Queue) claim(ctx context.Context, id string) (*Submission, error) {
 	if err != nil {
 		return nil, err
 	}
+	return q.adoptEnded(p, "at another process, which has lost the record; the copy, now the record,"), nil
+}
+
+// adoptEnded makes a submission that has ended this process's own. Its log says where the record is.
+func (q *Queue) adoptEnded(p *protos.HeldPlan, where string) *Submission {
 	s := q.newSubmission(entry{
 		ID: p.Id, Plan: p.Name, File: cmp.Or(p.Submitted.GetFile(), record.PlanName), Place: p.Submitted.GetPlace(),
 		By: p.By, Submitted: time.Unix(0, p.At), State: p.End.GetState(), Done: int(p.End.GetDone()),
 		Total: int(p.Total), Target: p.Target, Error: p.End.GetError(), Folder: p.Folder, Holders: p.Holders,
 		Continues: p.Continues,
 	})
-	s.recall("at another process, which has lost the record; the copy, now the record,")
+	s.recall(where)
 	q.mu.Lock()
 	q.add(s)
 	q.mu.Unlock()
 	s.change(s.publish)
-	return s, nil
+	return s
 }
 
 // Has reports whether this process has the record of a submission that has ended here. If it has
@@ -276,6 +282,10 @@ func (s *Submission) lacking() []string {
 func (q *Queue) Adopt(p *protos.HeldPlan, term uint64, why string) *protos.Submission {
 	if s := q.own(p.Id); s != nil { // it has ended here, in an earlier life of the process
 		return s.ending(s.entry)
+	}
+	if p.End != nil { // the earlier owner was gone before the registry knew
+		q.adoptEnded(p, "at another process; the copy, now the record,")
+		return p.End
 	}
 	s := q.newSubmission(entry{
 		ID: p.Id, Plan: p.Name, File: p.Submitted.GetFile(), By: p.By, Submitted: time.Unix(0, p.At),

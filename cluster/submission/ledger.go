@@ -161,7 +161,7 @@ func (l ledger) replace(entries []*entry) error {
 
 // Remember takes over what was submitted to earlier lives of this process. What had not ended was
 // interrupted: its record is closed with what had finished. What others hold as well is carried out
-// by the one that gets the lease on it.
+// by the one that owns it.
 func (q *Queue) Remember() {
 	l := q.ledger()
 	entries, bad, err := l.read()

@@ -48,10 +48,14 @@ func (q *Queue) submit(ctx context.Context, by string, m *protos.SubmitPlan,
 		}
 		return nil, "", err
 	}
-	note = s.hold(ctx, m)
-	if err := q.enqueue(s); err != nil {
+	note, err = s.hold(ctx, m)
+	if err == nil {
+		if err = q.enqueue(s); err != nil {
+			s.disown()
+		}
+	}
+	if err != nil {
 		s.end(nil)
-		s.disown()
 		return nil, "", errors.Join(err, giveBack())
 	}
 	if note != "" {

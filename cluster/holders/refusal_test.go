@@ -72,7 +72,7 @@ func (d *badDisk) Rename(from, to string) error {
 }
 
 // steps are the steps of storing a copy: checking the plan, making the folder, writing the files of
-// runs and checkpoints, moving them into place, and writing the note with the promise. refusals are
+// runs and checkpoints, moving them into place, and writing the note. refusals are
 // the errors of a disk.
 var (
 	steps    = []string{"ready", "folder", "files", "rename", "note", "all"}
@@ -192,36 +192,8 @@ func TestHealthyHolderGoesOnWhenTheRecordIsLost(t *testing.T) {
 	})
 }
 
-// A witness starts again and has lost its promise: it votes for no process until the owner, which
-// has the lease by the votes of others, lets it vote again.
-func TestWitnessThatStartsAgainAbstains(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		c := newCluster(t, 1, "a", "b", "c")
-		defer c.close()
-		c.at("b").disk.failAt("all", syscall.ENOSPC)
-		a := c.work(func(string) {})
-		c.mu.Lock()
-		c.cut[[2]string{"a", "c"}] = true
-		c.mu.Unlock()
-		time.Sleep(4 * time.Second) // a keeps the lease only by the vote of b
-		c.kill("b")
-		c.start("b")
-		time.Sleep(10 * time.Second)
-		if c.at("b").Holds("1") {
-			t.Error("b votes though it has lost its promise")
-		}
-		c.mu.Lock()
-		clear(c.cut)
-		c.mu.Unlock()
-		time.Sleep(5 * time.Second)
-		if _, err := a.make(t.Context(), "1"); err != nil || !c.at("b").Holds("1") {
-			t.Errorf("%v; b holds it: %v", err, c.at("b").Holds("1"))
-		}
-	})
-}
-
-// A witness gets a copy once its disk has room again.
-func TestWitnessBecomesAHolderWhenItsDiskHasRoom(t *testing.T) {
+// A holder without a copy gets one once its disk has room again.
+func TestHolderWithoutACopyGetsOneWhenItsDiskHasRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		c := newCluster(t, 1, "a", "b", "c")
 		defer c.close()
