@@ -109,7 +109,7 @@ func (s *Service) Leave(ctx context.Context) {
 	s.leaving = true
 	for _, h := range s.all {
 		holds = holds || !h.ended
-		if h.plan = s.giveBack(h.plan); h.duty == nil || h.ended || h.busy || h.duty.lost {
+		if h.plan = s.giveBack(h.plan); h.duty == nil || h.ended || h.busy || h.duty.lost || h.duty.ending {
 			continue
 		}
 		if _ = s.keep(h); s.hasHeir(h) && r != nil { // keep has logged its error

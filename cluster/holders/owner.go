@@ -148,7 +148,7 @@ func (s *Service) judge(r Registry, h *holding, now time.Duration) {
 	owner := e.Owner.GetName()
 	switch {
 	case e.Ended:
-		s.judgeEnded(h, e.Previous.GetName(), now)
+		s.judgeEnded(h, e, now)
 	case e.Term < h.term && owner != "": // the registry was recovered from an earlier state
 		s.release(r, e)
 	case owner != s.config.Process && owner != "":
@@ -188,8 +188,12 @@ func (s *Service) judgeUse(h *holding, now time.Duration) {
 }
 
 // judgeEnded gives a submission up that a process has ended; s.mu is held.
-func (s *Service) judgeEnded(h *holding, by string, now time.Duration) {
-	switch {
+func (s *Service) judgeEnded(h *holding, e *protos.RegistrySubmission, now time.Duration) {
+	whole := h.plan.End != nil && h.folder == s.copyName(h.plan.Id) && h.version == versionOf(e.Version)
+	switch by := e.Previous.GetName(); {
+	case h.duty == nil && whole:
+		s.end(h, by)
+		_ = s.keep(h) // it has logged its error
 	case by == s.config.Process && h.duty != nil:
 		s.end(h, by)
 		_ = s.keep(h) // it has logged its error
@@ -199,9 +203,8 @@ func (s *Service) judgeEnded(h *holding, by string, now time.Duration) {
 		s.forget(h, by)
 	case h.duty != nil:
 		s.giveUp(h, by, by)
-	case h.plan.End != nil && h.folder != "": // the copy is whole
-		s.end(h, by)
-		_ = s.keep(h) // it has logged its error
+	case h.folder != "" && h.folder != s.copyName(h.plan.Id): // an earlier incarnation carried it out
+		s.giveUp(h, by, "")
 	case h.useless == 0:
 		h.useless = now
 	case now-h.useless > endPatience:
