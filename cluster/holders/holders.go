@@ -174,6 +174,8 @@ type holding struct {
 	absent  time.Duration              // since when the registry knows no such submission; 0 if it knows it
 	useless time.Duration              // since when the copy is not needed; 0 if it is
 	claims  time.Duration              // it does not claim before; 0 while there is an owner
+	owner   string                     // the latest known one
+	heard   time.Time                  // when it was last heard
 	asking  bool                       // a command about the ownership is under way
 
 	duty       *duty // nil unless this process carries it out

@@ -52,10 +52,13 @@ func (s *Service) heldHere(h *holding) *protos.Submission {
 	if h.ended || h.duty != nil || h.folder == "" || h.entry.GetEnded() {
 		return nil
 	}
-	owner := cmp.Or(h.entry.GetOwner().GetName(), h.entry.GetPrevious().GetName(), h.plan.Holders[0])
-	heard := s.config.Heard(owner)
-	if owner == s.config.Process {
+	owner := cmp.Or(h.owner, h.plan.Holders[0])
+	heard := h.heard
+	switch {
+	case owner == s.config.Process:
 		heard = time.Now()
+	case heard.IsZero(): // the registry has not answered yet
+		heard = s.began
 	}
 	m := &protos.Submission{
 		Id: h.plan.Id, Plan: request.Text(h.plan.Name, request.MaxListed), Process: owner, By: h.plan.By,

@@ -1,6 +1,7 @@
 package holders
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -146,6 +147,7 @@ func (s *Service) judge(r Registry, h *holding, now time.Duration) {
 	}
 	h.absent = 0
 	owner := e.Owner.GetName()
+	s.hear(h, cmp.Or(owner, e.Previous.GetName()))
 	switch {
 	case e.Ended:
 		s.judgeEnded(h, e, now)
@@ -172,6 +174,16 @@ func (s *Service) judge(r Registry, h *holding, now time.Duration) {
 	default:
 		s.judgeUse(h, now)
 		s.candidate(r, h, now)
+	}
+}
+
+// hear notes when the latest owner of a submission was last heard; s.mu is held.
+func (s *Service) hear(h *holding, owner string) {
+	if owner != h.owner {
+		h.owner, h.heard = owner, time.Now()
+	}
+	if heard := s.config.Heard(owner); !heard.IsZero() { // otherwise the connections to it are forgotten
+		h.heard = heard
 	}
 }
 
@@ -365,6 +377,7 @@ func (s *Service) takeOver(r Registry, h *holding) {
 // happened to the earlier owner; empty after an orderly handover; s.mu is held.
 func (s *Service) prepare(h *holding, e *protos.RegistrySubmission) (why string) {
 	previous := e.Previous.GetName()
+	s.hear(h, previous)
 	h.term, h.version.Term, h.claims = e.Term, e.Term, 0
 	h.plan = proto.CloneOf(h.plan)
 	h.plan.Holders = e.Replicas
@@ -378,9 +391,8 @@ func (s *Service) prepare(h *holding, e *protos.RegistrySubmission) (why string)
 			Incarnation: e.Previous.GetIncarnation(), Unrecorded: true})
 	case protos.Release_OWNER_GONE:
 		if previous != s.config.Process && previous != "" {
-			silent := s.config.Heard(previous)
 			why = fmt.Sprintf("process %s was gone from %s on, noticed after %.1f s", previous,
-				silent.Format(time.TimeOnly), time.Since(silent).Seconds())
+				h.heard.Format(time.TimeOnly), time.Since(h.heard).Seconds())
 		}
 	}
 	h.plan.Build = s.config.Build(s.config.Process)
