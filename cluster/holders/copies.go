@@ -442,7 +442,7 @@ func (s *Service) enter(head *protos.CopyHead, e *protos.RegistrySubmission) (*h
 	case !known:
 		h = &holding{plan: head.Plan}
 		s.all[head.Plan.Id] = h
-	case h.folder != "" && h.folder != s.copyName(head.Plan.Id): // of an earlier incarnation
+	case s.hasRecord(h):
 		s.giveUp(h, head.From, "")
 		return refused("it is being changed")
 	}

@@ -155,7 +155,7 @@ func (s *Service) judge(r Registry, h *holding, now time.Duration) {
 		s.release(r, e)
 	case owner != s.config.Process && owner != "":
 		h.claims = 0
-		if h.term = e.Term; h.duty != nil {
+		if h.term = e.Term; h.duty != nil || s.hasRecord(h) {
 			s.giveUp(h, owner, "")
 			return
 		}
@@ -187,6 +187,12 @@ func (s *Service) hear(h *holding, owner string) {
 	}
 }
 
+// hasRecord reports whether what this process has of a submission is a record, because an earlier
+// incarnation carried the submission out, rather than a copy; s.mu is held.
+func (s *Service) hasRecord(h *holding) bool {
+	return h.folder != "" && h.folder != s.copyName(h.plan.Id)
+}
+
 // judgeUse drops a copy that has been of no use for a while: this process is no holder; s.mu is held.
 func (s *Service) judgeUse(h *holding, now time.Duration) {
 	switch {
@@ -215,7 +221,7 @@ func (s *Service) judgeEnded(h *holding, e *protos.RegistrySubmission, now time.
 		s.forget(h, by)
 	case h.duty != nil:
 		s.giveUp(h, by, by)
-	case h.folder != "" && h.folder != s.copyName(h.plan.Id): // an earlier incarnation carried it out
+	case s.hasRecord(h):
 		s.giveUp(h, by, "")
 	case h.useless == 0:
 		h.useless = now
