@@ -109,7 +109,11 @@ func (s *story) work(p *process) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if errors.Is(err, holders.ErrElsewhere) || err == nil && p.done["1"] {
+	if errors.Is(err, holders.ErrElsewhere) { // a ledger says so, too
+		delete(p.done, "1")
+		delete(p.carries, "1")
+	}
+	if err == nil && p.done["1"] {
 		delete(p.carries, "1")
 	}
 }

@@ -14,6 +14,7 @@ import (
 type session struct {
 	id      uint64              // 0 while no session is open
 	nonce   uint64              // nonce of the pending command that opens a session; 0 without one
+	refused bool                // the registry knows a later incarnation
 	due     int                 // tick at which the command that opens a session is repeated
 	last    uint64              // latest ticket
 	pending map[uint64]*pending // commands without a result, by ticket
@@ -44,10 +45,11 @@ func (m *Member) Cancel(ticket uint64) { delete(m.session.pending, ticket) }
 
 // retry proposes the commands that are due.
 func (s *session) retry(m *Member) {
-	if len(s.pending) == 0 || m.failed != nil {
+	_, listed := m.state.members[m.id]
+	switch {
+	case m.failed != nil || len(s.pending) == 0 && (s.id != 0 || s.refused || !listed):
 		return
-	}
-	if s.id == 0 {
+	case s.id == 0: // before the first command, too, so that claims of earlier incarnations end at once
 		s.open(m)
 		return
 	}
@@ -113,6 +115,7 @@ func (s *session) adopt(m *Member, r *protos.RegistryResult) {
 		s.retry(m)
 		return
 	}
+	s.refused = true
 	m.logf("the registry refuses commands of this process: it knows a later incarnation")
 	s.abandon(m, func(*pending) bool { return true })
 }
