@@ -323,7 +323,8 @@ func (s *Service) enroll(ctx context.Context, r Registry, h *holding) error {
 	case err != nil:
 		return refusal.Again(fmt.Errorf("no submission is accepted now: %w", err))
 	case result.Code != protos.RegistryResult_DONE:
-		return refusal.Again(fmt.Errorf("submission %s exists already, at process %s", h.plan.Id, result.Owner.GetName()))
+		owner := result.Owner.GetName()
+		return refusal.Again(fmt.Errorf("submission %s exists already, at process %s", h.plan.Id, owner))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

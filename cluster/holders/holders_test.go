@@ -142,7 +142,8 @@ func (c *cluster) voters(n int) {
 	c.t.Helper()
 	for range 600 {
 		for name := range c.all {
-			if p := c.at(name); p.stop.Err() == nil && p.registry.Status().Leads && len(p.registry.Status().Voters) == n {
+			p := c.at(name)
+			if s := p.registry.Status(); p.stop.Err() == nil && s.Leads && len(s.Voters) == n {
 				return
 			}
 		}

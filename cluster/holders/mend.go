@@ -40,7 +40,8 @@ func (s *Service) mend(h *holding, now time.Duration) {
 		d.copies[lost].unfit = now + unfitFor
 		names := slices.DeleteFunc(slices.Clone(h.plan.Holders), func(name string) bool { return name == lost })
 		h.plan = proto.CloneOf(h.plan)
-		h.plan.Holders, d.next = append(names, d.next), ""
+		names = append(names, d.next)
+		h.plan.Holders, d.next = names, ""
 		d.change()
 	}
 }

@@ -323,7 +323,7 @@ func (s *Service) claim(r Registry, h *holding) {
 		var entry *protos.RegistrySubmission
 		result, err := s.do(r, command)
 		if err == nil && result.Code == protos.RegistryResult_DONE {
-			err = r.ReadLocal(s.config.Stop, func(state *registry.State) { entry = proto.CloneOf(state.Submission(id)) })
+			entry = s.entryOf(id)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -111,6 +111,12 @@ func (p *process) sendLossy(name string, m proto.Message) {
 	_ = p.node.TrySend(name, &wire.Frame{Kind: wire.KindOf(m), Head: m}) // the sender repeats it
 }
 
+// receiveLeaving takes in that another process leaves.
+func (p *process) receiveLeaving(from string, f *wire.Frame, m *protos.Leaving) {
+	f.Release()
+	p.holders.Receive(from, m)
+}
+
 // openCopy makes a connection for copies with a process of the cluster.
 func (p *process) openCopy(ctx context.Context, name string) (net.Conn, error) {
 	members := p.members.View().Members

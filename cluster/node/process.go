@@ -695,8 +695,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		f.Release()
 		p.directory.learn(from.Name, m)
 	case *protos.Leaving:
-		f.Release()
-		p.holders.Receive(from.Name, m)
+		p.receiveLeaving(from.Name, f, m)
 	case *protos.RegistryFrame:
 		p.receiveRegistryFrame(from.Name, f, m)
 	case *protos.ActorCall, *protos.ActorReceipt, *protos.ActorRequest, *protos.ActorResponse:

@@ -163,14 +163,13 @@ var table = map[string]string{
 	"cluster/archive": "",
 	"cluster/memory":  "",
 	"cluster/turns":   "",
-	"cluster/lease":   "",
 
 	"cluster/registry/host": "cluster/registry go.etcd.io/bbolt/... go.etcd.io/raft/v3/raftpb" + message + xxhash,
 	"cluster/registry":      "go.etcd.io/raft/v3/..." + message + xxhash,
 	"cluster/store": "cluster/refusal cluster/record/lockfile cluster/record/strict github.com/minio/minio-go/v7 " +
 		"github.com/minio/minio-go/v7/pkg/credentials golang.org/x/sync/errgroup",
 	"cluster/store/storetest": "github.com/johannesboyne/gofakes3 github.com/johannesboyne/gofakes3/backend/s3mem",
-	"cluster/holders": "cluster/archive cluster/checkpoint cluster/lease cluster/record cluster/record/strict cluster/refusal " +
+	"cluster/holders": "cluster/archive cluster/checkpoint cluster/registry cluster/record cluster/record/strict cluster/refusal " +
 		"cluster/request" + message + xxhash,
 	"cluster/client": "cluster/archive cluster/request cluster/refusal cluster/transport cluster/identity " +
 		"cluster/wire cluster/record" + message,
