@@ -27,6 +27,7 @@ type State struct {
 	actors      map[string]*protos.RegistryActor
 	sessions    map[uint64]*protos.RegistrySession
 	processes   map[string]uint64 // latest incarnation by process
+	recoveries  []*protos.RegistryRecovery
 }
 
 func newState() *State {
@@ -69,7 +70,17 @@ func restoreState(data []byte) (*State, error) {
 	for _, v := range m.Processes {
 		s.processes[v.Name] = v.Incarnation
 	}
+	s.recoveries = m.Recoveries
 	return s, nil
+}
+
+// clone returns an independent copy.
+func (s *State) clone() (*State, error) {
+	data, err := s.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return restoreState(data)
 }
 
 // snapshot encodes the state. Equal states have equal encodings.
@@ -81,6 +92,7 @@ func (s *State) snapshot() ([]byte, error) {
 		Submissions: sortedValues(s.submissions),
 		Actors:      sortedValues(s.actors),
 		Sessions:    sortedValues(s.sessions),
+		Recoveries:  s.recoveries,
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.processes)) {
 		m.Processes = append(m.Processes, &protos.RegistryProcess{Name: name, Incarnation: s.processes[name]})
@@ -106,6 +118,10 @@ func (s *State) Names() []*protos.RegistryName { return sortedValues(s.names) }
 // Submission returns a submission that a process has claimed, or nil. The caller must not change
 // it.
 func (s *State) Submission(id string) *protos.RegistrySubmission { return s.submissions[id] }
+
+// Submissions returns all submissions that processes have claimed, sorted by id. The caller must not
+// change them.
+func (s *State) Submissions() []*protos.RegistrySubmission { return sortedValues(s.submissions) }
 
 // Actor returns the spec of a durable actor, or nil. The caller must not change it.
 func (s *State) Actor(name string) *protos.RegistryActor { return s.actors[name] }

@@ -39,6 +39,9 @@ type Status struct {
 	Silent []string
 	// Term is raft's term, Applied the index of the last applied entry.
 	Term, Applied uint64
+	// Other is a process that was recently heard to be in another registry, which neither supersedes this one
+	// nor is superseded by it; empty without one.
+	Other string
 	// Err is the reason why the member has stopped; nil if it has not.
 	Err error
 }
@@ -50,6 +53,9 @@ func (m *Member) Status() Status {
 	s.Leads = b.RaftState == raft.StateLeader && m.failed == nil
 	if m.failed == nil {
 		s.Leader = cmp.Or(m.state.members[b.Lead].GetName(), m.names[b.Lead])
+	}
+	if m.other != "" && m.now-m.otherHeard < 3*m.config.ReplaceTicks {
+		s.Other = m.other
 	}
 	s.Changing = len(m.conf.GetVotersOutgoing()) > 0
 	self, listed := m.state.members[m.id]
@@ -89,6 +95,7 @@ func (m *Member) manage() {
 		}
 	}
 	m.resendSnapshots()
+	m.announce()
 	if m.lastChange > 0 && m.now-m.lastChange < m.config.RetryTicks {
 		return
 	}
