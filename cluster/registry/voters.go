@@ -195,11 +195,8 @@ func (m *Member) applyChange(data []byte) error {
 // the order of joining, then to silent voters, and last to departed voters. A departed voter first
 // becomes a learner, so that it learns of the change, and is removed once it is silent.
 func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
-	latest := map[string]uint64{} // latest member of each process
 	members := m.byJoining()
-	for _, v := range members {
-		latest[v.Name] = v.Id
-	}
+	latest := m.latestMembers(members)
 	// A member has departed if it leaves, or if its process lost its log and joined anew.
 	departed := func(v *protos.RegistryMember) bool { return v.Left || latest[v.Name] != v.Id }
 	processes := 0
@@ -236,6 +233,20 @@ func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 		}
 	}
 	return changes
+}
+
+// latestMembers returns the id of the present member of each process, given all members in the order
+// of joining. It is the one that joined last, unless that one is silent and an earlier one is not: a
+// late request to join may come from a member that its process has already replaced.
+func (m *Member) latestMembers(members []*protos.RegistryMember) map[string]uint64 {
+	latest := map[string]uint64{}
+	for _, v := range members {
+		former, known := latest[v.Name]
+		if !known || !m.silent(v.Id, m.config.ReplaceTicks) || m.silent(former, m.config.ReplaceTicks) {
+			latest[v.Name] = v.Id
+		}
+	}
+	return latest
 }
 
 // countActive returns how many of the members have answered the leader recently.

@@ -264,7 +264,9 @@ func (f *File) Replace(s *registry.Saved, number uint64) (err error) {
 }
 
 // Superseded returns the path of the copy of the log that belonged to the registry with a number.
-func (f *File) Superseded(number uint64) string { return fmt.Sprintf("%s.superseded-%x", f.path, number) }
+func (f *File) Superseded(number uint64) string {
+	return fmt.Sprintf("%s.superseded-%x", f.path, number)
+}
 
 // copyLog copies the file, as it is before the transaction, to a path.
 func copyLog(tx *bbolt.Tx, path string) error {
