@@ -45,3 +45,6 @@ func Supersedes(a, b *protos.RegistryFrame) bool {
 	one, other := lineageOf(a), lineageOf(b)
 	return one.supersedes(&other)
 }
+
+// Session returns the id of a member's session; 0 without one.
+func (m *Member) Session() uint64 { return m.session.id }

@@ -107,11 +107,18 @@ func TestAnOldQuorumIsFenced(t *testing.T) {
 	w.cut[pair(a, c)], w.cut[pair(w.processes[1], c)] = true, true
 	w.run(100 * tick)
 	mustRecover(t, w, c)
+	for range 40 { // entries that c lacks
+		w.submit(a, &call{kind: put, key: "actor:p", token: 5}, &protos.RegistryCommand{
+			Kind: &protos.RegistryCommand_PutActor{PutActor: &protos.PutActor{Name: "p", Spec: []byte{0, 5}}}})
+		w.run(3 * tick)
+	}
 	w.claimName(a, 1)
 	w.claimName(c, 2)
 	w.run(40 * tick)
 	if x, y := a.member.State().Name("x"), c.member.State().Name("x"); x.GetToken() != 1 || y.GetToken() != 2 {
 		t.Errorf("x on both sides: %v, %v", x, y)
+	} else if y.Index <= x.Index {
+		t.Errorf("the claim in the new registry has index %d, that in the old one %d", y.Index, x.Index)
 	}
 	clear(w.cut)
 	expectWhole(t, w)
@@ -167,6 +174,59 @@ func TestTwoRecoveriesOfOneRegistry(t *testing.T) {
 				t.Errorf("%s is in registry %x, want %x", p.name, got, want)
 			}
 		}
+	}
+}
+
+// TestSessionsOfTwoRecoveries gives processes of two registries sessions with equal ids. After one
+// registry has superseded the other, no process may use the session of another process.
+func TestSessionsOfTwoRecoveries(t *testing.T) {
+	w := newWorld(7, 4, plant{})
+	for _, p := range w.processes {
+		w.start(p)
+		w.run(60 * tick)
+	}
+	side := func(i int) int { return i % 2 }
+	for _, p := range w.processes {
+		for _, q := range w.processes[:p.index] {
+			w.cut[pair(p, q)] = side(p.index) != side(q.index)
+		}
+	}
+	a, b, c, d := w.processes[0], w.processes[1], w.processes[2], w.processes[3]
+	w.crash(c) // until a and b have recovered
+	w.crash(d)
+	w.run(100 * tick)
+	first, second := mustRecover(t, w, a), mustRecover(t, w, b)
+	w.start(c)
+	w.start(d)
+	w.run(60 * tick)
+	w.claimName(c, 5)
+	w.claimName(d, 6)
+	w.run(30 * tick)
+	if c.member.Session() != d.member.Session() || c.member.Session() == 0 {
+		t.Fatalf("the sessions are %d and %d", c.member.Session(), d.member.Session())
+	}
+	loser, winner := c, d
+	if first.Cluster > second.Cluster {
+		loser, winner = d, c
+	}
+	for _, p := range []*process{a, b} {
+		w.cut[pair(p, loser)] = true
+	}
+	w.submit(loser, &call{kind: put, key: "actor:p", token: 9}, &protos.RegistryCommand{
+		Kind: &protos.RegistryCommand_PutActor{PutActor: &protos.PutActor{Name: "p", Spec: []byte{0, 9}}}})
+	w.run(20 * tick)
+	for id := range loser.calls {
+		if winner.member.Session() != loser.member.Session() {
+			t.Fatalf("the session of command %d has ended", id)
+		}
+	}
+	clear(w.cut)
+	expectWhole(t, w)
+	if got := w.processes[winner.index].member.State().Actor("p"); got != nil {
+		t.Errorf("a command of %s has had its effect in a session of %s", loser.name, winner.name)
+	}
+	if len(loser.calls) > 0 {
+		t.Errorf("%s has no answer", loser.name)
 	}
 }
 
