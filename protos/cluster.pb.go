@@ -2667,7 +2667,9 @@ type Recovered struct {
 	// An earlier request has caused the recovery.
 	Already bool `protobuf:"varint,2,opt,name=already,proto3" json:"already,omitempty"`
 	// Claims of processes that the answering process does not reach.
-	Claims        []*UnreachableClaim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
+	Claims []*UnreachableClaim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
+	// The path of the copy of the superseded log.
+	Copy          string `protobuf:"bytes,4,opt,name=copy,proto3" json:"copy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2721,6 +2723,13 @@ func (x *Recovered) GetClaims() []*UnreachableClaim {
 		return x.Claims
 	}
 	return nil
+}
+
+func (x *Recovered) GetCopy() string {
+	if x != nil {
+		return x.Copy
+	}
+	return ""
 }
 
 // UnreachableClaim is a claim whose owner is not reachable.
@@ -4508,11 +4517,12 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\aprocess\x18\v \x01(\tR\aprocess\"/\n" +
 	"\tSubmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04note\x18\x02 \x01(\tR\x04note\"\x91\x01\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\"\xa5\x01\n" +
 	"\tRecovered\x126\n" +
 	"\brecovery\x18\x01 \x01(\v2\x1a.gradwire.RegistryRecoveryR\brecovery\x12\x18\n" +
 	"\aalready\x18\x02 \x01(\bR\aalready\x122\n" +
-	"\x06claims\x18\x03 \x03(\v2\x1a.gradwire.UnreachableClaimR\x06claims\"P\n" +
+	"\x06claims\x18\x03 \x03(\v2\x1a.gradwire.UnreachableClaimR\x06claims\x12\x12\n" +
+	"\x04copy\x18\x04 \x01(\tR\x04copy\"P\n" +
 	"\x10UnreachableClaim\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +

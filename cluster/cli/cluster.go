@@ -94,6 +94,10 @@ a majority of the voters, nodes refuse new names.`,
 				if n.WithoutQuorum != "" {
 					fmt.Fprintf(w, "\nnode %s refuses new names of actors: %s\n", n.Name, n.WithoutQuorum)
 				}
+				if n.OtherRegistry != "" {
+					fmt.Fprintf(w, "\nnode %s and node %s are in two registries, which may grant the same name\n", n.Name,
+						n.OtherRegistry)
+				}
 			}
 			if text := client.DifferentBuilds(client.Builds(nodes)); text != "" {
 				fmt.Fprintln(w, "\n"+text)

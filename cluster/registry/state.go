@@ -2,8 +2,10 @@ package registry
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -98,6 +100,27 @@ func (s *State) snapshot() ([]byte, error) {
 		m.Processes = append(m.Processes, &protos.RegistryProcess{Name: name, Incarnation: s.processes[name]})
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+}
+
+// maxHoldings bounds the names that holdings lists, and the submissions.
+const maxHoldings = 20
+
+// holdings lists names and submissions, for a log line.
+func (s *State) holdings() string {
+	list := func(kind string, all []string) string {
+		slices.Sort(all)
+		text := fmt.Sprintf("%d %s", len(all), kind)
+		if len(all) > 0 {
+			text += " (" + strings.Join(all[:min(len(all), maxHoldings)], ", ")
+			if len(all) > maxHoldings {
+				text += ", …"
+			}
+			text += ")"
+		}
+		return text
+	}
+	return list("names", slices.Collect(maps.Keys(s.names))) + " and " +
+		list("submissions", slices.Collect(maps.Keys(s.submissions)))
 }
 
 // sortedValues returns the values of a map in the order of their keys.
