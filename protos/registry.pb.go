@@ -1676,7 +1676,7 @@ func (x *RegistryIdentity) GetSuperseded() []uint64 {
 // RegistryFrame is a message between two members. Messages may be lost, delayed and duplicated.
 type RegistryFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The number of the registry that the sender is in or joins; 0 if it joins any.
+	// The number of the sender's registry; 0 before the sender has joined one.
 	Cluster uint64 `protobuf:"varint,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// The sender's id, and the name of its process.
 	From uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
@@ -1688,8 +1688,9 @@ type RegistryFrame struct {
 	Message []byte `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
 	// The registries that the sender's supersedes, the oldest first.
 	Superseded []uint64 `protobuf:"varint,6,rep,packed,name=superseded,proto3" json:"superseded,omitempty"`
-	// True if the sender founded its registry, and has granted nothing to another process.
-	Lone bool `protobuf:"varint,7,opt,name=lone,proto3" json:"lone,omitempty"`
+	// 0 if the founder of the sender's registry is its only member, 1 if there are others but the registry has granted
+	// nothing to them, 2 otherwise.
+	Standing uint32 `protobuf:"varint,7,opt,name=standing,proto3" json:"standing,omitempty"`
 	// The term and index of the last entry in the sender's log; set in a frame without a message.
 	LastTerm      uint64 `protobuf:"varint,8,opt,name=last_term,json=lastTerm,proto3" json:"last_term,omitempty"`
 	LastIndex     uint64 `protobuf:"varint,9,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
@@ -1769,11 +1770,11 @@ func (x *RegistryFrame) GetSuperseded() []uint64 {
 	return nil
 }
 
-func (x *RegistryFrame) GetLone() bool {
+func (x *RegistryFrame) GetStanding() uint32 {
 	if x != nil {
-		return x.Lone
+		return x.Standing
 	}
-	return false
+	return 0
 }
 
 func (x *RegistryFrame) GetLastTerm() uint64 {
@@ -1917,7 +1918,7 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\x05joins\x18\x03 \x01(\x04R\x05joins\x12\x1e\n" +
 	"\n" +
 	"superseded\x18\x04 \x03(\x04R\n" +
-	"superseded\"\xeb\x01\n" +
+	"superseded\"\xf3\x01\n" +
 	"\rRegistryFrame\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\x04R\acluster\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x12\n" +
@@ -1926,8 +1927,8 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\amessage\x18\x05 \x01(\fR\amessage\x12\x1e\n" +
 	"\n" +
 	"superseded\x18\x06 \x03(\x04R\n" +
-	"superseded\x12\x12\n" +
-	"\x04lone\x18\a \x01(\bR\x04lone\x12\x1b\n" +
+	"superseded\x12\x1a\n" +
+	"\bstanding\x18\a \x01(\rR\bstanding\x12\x1b\n" +
 	"\tlast_term\x18\b \x01(\x04R\blastTerm\x12\x1d\n" +
 	"\n" +
 	"last_index\x18\t \x01(\x04R\tlastIndexB%Z#github.com/gradwire/gradwire/protosb\x06proto3"

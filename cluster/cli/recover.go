@@ -25,7 +25,8 @@ func clusterCommand(con *console) *cobra.Command {
 func recoverCommand(con *console) *cobra.Command {
 	f, from := &clusterFlags{}, ""
 	cmd := f.command(&cobra.Command{
-		Use: "recover --from NODE", Short: "Start a new registry from one node's log, after a majority is lost for good",
+		Use:   "recover --from NODE",
+		Short: "Start a new registry from one node's log, after a majority is lost for good",
 		Long: `Start a new registry from one node's log. Use it if a majority of the voters is lost for good;
 'gradwire nodes' names the voters. Otherwise start the lost nodes again: then nothing is lost.
 
@@ -65,9 +66,11 @@ func writeRecovery(out io.Writer, r *driver.Recovery) error {
 		fmt.Fprintf(&w, "node %s has recovered before: nothing was changed\n", r.Node)
 	}
 	fmt.Fprintf(&w, "registry %s, started by node %s, supersedes registry %s\n", r.Registry, r.Node, r.Superseded)
-	fmt.Fprintf(&w, "kept: all entries of its log, up to %d; the log itself is in %s on node %s\n", r.Last, r.Copy, r.Node)
+	fmt.Fprintf(&w, "kept: all entries of its log, up to %d; the log itself is in %s on node %s\n",
+		r.Last, r.Copy, r.Node)
 	if len(r.Dropped) > 0 {
-		fmt.Fprintf(&w, "dropped: %s; each joins again when it hears of the new registry\n", strings.Join(r.Dropped, ", "))
+		fmt.Fprintf(&w, "dropped: %s; each joins again when it hears of the new registry\n",
+			strings.Join(r.Dropped, ", "))
 	}
 	fmt.Fprintln(&w, "\nNode "+r.Node+" cannot prove:")
 	if r.Behind > 0 {

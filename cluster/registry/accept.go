@@ -13,7 +13,8 @@ import (
 // fromOther reports whether the sender of a frame can be another member.
 func (m *Member) fromOther(f *protos.RegistryFrame) bool {
 	from := f.GetFrom()
-	return from != raft.None && from != m.id && !raft.IsLocalMsgTarget(from) && inOrder(f.GetSuperseded(), f.GetCluster())
+	return from != raft.None && from != m.id && !raft.IsLocalMsgTarget(from) &&
+		inOrder(f.GetSuperseded(), f.GetCluster())
 }
 
 // acceptable reports whether members send each other messages like this one. Raft panics at some of

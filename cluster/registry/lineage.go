@@ -11,11 +11,14 @@ import (
 type lineage struct {
 	cluster    uint64   // number of the registry; 0 if it is unknown
 	superseded []uint64 // registries that it supersedes, the oldest first
-	lone       bool     // its founder has granted nothing to another process
+	standing   uint32   // as in RegistryFrame
 }
 
+// established is the standing of a registry that its members do not give up for one of another origin.
+const established = 2
+
 func lineageOf(f *protos.RegistryFrame) lineage {
-	return lineage{cluster: f.GetCluster(), superseded: f.GetSuperseded(), lone: f.GetLone()}
+	return lineage{cluster: f.GetCluster(), superseded: f.GetSuperseded(), standing: min(f.GetStanding(), established)}
 }
 
 // origin returns the number of the founded registry.
@@ -29,7 +32,7 @@ func (l *lineage) origin() uint64 {
 // supersedes reports whether members of another registry must join this one. Registries of one
 // origin have a total order: more recoveries supersede fewer, then the larger number supersedes the
 // smaller. So two recoveries of one registry leave one winner. A registry of another origin is
-// superseded only if it is lone, because its founder can claim its names again.
+// superseded only until it is established, because its founder can claim its own names again.
 func (l *lineage) supersedes(other *lineage) bool {
 	switch {
 	case l.cluster == 0 || other.cluster == 0 || l.cluster == other.cluster:
@@ -37,7 +40,8 @@ func (l *lineage) supersedes(other *lineage) bool {
 	case l.origin() == other.origin():
 		return cmp.Or(cmp.Compare(len(l.superseded), len(other.superseded)), cmp.Compare(l.cluster, other.cluster)) > 0
 	}
-	return other.lone && (!l.lone || l.cluster > other.cluster)
+	return other.standing < established &&
+		cmp.Or(cmp.Compare(l.standing, other.standing), cmp.Compare(l.cluster, other.cluster)) > 0
 }
 
 // lineage returns the lineage of the registry that this member is in, or joins.
@@ -49,13 +53,29 @@ func (m *Member) lineage() lineage {
 	for _, r := range m.state.recoveries {
 		l.superseded = append(l.superseded, r.Superseded)
 	}
-	if len(l.superseded) == 0 && len(m.state.members) == 1 && m.state.members[m.id] != nil {
-		l.lone = true
-		for process := range m.state.processes {
-			l.lone = l.lone && process == m.config.Name
+	l.standing = m.state.standing()
+	return l
+}
+
+// standing returns the standing of the registry, as in RegistryFrame.
+func (s *State) standing() uint32 {
+	founder, standing := "", uint32(0)
+	for _, v := range s.members {
+		if v.Joined == 1 {
+			founder = v.Name
+		} else {
+			standing = 1
 		}
 	}
-	return l
+	if founder == "" || len(s.recoveries) > 0 {
+		return established
+	}
+	for process := range s.processes {
+		if process != founder {
+			return established
+		}
+	}
+	return standing
 }
 
 // checkLineage reports whether a frame may come from a member of this member's registry. A member of
@@ -63,10 +83,14 @@ func (m *Member) lineage() lineage {
 func (m *Member) checkLineage(f *protos.RegistryFrame) bool {
 	own, theirs := m.lineage(), lineageOf(f)
 	switch {
-	case own.cluster == 0 || theirs.cluster == 0 || own.cluster == theirs.cluster:
+	case own.cluster == 0 || theirs.cluster == 0:
+		return true
+	case own.cluster == theirs.cluster:
+		m.target.standing = theirs.standing // which may have grown
 		return true
 	case theirs.supersedes(&own):
 		m.giveUp(&own, &theirs, f.GetName())
+	case m.state.cluster == 0: // another registry than the one that this member waits for
 	case own.supersedes(&theirs):
 		m.ready.Messages = append(m.ready.Messages, Message{To: f.GetName(), Frame: m.hello()})
 	case own.origin() != theirs.origin():
@@ -81,14 +105,15 @@ func (m *Member) checkLineage(f *protos.RegistryFrame) bool {
 
 // giveUp makes this member a new member, without a state, of the registry that supersedes its own.
 func (m *Member) giveUp(own, to *lineage, process string) {
-	m.logf("registry %x of process %s supersedes registry %x: this process keeps a copy of its log, which ends at entry "+
-		"%d, and joins as a new member. It drops %s", to.cluster, process, own.cluster, m.lastIndex(), m.state.holdings())
+	m.logf("registry %x of process %s supersedes registry %x: this process keeps a copy of its log, which ends at "+
+		"entry %d, and joins as a new member. It drops %s", to.cluster, process, own.cluster, m.lastIndex(), m.state.holdings())
 	saved := &Saved{Identity: &protos.RegistryIdentity{Name: m.config.Name, Id: m.newID(), Joins: to.cluster,
 		Superseded: to.superseded}}
 	if err := m.replaceLog(saved, own.cluster); err != nil {
 		m.stop(err)
 		return
 	}
+	m.target.standing = to.standing
 	m.session.restart(m)
 }
 
@@ -114,10 +139,10 @@ func (m *Member) lastIndex() uint64 {
 }
 
 // announce makes a leader tell all processes which registry it leads. Members of a superseded
-// registry hear of this one, and a lone founder hears the answer of a registry that has members.
+// registry hear of this one; members of one that supersedes this one answer.
 func (m *Member) announce() {
 	interval := m.config.ReplaceTicks
-	if own := m.lineage(); own.lone {
+	if m.state.standing() < established {
 		interval = m.config.ElectionTicks
 	}
 	if m.now-m.announced < interval {

@@ -264,11 +264,15 @@ func (m *Member) join(status *raft.BasicStatus) {
 	m.ready.Messages = append(m.ready.Messages, Message{Frame: m.hello()})
 }
 
-// frame returns a frame without a receiver and a message.
+// frame returns a frame without a receiver and a message. Only a member with a state names its
+// registry: others must not give up theirs for a registry of which no copy may be left.
 func (m *Member) frame() *protos.RegistryFrame {
 	own := m.lineage()
+	if m.state.cluster == 0 {
+		own = lineage{}
+	}
 	return &protos.RegistryFrame{Cluster: own.cluster, From: m.id, Name: m.config.Name, Superseded: own.superseded,
-		Lone: own.lone}
+		Standing: own.standing}
 }
 
 // hello returns a frame that describes this member: a request to join, an announcement or an answer.

@@ -215,8 +215,8 @@ func (w *world) agree() bool {
 	}
 	return !slices.ContainsFunc(w.processes, func(p *process) bool {
 		s := p.member.Status()
-		return s.Leader == "" || s.Cluster != first.Cluster || s.Leader != first.Leader || s.Applied != first.Applied || len(s.Voters) != want ||
-			len(s.Voters)+len(s.Learners) != len(w.processes)
+		return s.Leader == "" || s.Cluster != first.Cluster || s.Leader != first.Leader ||
+			s.Applied != first.Applied || len(s.Voters) != want || len(s.Voters)+len(s.Learners) != len(w.processes)
 	})
 }
 

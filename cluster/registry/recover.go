@@ -10,7 +10,6 @@ import (
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/gradwire/gradwire/protos"
 )
@@ -55,7 +54,8 @@ func (m *Member) Recover() (r *protos.RegistryRecovery, already bool, err error)
 		return nil, false, err
 	}
 	r = m.state.recoveries[len(m.state.recoveries)-1]
-	m.logf("registry %x, which this process starts from entry %d, supersedes registry %x", r.Cluster, r.Last, r.Superseded)
+	m.logf("registry %x, which this process starts from entry %d, supersedes registry %x",
+		r.Cluster, r.Last, r.Superseded)
 	for _, k := range kept {
 		m.session.finishEntry(m, k.command, k.result)
 	}
@@ -83,7 +83,7 @@ func (m *Member) checkRecoverable() error {
 	}
 	for _, v := range m.byJoining() {
 		if h := m.heard[v.Id]; m.isRecent(h) && m.isLonger(h) {
-			return fmt.Errorf("process %s has entries that this process lacks: recover from %s, or stop it first", v.Name,
+			return fmt.Errorf("process %[1]s has entries that this process lacks: recover from %[1]s, or stop it first",
 				v.Name)
 		}
 	}
@@ -232,13 +232,14 @@ func describe(s *State, c *protos.RegistryCommand) string {
 		return text + fmt.Sprintf(" (member %x)", message.Get(kind).Uint())
 	}
 	var values []string
-	message.Get(kind).Message().Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		if f.Message() == nil && f.Kind() != protoreflect.BytesKind && !f.IsList() {
-			values = append(values, fmt.Sprintf("%s %v", f.Name(), v))
+	inner := message.Get(kind).Message()
+	fields := inner.Descriptor().Fields()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if inner.Has(f) && f.Message() == nil && f.Kind().String() != "bytes" && !f.IsList() {
+			values = append(values, fmt.Sprintf("%s %v", f.Name(), inner.Get(f)))
 		}
-		return true
-	})
-	slices.Sort(values)
+	}
 	if len(values) > 0 {
 		text += " (" + strings.Join(values, ", ") + ")"
 	}

@@ -54,7 +54,8 @@ func TestRecovery(t *testing.T) {
 	w.run(100 * tick)
 	before, id := c.member.State().Cluster(), c.member.ID()
 	r := mustRecover(t, w, c)
-	if r.Superseded != before || r.Process != "c" || !slices.Equal(r.Dropped, []string{"a", "b"}) || len(r.Unproven) > 0 {
+	if r.Superseded != before || r.Process != "c" || !slices.Equal(r.Dropped, []string{"a", "b"}) ||
+		len(r.Unproven) > 0 {
 		t.Errorf("%+v", r)
 	}
 	if c.member.ID() == id || c.member.State().Cluster() != r.Cluster || r.Cluster == before {
@@ -230,19 +231,21 @@ func TestSessionsOfTwoRecoveries(t *testing.T) {
 	}
 }
 
+// refused checks that a process does not recover, and the reason.
+func refused(t *testing.T, w *world, p *process, unsettled bool, want string) {
+	t.Helper()
+	before := p.member.State().Cluster()
+	_, _, err := w.recoverFrom(p)
+	if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, registry.ErrUnsettled) != unsettled {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if p.member.State().Cluster() != before {
+		t.Error("it has recovered")
+	}
+}
+
 // TestRecoveryIsRefused checks every reason for which a member starts no registry.
 func TestRecoveryIsRefused(t *testing.T) {
-	refused := func(t *testing.T, w *world, p *process, unsettled bool, want string) {
-		t.Helper()
-		before := p.member.State().Cluster()
-		_, _, err := w.recoverFrom(p)
-		if err == nil || !strings.Contains(err.Error(), want) || errors.Is(err, registry.ErrUnsettled) != unsettled {
-			t.Errorf("%v, want %s", err, want)
-		}
-		if p.member.State().Cluster() != before {
-			t.Error("it has recovered")
-		}
-	}
 	t.Run("there is a leader", func(t *testing.T) {
 		w := cluster(t, 3)
 		refused(t, w, w.processes[1], false, "the registry has a quorum")
@@ -282,26 +285,29 @@ func TestRecoveryIsRefused(t *testing.T) {
 		w.run(20 * tick)
 		refused(t, w, p, false, "takes no part in the registry")
 	})
-	t.Run("another process has a longer log", func(t *testing.T) {
-		w := cluster(t, 5)
-		a, b := w.processes[0], w.processes[1]
-		for _, p := range w.processes {
-			w.cut[pair(a, p)] = true
-		}
-		w.claimName(b, 1)
-		w.run(30 * tick)
-		for _, p := range w.processes[2:] {
-			w.crash(p)
-		}
-		clear(w.cut)
-		w.run(100 * tick)
-		refused(t, w, a, false, "process b has entries that this process lacks")
-		mustRecover(t, w, b)
-		for _, p := range w.processes[2:] {
-			w.start(p)
-		}
-		expectWhole(t, w)
-	})
+}
+
+// TestTheLongestLogIsRecovered refuses to recover from a process that lacks entries of a process that
+// it hears.
+func TestTheLongestLogIsRecovered(t *testing.T) {
+	w := cluster(t, 5)
+	a, b := w.processes[0], w.processes[1]
+	for _, p := range w.processes {
+		w.cut[pair(a, p)] = true
+	}
+	w.claimName(b, 1)
+	w.run(30 * tick)
+	for _, p := range w.processes[2:] {
+		w.crash(p)
+	}
+	clear(w.cut)
+	w.run(100 * tick)
+	refused(t, w, a, false, "process b has entries that this process lacks")
+	mustRecover(t, w, b)
+	for _, p := range w.processes[2:] {
+		w.start(p)
+	}
+	expectWhole(t, w)
 }
 
 // TestUnprovenEntries recovers from a leader whose latest claim has reached no other process.
@@ -357,6 +363,63 @@ func TestALoneFounderJoinsTheOthers(t *testing.T) {
 	}
 }
 
+// TestLoneFoundersJoinOne lets four processes found registries, and then meet. One registry must
+// remain, although a founder may give up its registry for one that is then given up, too.
+func TestLoneFoundersJoinOne(t *testing.T) {
+	for seed := range uint64(20) {
+		w := newWorld(seed, 4, plant{})
+		for _, p := range w.processes {
+			p.founds = true
+			for _, q := range w.processes[:p.index] {
+				w.cut[pair(p, q)] = true
+			}
+			w.start(p)
+		}
+		w.run(60 * tick)
+		for _, p := range w.processes {
+			if !p.member.Status().Leads {
+				t.Fatalf("%s has founded no registry", p.name)
+			}
+		}
+		clear(w.cut)
+		expectWhole(t, w)
+	}
+}
+
+// TestAWaitingMemberSupersedesNothing recovers from a and loses a's log after b and c have given up
+// theirs. b gets its former log back. It must keep it although c waits for a's registry, and the
+// operator can recover from it.
+func TestAWaitingMemberSupersedesNothing(t *testing.T) {
+	w := cluster(t, 3)
+	a, b, c := w.processes[0], w.processes[1], w.processes[2]
+	w.crash(b)
+	w.crash(c)
+	w.run(100 * tick)
+	saved := *b.disk.saved
+	former := a.member.State().Cluster()
+	lost := mustRecover(t, w, a).Cluster
+	w.cut[pair(b, c)] = true
+	w.start(c)
+	for c.member.Lineage() != lost || c.member.State().Cluster() != 0 {
+		w.run(1)
+	}
+	w.crash(a)
+	w.run(100 * tick)
+	b.disk.saved = &saved
+	w.start(b)
+	clear(w.cut)
+	w.run(200 * tick)
+	if got := b.member.State().Cluster(); got != former {
+		t.Fatalf("b is in registry %x, not %x", got, former)
+	}
+	mustRecover(t, w, b)
+	w.crash(c)
+	c.disk.saved, a.disk.saved = nil, nil
+	w.start(a)
+	w.start(c)
+	expectWhole(t, w)
+}
+
 // TestTwoRegistriesWithMembersAreReported joins the processes of two registries with two members
 // each. Neither gives way, and both report the other.
 func TestTwoRegistriesWithMembersAreReported(t *testing.T) {
@@ -371,6 +434,10 @@ func TestTwoRegistriesWithMembersAreReported(t *testing.T) {
 		w.start(p)
 		w.run(40 * tick)
 	}
+	for _, p := range w.processes {
+		w.claimName(p, 1)
+	}
+	w.run(40 * tick)
 	clear(w.cut)
 	w.run(400 * tick)
 	if a, c := w.processes[0].member.Status(), w.processes[2].member.Status(); a.Cluster == c.Cluster ||
