@@ -14,9 +14,11 @@ import (
 
 func clusterCommand(con *console) *cobra.Command {
 	cmd := group(&cobra.Command{
-		Use:     "cluster",
-		Short:   "Repair a cluster",
-		Example: "  gradwire cluster recover --from c",
+		Use:   "cluster",
+		Short: "Repair a cluster's registry",
+		Long: `Repair a cluster's registry, which records the owners of names. A registry decides only while a
+majority of its voters is there; 'gradwire nodes' says so and names them.`,
+		Example: "  gradwire nodes\n  gradwire cluster recover --from c",
 	})
 	cmd.AddCommand(recoverCommand(con))
 	return cmd

@@ -106,7 +106,8 @@ func (m *Member) checkLineage(f *protos.RegistryFrame) bool {
 // giveUp makes this member a new member, without a state, of the registry that supersedes its own.
 func (m *Member) giveUp(own, to *lineage, process string) {
 	m.logf("registry %x of process %s supersedes registry %x: this process keeps a copy of its log, which ends at "+
-		"entry %d, and joins as a new member. It drops %s", to.cluster, process, own.cluster, m.lastIndex(), m.state.holdings())
+		"entry %d, and joins as a new member. It drops %s",
+		to.cluster, process, own.cluster, m.lastIndex(), m.state.holdings())
 	saved := &Saved{Identity: &protos.RegistryIdentity{Name: m.config.Name, Id: m.newID(), Joins: to.cluster,
 		Superseded: to.superseded}}
 	if err := m.replaceLog(saved, own.cluster); err != nil {

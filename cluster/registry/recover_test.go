@@ -480,3 +480,33 @@ func (p *process) storedTerm(index uint64) uint64 {
 	}
 	return p.disk.saved.Entries[i].GetTerm()
 }
+
+// TestARecoverySaysHowFarItIsBehind gives a follower a message of its leader that follows on entries
+// which the follower lacks. It cannot keep the entries, but it learns their commit index.
+func TestARecoverySaysHowFarItIsBehind(t *testing.T) {
+	w := cluster(t, 3)
+	i := slices.IndexFunc(w.processes, func(p *process) bool { return p.member.Status().Leads })
+	leader, p := w.processes[i], w.processes[(i+1)%3]
+	last := p.lastStored()
+	for _, term := range []uint64{leader.member.Status().Term - 1, leader.member.Status().Term} {
+		commit := last + 7*term // the commit index of an earlier term counts for nothing
+		data, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(leader.member.ID()),
+			To: new(p.member.ID()), Term: &term, LogTerm: &term, Index: &commit, Commit: &commit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.member.Step(&protos.RegistryFrame{Cluster: p.member.State().Cluster(), From: leader.member.ID(), Name: leader.name,
+			To: p.member.ID(), Message: data})
+		w.deliverReady(p)
+	}
+	for _, other := range w.processes {
+		if other != p {
+			w.crash(other)
+		}
+	}
+	want := last + 7*p.member.Status().Term
+	w.run(100 * tick)
+	if r := mustRecover(t, w, p); r.Last != last || r.Announced != want {
+		t.Errorf("last %d, announced %d; want %d, %d", r.Last, r.Announced, last, want)
+	}
+}
