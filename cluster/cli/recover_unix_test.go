@@ -100,7 +100,7 @@ func (s *site) expectNoRecovery() {
 	s.t.Helper()
 	s.must("identity", "issue", s.path("ca"), "--client", "--out", s.path("reader"))
 	for _, v := range []struct{ args, want string }{
-		{"--from c --identity " + s.path("reader"), "has role client and may not recover the registry, which takes role operator"},
+		{"--from c --identity " + s.path("reader"), "has role client and may not recover the registry"},
 		{"--from x", `the cluster has no node "x"`},
 		{"", "no node is given, as --from does"},
 	} {

@@ -487,16 +487,15 @@ func TestARecoverySaysHowFarItIsBehind(t *testing.T) {
 	w := cluster(t, 3)
 	i := slices.IndexFunc(w.processes, func(p *process) bool { return p.member.Status().Leads })
 	leader, p := w.processes[i], w.processes[(i+1)%3]
-	last := p.lastStored()
-	for _, term := range []uint64{leader.member.Status().Term - 1, leader.member.Status().Term} {
-		commit := last + 7*term // the commit index of an earlier term counts for nothing
+	last, latest := p.lastStored(), leader.member.Status().Term
+	for term, commit := range map[uint64]uint64{latest: last + 7, latest - 1: last + 70} { // the latter is stale
 		data, err := proto.Marshal(&raftpb.Message{Type: raftpb.MsgApp.Enum(), From: new(leader.member.ID()),
 			To: new(p.member.ID()), Term: &term, LogTerm: &term, Index: &commit, Commit: &commit})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.member.Step(&protos.RegistryFrame{Cluster: p.member.State().Cluster(), From: leader.member.ID(), Name: leader.name,
-			To: p.member.ID(), Message: data})
+		p.member.Step(&protos.RegistryFrame{Cluster: p.member.State().Cluster(), From: leader.member.ID(),
+			Name: leader.name, To: p.member.ID(), Message: data})
 		w.deliverReady(p)
 	}
 	for _, other := range w.processes {
@@ -504,9 +503,8 @@ func TestARecoverySaysHowFarItIsBehind(t *testing.T) {
 			w.crash(other)
 		}
 	}
-	want := last + 7*p.member.Status().Term
 	w.run(100 * tick)
-	if r := mustRecover(t, w, p); r.Last != last || r.Announced != want {
-		t.Errorf("last %d, announced %d; want %d, %d", r.Last, r.Announced, last, want)
+	if r := mustRecover(t, w, p); r.Last != last || r.Announced != last+7 {
+		t.Errorf("last %d, announced %d; want %d, %d", r.Last, r.Announced, last, last+7)
 	}
 }
