@@ -69,7 +69,7 @@ func (x ActorCall_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorCall_Verb.Descriptor instead.
 func (ActorCall_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{48, 0}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{51, 0}
 }
 
 // PlaceRun has a process make the world of a run, with the actors of the nodes that live there.
@@ -1662,6 +1662,7 @@ type Request struct {
 	//	*Request_Actors
 	//	*Request_Attach
 	//	*Request_Remove
+	//	*Request_Recover
 	Kind          isRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1803,6 +1804,15 @@ func (x *Request) GetRemove() *RemoveRun {
 	return nil
 }
 
+func (x *Request) GetRecover() *RecoverRegistry {
+	if x != nil {
+		if x, ok := x.Kind.(*Request_Recover); ok {
+			return x.Recover
+		}
+	}
+	return nil
+}
+
 type isRequest_Kind interface {
 	isRequest_Kind()
 }
@@ -1851,6 +1861,10 @@ type Request_Remove struct {
 	Remove *RemoveRun `protobuf:"bytes,11,opt,name=remove,proto3,oneof"`
 }
 
+type Request_Recover struct {
+	Recover *RecoverRegistry `protobuf:"bytes,20,opt,name=recover,proto3,oneof"`
+}
+
 func (*Request_Submit) isRequest_Kind() {}
 
 func (*Request_Nodes) isRequest_Kind() {}
@@ -1872,6 +1886,8 @@ func (*Request_Actors) isRequest_Kind() {}
 func (*Request_Attach) isRequest_Kind() {}
 
 func (*Request_Remove) isRequest_Kind() {}
+
+func (*Request_Recover) isRequest_Kind() {}
 
 // SubmitPlan has a plan carried out.
 type SubmitPlan struct {
@@ -2261,6 +2277,52 @@ func (x *FetchRecord) GetId() string {
 	return ""
 }
 
+// RecoverRegistry has a process start a new registry from its log, because the present one has lost its quorum.
+type RecoverRegistry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The process; any other one refuses.
+	Node          string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecoverRegistry) Reset() {
+	*x = RecoverRegistry{}
+	mi := &file_protos_cluster_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecoverRegistry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecoverRegistry) ProtoMessage() {}
+
+func (x *RecoverRegistry) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecoverRegistry.ProtoReflect.Descriptor instead.
+func (*RecoverRegistry) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *RecoverRegistry) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 // Reply is one of the answers to a Request.
 type Reply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2275,6 +2337,7 @@ type Reply struct {
 	//	*Reply_Portion
 	//	*Reply_Done
 	//	*Reply_Actors
+	//	*Reply_Recovered
 	Kind          isReply_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2282,7 +2345,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2294,7 +2357,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2307,7 +2370,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Reply) GetKind() isReply_Kind {
@@ -2398,6 +2461,15 @@ func (x *Reply) GetActors() *Actors {
 	return nil
 }
 
+func (x *Reply) GetRecovered() *Recovered {
+	if x != nil {
+		if x, ok := x.Kind.(*Reply_Recovered); ok {
+			return x.Recovered
+		}
+	}
+	return nil
+}
+
 type isReply_Kind interface {
 	isReply_Kind()
 }
@@ -2438,6 +2510,10 @@ type Reply_Actors struct {
 	Actors *Actors `protobuf:"bytes,9,opt,name=actors,proto3,oneof"`
 }
 
+type Reply_Recovered struct {
+	Recovered *Recovered `protobuf:"bytes,20,opt,name=recovered,proto3,oneof"`
+}
+
 func (*Reply_Refusal) isReply_Kind() {}
 
 func (*Reply_Submitted) isReply_Kind() {}
@@ -2456,6 +2532,8 @@ func (*Reply_Done) isReply_Kind() {}
 
 func (*Reply_Actors) isReply_Kind() {}
 
+func (*Reply_Recovered) isReply_Kind() {}
+
 // Refusal says why a request was not carried out.
 type Refusal struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2472,7 +2550,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2562,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2575,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Refusal) GetError() string {
@@ -2540,7 +2618,7 @@ type Submitted struct {
 
 func (x *Submitted) Reset() {
 	*x = Submitted{}
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2630,7 @@ func (x *Submitted) String() string {
 func (*Submitted) ProtoMessage() {}
 
 func (x *Submitted) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2643,7 @@ func (x *Submitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submitted.ProtoReflect.Descriptor instead.
 func (*Submitted) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Submitted) GetId() string {
@@ -2582,19 +2660,156 @@ func (x *Submitted) GetNote() string {
 	return ""
 }
 
+// Recovered answers RecoverRegistry.
+type Recovered struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Recovery *RegistryRecovery      `protobuf:"bytes,1,opt,name=recovery,proto3" json:"recovery,omitempty"`
+	// An earlier request has caused the recovery.
+	Already bool `protobuf:"varint,2,opt,name=already,proto3" json:"already,omitempty"`
+	// Claims of processes that the answering process does not reach.
+	Claims []*UnreachableClaim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
+	// The path of the copy of the superseded log.
+	Copy          string `protobuf:"bytes,4,opt,name=copy,proto3" json:"copy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Recovered) Reset() {
+	*x = Recovered{}
+	mi := &file_protos_cluster_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Recovered) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Recovered) ProtoMessage() {}
+
+func (x *Recovered) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
+func (*Recovered) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *Recovered) GetRecovery() *RegistryRecovery {
+	if x != nil {
+		return x.Recovery
+	}
+	return nil
+}
+
+func (x *Recovered) GetAlready() bool {
+	if x != nil {
+		return x.Already
+	}
+	return false
+}
+
+func (x *Recovered) GetClaims() []*UnreachableClaim {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *Recovered) GetCopy() string {
+	if x != nil {
+		return x.Copy
+	}
+	return ""
+}
+
+// UnreachableClaim is a claim whose owner is not reachable.
+type UnreachableClaim struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// name or submission, and the name or id.
+	Kind          string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Owner         string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnreachableClaim) Reset() {
+	*x = UnreachableClaim{}
+	mi := &file_protos_cluster_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnreachableClaim) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnreachableClaim) ProtoMessage() {}
+
+func (x *UnreachableClaim) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnreachableClaim.ProtoReflect.Descriptor instead.
+func (*UnreachableClaim) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *UnreachableClaim) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *UnreachableClaim) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *UnreachableClaim) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 // Processes answers ListNodes.
 type Processes struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Processes []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
 	// Why the registry does not answer the answering process; empty if it does.
 	WithoutQuorum string `protobuf:"bytes,2,opt,name=without_quorum,json=withoutQuorum,proto3" json:"without_quorum,omitempty"`
+	// A process of another registry, which neither supersedes the answering process's nor is superseded by it; empty
+	// without one.
+	OtherRegistry string `protobuf:"bytes,20,opt,name=other_registry,json=otherRegistry,proto3" json:"other_registry,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Processes) Reset() {
 	*x = Processes{}
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2606,7 +2821,7 @@ func (x *Processes) String() string {
 func (*Processes) ProtoMessage() {}
 
 func (x *Processes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2619,7 +2834,7 @@ func (x *Processes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Processes.ProtoReflect.Descriptor instead.
 func (*Processes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Processes) GetProcesses() []*Process {
@@ -2632,6 +2847,13 @@ func (x *Processes) GetProcesses() []*Process {
 func (x *Processes) GetWithoutQuorum() string {
 	if x != nil {
 		return x.WithoutQuorum
+	}
+	return ""
+}
+
+func (x *Processes) GetOtherRegistry() string {
+	if x != nil {
+		return x.OtherRegistry
 	}
 	return ""
 }
@@ -2664,7 +2886,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2676,7 +2898,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2689,7 +2911,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Process) GetName() string {
@@ -2786,7 +3008,7 @@ type Submissions struct {
 
 func (x *Submissions) Reset() {
 	*x = Submissions{}
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2798,7 +3020,7 @@ func (x *Submissions) String() string {
 func (*Submissions) ProtoMessage() {}
 
 func (x *Submissions) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2811,7 +3033,7 @@ func (x *Submissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submissions.ProtoReflect.Descriptor instead.
 func (*Submissions) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Submissions) GetSubmissions() []*Submission {
@@ -2870,7 +3092,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2882,7 +3104,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2895,7 +3117,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Submission) GetId() string {
@@ -3062,7 +3284,7 @@ type News struct {
 
 func (x *News) Reset() {
 	*x = News{}
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3296,7 @@ func (x *News) String() string {
 func (*News) ProtoMessage() {}
 
 func (x *News) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3309,7 @@ func (x *News) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use News.ProtoReflect.Descriptor instead.
 func (*News) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *News) GetSubmissions() []*Submission {
@@ -3128,7 +3350,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3140,7 +3362,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3153,7 +3375,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogLines) GetLines() []string {
@@ -3173,7 +3395,7 @@ type Portion struct {
 
 func (x *Portion) Reset() {
 	*x = Portion{}
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3185,7 +3407,7 @@ func (x *Portion) String() string {
 func (*Portion) ProtoMessage() {}
 
 func (x *Portion) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3198,7 +3420,7 @@ func (x *Portion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Portion.ProtoReflect.Descriptor instead.
 func (*Portion) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Portion) GetBytes() []byte {
@@ -3217,7 +3439,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +3451,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +3464,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
 }
 
 // SpawnActor has an actor made that belongs to no run. A client asks any process for it, which picks one that
@@ -3267,7 +3489,7 @@ type SpawnActor struct {
 
 func (x *SpawnActor) Reset() {
 	*x = SpawnActor{}
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3501,7 @@ func (x *SpawnActor) String() string {
 func (*SpawnActor) ProtoMessage() {}
 
 func (x *SpawnActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,7 +3514,7 @@ func (x *SpawnActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnActor.ProtoReflect.Descriptor instead.
 func (*SpawnActor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SpawnActor) GetName() string {
@@ -3369,7 +3591,7 @@ type ListActors struct {
 
 func (x *ListActors) Reset() {
 	*x = ListActors{}
-	mi := &file_protos_cluster_proto_msgTypes[42]
+	mi := &file_protos_cluster_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3381,7 +3603,7 @@ func (x *ListActors) String() string {
 func (*ListActors) ProtoMessage() {}
 
 func (x *ListActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[42]
+	mi := &file_protos_cluster_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3394,7 +3616,7 @@ func (x *ListActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListActors.ProtoReflect.Descriptor instead.
 func (*ListActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListActors) GetName() string {
@@ -3414,7 +3636,7 @@ type AttachActors struct {
 
 func (x *AttachActors) Reset() {
 	*x = AttachActors{}
-	mi := &file_protos_cluster_proto_msgTypes[43]
+	mi := &file_protos_cluster_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3426,7 +3648,7 @@ func (x *AttachActors) String() string {
 func (*AttachActors) ProtoMessage() {}
 
 func (x *AttachActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[43]
+	mi := &file_protos_cluster_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3439,7 +3661,7 @@ func (x *AttachActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachActors.ProtoReflect.Descriptor instead.
 func (*AttachActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{46}
 }
 
 // Actors are the actors of one process or of all.
@@ -3460,7 +3682,7 @@ type Actors struct {
 
 func (x *Actors) Reset() {
 	*x = Actors{}
-	mi := &file_protos_cluster_proto_msgTypes[44]
+	mi := &file_protos_cluster_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3472,7 +3694,7 @@ func (x *Actors) String() string {
 func (*Actors) ProtoMessage() {}
 
 func (x *Actors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[44]
+	mi := &file_protos_cluster_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3485,7 +3707,7 @@ func (x *Actors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actors.ProtoReflect.Descriptor instead.
 func (*Actors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Actors) GetActors() []*Actor {
@@ -3557,7 +3779,7 @@ type Actor struct {
 
 func (x *Actor) Reset() {
 	*x = Actor{}
-	mi := &file_protos_cluster_proto_msgTypes[45]
+	mi := &file_protos_cluster_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3569,7 +3791,7 @@ func (x *Actor) String() string {
 func (*Actor) ProtoMessage() {}
 
 func (x *Actor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[45]
+	mi := &file_protos_cluster_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3582,7 +3804,7 @@ func (x *Actor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actor.ProtoReflect.Descriptor instead.
 func (*Actor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{45}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Actor) GetName() string {
@@ -3684,7 +3906,7 @@ type ActorRequest struct {
 
 func (x *ActorRequest) Reset() {
 	*x = ActorRequest{}
-	mi := &file_protos_cluster_proto_msgTypes[46]
+	mi := &file_protos_cluster_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3696,7 +3918,7 @@ func (x *ActorRequest) String() string {
 func (*ActorRequest) ProtoMessage() {}
 
 func (x *ActorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[46]
+	mi := &file_protos_cluster_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3709,7 +3931,7 @@ func (x *ActorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorRequest.ProtoReflect.Descriptor instead.
 func (*ActorRequest) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{46}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ActorRequest) GetId() uint64 {
@@ -3775,7 +3997,7 @@ type ActorResponse struct {
 
 func (x *ActorResponse) Reset() {
 	*x = ActorResponse{}
-	mi := &file_protos_cluster_proto_msgTypes[47]
+	mi := &file_protos_cluster_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3787,7 +4009,7 @@ func (x *ActorResponse) String() string {
 func (*ActorResponse) ProtoMessage() {}
 
 func (x *ActorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[47]
+	mi := &file_protos_cluster_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3800,7 +4022,7 @@ func (x *ActorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorResponse.ProtoReflect.Descriptor instead.
 func (*ActorResponse) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{47}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ActorResponse) GetId() uint64 {
@@ -3863,7 +4085,7 @@ type ActorCall struct {
 
 func (x *ActorCall) Reset() {
 	*x = ActorCall{}
-	mi := &file_protos_cluster_proto_msgTypes[48]
+	mi := &file_protos_cluster_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3875,7 +4097,7 @@ func (x *ActorCall) String() string {
 func (*ActorCall) ProtoMessage() {}
 
 func (x *ActorCall) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[48]
+	mi := &file_protos_cluster_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3888,7 +4110,7 @@ func (x *ActorCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorCall.ProtoReflect.Descriptor instead.
 func (*ActorCall) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{48}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ActorCall) GetVerb() ActorCall_Verb {
@@ -3978,7 +4200,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_protos_cluster_proto_msgTypes[49]
+	mi := &file_protos_cluster_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3990,7 +4212,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[49]
+	mi := &file_protos_cluster_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4003,7 +4225,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{49}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Vector) GetValues() []float32 {
@@ -4030,7 +4252,7 @@ type ActorReceipt struct {
 
 func (x *ActorReceipt) Reset() {
 	*x = ActorReceipt{}
-	mi := &file_protos_cluster_proto_msgTypes[50]
+	mi := &file_protos_cluster_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4042,7 +4264,7 @@ func (x *ActorReceipt) String() string {
 func (*ActorReceipt) ProtoMessage() {}
 
 func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[50]
+	mi := &file_protos_cluster_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4055,7 +4277,7 @@ func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorReceipt.ProtoReflect.Descriptor instead.
 func (*ActorReceipt) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{50}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ActorReceipt) GetLine() uint64 {
@@ -4104,7 +4326,7 @@ var File_protos_cluster_proto protoreflect.FileDescriptor
 
 const file_protos_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x14protos/cluster.proto\x12\bgradwire\"\xd9\x02\n" +
+	"\x14protos/cluster.proto\x12\bgradwire\x1a\x15protos/registry.proto\"\xd9\x02\n" +
 	"\bPlaceRun\x12\x1e\n" +
 	"\n" +
 	"submission\x18\x01 \x01(\tR\n" +
@@ -4235,7 +4457,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x04left\x18\x05 \x01(\bR\x04left\x12\x1e\n" +
 	"\n" +
 	"unfinished\x18\x06 \x01(\bR\n" +
-	"unfinished\"\x82\x04\n" +
+	"unfinished\"\xb9\x04\n" +
 	"\aRequest\x12.\n" +
 	"\x06submit\x18\x01 \x01(\v2\x14.gradwire.SubmitPlanH\x00R\x06submit\x12+\n" +
 	"\x05nodes\x18\x02 \x01(\v2\x13.gradwire.ListNodesH\x00R\x05nodes\x12(\n" +
@@ -4248,7 +4470,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x06actors\x18\t \x01(\v2\x14.gradwire.ListActorsH\x00R\x06actors\x120\n" +
 	"\x06attach\x18\n" +
 	" \x01(\v2\x16.gradwire.AttachActorsH\x00R\x06attach\x12-\n" +
-	"\x06remove\x18\v \x01(\v2\x13.gradwire.RemoveRunH\x00R\x06removeB\x06\n" +
+	"\x06remove\x18\v \x01(\v2\x13.gradwire.RemoveRunH\x00R\x06remove\x125\n" +
+	"\arecover\x18\x14 \x01(\v2\x19.gradwire.RecoverRegistryH\x00R\arecoverB\x06\n" +
 	"\x04kind\"z\n" +
 	"\n" +
 	"SubmitPlan\x12\x12\n" +
@@ -4270,7 +4493,9 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\tRemoveRun\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\"\x1d\n" +
 	"\vFetchRecord\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xc8\x03\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"%\n" +
+	"\x0fRecoverRegistry\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\"\xfd\x03\n" +
 	"\x05Reply\x12-\n" +
 	"\arefusal\x18\x01 \x01(\v2\x11.gradwire.RefusalH\x00R\arefusal\x123\n" +
 	"\tsubmitted\x18\x02 \x01(\v2\x13.gradwire.SubmittedH\x00R\tsubmitted\x123\n" +
@@ -4282,7 +4507,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05lines\x18\x06 \x01(\v2\x12.gradwire.LogLinesH\x00R\x05lines\x12-\n" +
 	"\aportion\x18\a \x01(\v2\x11.gradwire.PortionH\x00R\aportion\x12$\n" +
 	"\x04done\x18\b \x01(\v2\x0e.gradwire.DoneH\x00R\x04done\x12*\n" +
-	"\x06actors\x18\t \x01(\v2\x10.gradwire.ActorsH\x00R\x06actorsB\x06\n" +
+	"\x06actors\x18\t \x01(\v2\x10.gradwire.ActorsH\x00R\x06actors\x123\n" +
+	"\trecovered\x18\x14 \x01(\v2\x13.gradwire.RecoveredH\x00R\trecoveredB\x06\n" +
 	"\x04kind\"e\n" +
 	"\aRefusal\x12\x14\n" +
 	"\x05error\x18\x01 \x01(\tR\x05error\x12\x14\n" +
@@ -4291,10 +4517,20 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\aprocess\x18\v \x01(\tR\aprocess\"/\n" +
 	"\tSubmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04note\x18\x02 \x01(\tR\x04note\"c\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\"\xa5\x01\n" +
+	"\tRecovered\x126\n" +
+	"\brecovery\x18\x01 \x01(\v2\x1a.gradwire.RegistryRecoveryR\brecovery\x12\x18\n" +
+	"\aalready\x18\x02 \x01(\bR\aalready\x122\n" +
+	"\x06claims\x18\x03 \x03(\v2\x1a.gradwire.UnreachableClaimR\x06claims\x12\x12\n" +
+	"\x04copy\x18\x04 \x01(\tR\x04copy\"P\n" +
+	"\x10UnreachableClaim\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\"\x8a\x01\n" +
 	"\tProcesses\x12/\n" +
 	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\x12%\n" +
-	"\x0ewithout_quorum\x18\x02 \x01(\tR\rwithoutQuorum\"\x88\x03\n" +
+	"\x0ewithout_quorum\x18\x02 \x01(\tR\rwithoutQuorum\x12%\n" +
+	"\x0eother_registry\x18\x14 \x01(\tR\rotherRegistry\"\x88\x03\n" +
 	"\aProcess\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -4439,68 +4675,72 @@ func file_protos_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_protos_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
 var file_protos_cluster_proto_goTypes = []any{
-	(ActorCall_Verb)(0),   // 0: gradwire.ActorCall.Verb
-	(*PlaceRun)(nil),      // 1: gradwire.PlaceRun
-	(*SampleSet)(nil),     // 2: gradwire.SampleSet
-	(*AskSamples)(nil),    // 3: gradwire.AskSamples
-	(*Samples)(nil),       // 4: gradwire.Samples
-	(*RunPlaced)(nil),     // 5: gradwire.RunPlaced
-	(*BeginRun)(nil),      // 6: gradwire.BeginRun
-	(*HaltRun)(nil),       // 7: gradwire.HaltRun
-	(*EndRun)(nil),        // 8: gradwire.EndRun
-	(*NodeChanged)(nil),   // 9: gradwire.NodeChanged
-	(*AskRun)(nil),        // 10: gradwire.AskRun
-	(*CutRun)(nil),        // 11: gradwire.CutRun
-	(*CutPassed)(nil),     // 12: gradwire.CutPassed
-	(*AskState)(nil),      // 13: gradwire.AskState
-	(*StatePart)(nil),     // 14: gradwire.StatePart
-	(*RunMark)(nil),       // 15: gradwire.RunMark
-	(*RunState)(nil),      // 16: gradwire.RunState
-	(*RunPeer)(nil),       // 17: gradwire.RunPeer
-	(*RunEvents)(nil),     // 18: gradwire.RunEvents
-	(*RunEvent)(nil),      // 19: gradwire.RunEvent
-	(*EdgeCounters)(nil),  // 20: gradwire.EdgeCounters
-	(*RunResult)(nil),     // 21: gradwire.RunResult
-	(*Request)(nil),       // 22: gradwire.Request
-	(*SubmitPlan)(nil),    // 23: gradwire.SubmitPlan
-	(*ListNodes)(nil),     // 24: gradwire.ListNodes
-	(*ListRuns)(nil),      // 25: gradwire.ListRuns
-	(*WatchRun)(nil),      // 26: gradwire.WatchRun
-	(*ReadLog)(nil),       // 27: gradwire.ReadLog
-	(*StopRun)(nil),       // 28: gradwire.StopRun
-	(*RemoveRun)(nil),     // 29: gradwire.RemoveRun
-	(*FetchRecord)(nil),   // 30: gradwire.FetchRecord
-	(*Reply)(nil),         // 31: gradwire.Reply
-	(*Refusal)(nil),       // 32: gradwire.Refusal
-	(*Submitted)(nil),     // 33: gradwire.Submitted
-	(*Processes)(nil),     // 34: gradwire.Processes
-	(*Process)(nil),       // 35: gradwire.Process
-	(*Submissions)(nil),   // 36: gradwire.Submissions
-	(*Submission)(nil),    // 37: gradwire.Submission
-	(*News)(nil),          // 38: gradwire.News
-	(*LogLines)(nil),      // 39: gradwire.LogLines
-	(*Portion)(nil),       // 40: gradwire.Portion
-	(*Done)(nil),          // 41: gradwire.Done
-	(*SpawnActor)(nil),    // 42: gradwire.SpawnActor
-	(*ListActors)(nil),    // 43: gradwire.ListActors
-	(*AttachActors)(nil),  // 44: gradwire.AttachActors
-	(*Actors)(nil),        // 45: gradwire.Actors
-	(*Actor)(nil),         // 46: gradwire.Actor
-	(*ActorRequest)(nil),  // 47: gradwire.ActorRequest
-	(*ActorResponse)(nil), // 48: gradwire.ActorResponse
-	(*ActorCall)(nil),     // 49: gradwire.ActorCall
-	(*Vector)(nil),        // 50: gradwire.Vector
-	(*ActorReceipt)(nil),  // 51: gradwire.ActorReceipt
-	nil,                   // 52: gradwire.RunState.WaitsEntry
-	nil,                   // 53: gradwire.Process.LabelsEntry
-	nil,                   // 54: gradwire.Submission.PlacementEntry
+	(ActorCall_Verb)(0),      // 0: gradwire.ActorCall.Verb
+	(*PlaceRun)(nil),         // 1: gradwire.PlaceRun
+	(*SampleSet)(nil),        // 2: gradwire.SampleSet
+	(*AskSamples)(nil),       // 3: gradwire.AskSamples
+	(*Samples)(nil),          // 4: gradwire.Samples
+	(*RunPlaced)(nil),        // 5: gradwire.RunPlaced
+	(*BeginRun)(nil),         // 6: gradwire.BeginRun
+	(*HaltRun)(nil),          // 7: gradwire.HaltRun
+	(*EndRun)(nil),           // 8: gradwire.EndRun
+	(*NodeChanged)(nil),      // 9: gradwire.NodeChanged
+	(*AskRun)(nil),           // 10: gradwire.AskRun
+	(*CutRun)(nil),           // 11: gradwire.CutRun
+	(*CutPassed)(nil),        // 12: gradwire.CutPassed
+	(*AskState)(nil),         // 13: gradwire.AskState
+	(*StatePart)(nil),        // 14: gradwire.StatePart
+	(*RunMark)(nil),          // 15: gradwire.RunMark
+	(*RunState)(nil),         // 16: gradwire.RunState
+	(*RunPeer)(nil),          // 17: gradwire.RunPeer
+	(*RunEvents)(nil),        // 18: gradwire.RunEvents
+	(*RunEvent)(nil),         // 19: gradwire.RunEvent
+	(*EdgeCounters)(nil),     // 20: gradwire.EdgeCounters
+	(*RunResult)(nil),        // 21: gradwire.RunResult
+	(*Request)(nil),          // 22: gradwire.Request
+	(*SubmitPlan)(nil),       // 23: gradwire.SubmitPlan
+	(*ListNodes)(nil),        // 24: gradwire.ListNodes
+	(*ListRuns)(nil),         // 25: gradwire.ListRuns
+	(*WatchRun)(nil),         // 26: gradwire.WatchRun
+	(*ReadLog)(nil),          // 27: gradwire.ReadLog
+	(*StopRun)(nil),          // 28: gradwire.StopRun
+	(*RemoveRun)(nil),        // 29: gradwire.RemoveRun
+	(*FetchRecord)(nil),      // 30: gradwire.FetchRecord
+	(*RecoverRegistry)(nil),  // 31: gradwire.RecoverRegistry
+	(*Reply)(nil),            // 32: gradwire.Reply
+	(*Refusal)(nil),          // 33: gradwire.Refusal
+	(*Submitted)(nil),        // 34: gradwire.Submitted
+	(*Recovered)(nil),        // 35: gradwire.Recovered
+	(*UnreachableClaim)(nil), // 36: gradwire.UnreachableClaim
+	(*Processes)(nil),        // 37: gradwire.Processes
+	(*Process)(nil),          // 38: gradwire.Process
+	(*Submissions)(nil),      // 39: gradwire.Submissions
+	(*Submission)(nil),       // 40: gradwire.Submission
+	(*News)(nil),             // 41: gradwire.News
+	(*LogLines)(nil),         // 42: gradwire.LogLines
+	(*Portion)(nil),          // 43: gradwire.Portion
+	(*Done)(nil),             // 44: gradwire.Done
+	(*SpawnActor)(nil),       // 45: gradwire.SpawnActor
+	(*ListActors)(nil),       // 46: gradwire.ListActors
+	(*AttachActors)(nil),     // 47: gradwire.AttachActors
+	(*Actors)(nil),           // 48: gradwire.Actors
+	(*Actor)(nil),            // 49: gradwire.Actor
+	(*ActorRequest)(nil),     // 50: gradwire.ActorRequest
+	(*ActorResponse)(nil),    // 51: gradwire.ActorResponse
+	(*ActorCall)(nil),        // 52: gradwire.ActorCall
+	(*Vector)(nil),           // 53: gradwire.Vector
+	(*ActorReceipt)(nil),     // 54: gradwire.ActorReceipt
+	nil,                      // 55: gradwire.RunState.WaitsEntry
+	nil,                      // 56: gradwire.Process.LabelsEntry
+	nil,                      // 57: gradwire.Submission.PlacementEntry
+	(*RegistryRecovery)(nil), // 58: gradwire.RegistryRecovery
 }
 var file_protos_cluster_proto_depIdxs = []int32{
 	2,  // 0: gradwire.PlaceRun.samples:type_name -> gradwire.SampleSet
 	17, // 1: gradwire.RunState.peers:type_name -> gradwire.RunPeer
-	52, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
+	55, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
 	19, // 3: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
 	20, // 4: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
 	23, // 5: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
@@ -4510,36 +4750,40 @@ var file_protos_cluster_proto_depIdxs = []int32{
 	27, // 9: gradwire.Request.log:type_name -> gradwire.ReadLog
 	28, // 10: gradwire.Request.stop:type_name -> gradwire.StopRun
 	30, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
-	42, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
-	43, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
-	44, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
+	45, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
+	46, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
+	47, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
 	29, // 15: gradwire.Request.remove:type_name -> gradwire.RemoveRun
-	32, // 16: gradwire.Reply.refusal:type_name -> gradwire.Refusal
-	33, // 17: gradwire.Reply.submitted:type_name -> gradwire.Submitted
-	34, // 18: gradwire.Reply.processes:type_name -> gradwire.Processes
-	36, // 19: gradwire.Reply.submissions:type_name -> gradwire.Submissions
-	37, // 20: gradwire.Reply.submission:type_name -> gradwire.Submission
-	39, // 21: gradwire.Reply.lines:type_name -> gradwire.LogLines
-	40, // 22: gradwire.Reply.portion:type_name -> gradwire.Portion
-	41, // 23: gradwire.Reply.done:type_name -> gradwire.Done
-	45, // 24: gradwire.Reply.actors:type_name -> gradwire.Actors
-	35, // 25: gradwire.Processes.processes:type_name -> gradwire.Process
-	53, // 26: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
-	37, // 27: gradwire.Submissions.submissions:type_name -> gradwire.Submission
-	54, // 28: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
-	37, // 29: gradwire.News.submissions:type_name -> gradwire.Submission
-	46, // 30: gradwire.Actors.actors:type_name -> gradwire.Actor
-	42, // 31: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
-	43, // 32: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
-	45, // 33: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
-	0,  // 34: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
-	50, // 35: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
-	50, // 36: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	31, // 16: gradwire.Request.recover:type_name -> gradwire.RecoverRegistry
+	33, // 17: gradwire.Reply.refusal:type_name -> gradwire.Refusal
+	34, // 18: gradwire.Reply.submitted:type_name -> gradwire.Submitted
+	37, // 19: gradwire.Reply.processes:type_name -> gradwire.Processes
+	39, // 20: gradwire.Reply.submissions:type_name -> gradwire.Submissions
+	40, // 21: gradwire.Reply.submission:type_name -> gradwire.Submission
+	42, // 22: gradwire.Reply.lines:type_name -> gradwire.LogLines
+	43, // 23: gradwire.Reply.portion:type_name -> gradwire.Portion
+	44, // 24: gradwire.Reply.done:type_name -> gradwire.Done
+	48, // 25: gradwire.Reply.actors:type_name -> gradwire.Actors
+	35, // 26: gradwire.Reply.recovered:type_name -> gradwire.Recovered
+	58, // 27: gradwire.Recovered.recovery:type_name -> gradwire.RegistryRecovery
+	36, // 28: gradwire.Recovered.claims:type_name -> gradwire.UnreachableClaim
+	38, // 29: gradwire.Processes.processes:type_name -> gradwire.Process
+	56, // 30: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
+	40, // 31: gradwire.Submissions.submissions:type_name -> gradwire.Submission
+	57, // 32: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
+	40, // 33: gradwire.News.submissions:type_name -> gradwire.Submission
+	49, // 34: gradwire.Actors.actors:type_name -> gradwire.Actor
+	45, // 35: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
+	46, // 36: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
+	48, // 37: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
+	0,  // 38: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
+	53, // 39: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
+	53, // 40: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
+	41, // [41:41] is the sub-list for method output_type
+	41, // [41:41] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_protos_cluster_proto_init() }
@@ -4547,6 +4791,7 @@ func file_protos_cluster_proto_init() {
 	if File_protos_cluster_proto != nil {
 		return
 	}
+	file_protos_registry_proto_init()
 	file_protos_cluster_proto_msgTypes[21].OneofWrappers = []any{
 		(*Request_Submit)(nil),
 		(*Request_Nodes)(nil),
@@ -4559,8 +4804,9 @@ func file_protos_cluster_proto_init() {
 		(*Request_Actors)(nil),
 		(*Request_Attach)(nil),
 		(*Request_Remove)(nil),
+		(*Request_Recover)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[30].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[31].OneofWrappers = []any{
 		(*Reply_Refusal)(nil),
 		(*Reply_Submitted)(nil),
 		(*Reply_Processes)(nil),
@@ -4570,8 +4816,9 @@ func file_protos_cluster_proto_init() {
 		(*Reply_Portion)(nil),
 		(*Reply_Done)(nil),
 		(*Reply_Actors)(nil),
+		(*Reply_Recovered)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[46].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[49].OneofWrappers = []any{
 		(*ActorRequest_Spawn)(nil),
 		(*ActorRequest_List)(nil),
 	}
@@ -4581,7 +4828,7 @@ func file_protos_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_cluster_proto_rawDesc), len(file_protos_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   54,
+			NumMessages:   57,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1674,7 +1674,9 @@ type RegistryState struct {
 	Actors      []*RegistryActor      `protobuf:"bytes,5,rep,name=actors,proto3" json:"actors,omitempty"`
 	Sessions    []*RegistrySession    `protobuf:"bytes,6,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	// The latest incarnation of each process that has opened a session.
-	Processes     []*RegistryProcess `protobuf:"bytes,7,rep,name=processes,proto3" json:"processes,omitempty"`
+	Processes []*RegistryProcess `protobuf:"bytes,7,rep,name=processes,proto3" json:"processes,omitempty"`
+	// The recoveries that led to this registry, the oldest first. Only the latest one has its lists.
+	Recoveries    []*RegistryRecovery `protobuf:"bytes,20,rep,name=recoveries,proto3" json:"recoveries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1758,19 +1760,191 @@ func (x *RegistryState) GetProcesses() []*RegistryProcess {
 	return nil
 }
 
+func (x *RegistryState) GetRecoveries() []*RegistryRecovery {
+	if x != nil {
+		return x.Recoveries
+	}
+	return nil
+}
+
+// RegistryRecovery describes the start of a registry from the log of one member of another registry, which had lost
+// its quorum.
+type RegistryRecovery struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The numbers of the superseded registry and of the new one.
+	Superseded uint64 `protobuf:"varint,1,opt,name=superseded,proto3" json:"superseded,omitempty"`
+	Cluster    uint64 `protobuf:"varint,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// The process whose log was kept, and the index of the last entry in that log.
+	Process string `protobuf:"bytes,3,opt,name=process,proto3" json:"process,omitempty"`
+	Last    uint64 `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`
+	// The largest commit index that a leader had announced to the process since its start; 0 if none had.
+	Announced uint64 `protobuf:"varint,5,opt,name=announced,proto3" json:"announced,omitempty"`
+	// The entries that were kept although the process did not know that they were committed, and the number of further
+	// ones that are not listed.
+	Unproven []*RegistryUnproven `protobuf:"bytes,6,rep,name=unproven,proto3" json:"unproven,omitempty"`
+	Unlisted uint64              `protobuf:"varint,7,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
+	// The other processes that were members of the superseded registry.
+	Dropped       []string `protobuf:"bytes,8,rep,name=dropped,proto3" json:"dropped,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RegistryRecovery) Reset() {
+	*x = RegistryRecovery{}
+	mi := &file_protos_registry_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RegistryRecovery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RegistryRecovery) ProtoMessage() {}
+
+func (x *RegistryRecovery) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_registry_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RegistryRecovery.ProtoReflect.Descriptor instead.
+func (*RegistryRecovery) Descriptor() ([]byte, []int) {
+	return file_protos_registry_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RegistryRecovery) GetSuperseded() uint64 {
+	if x != nil {
+		return x.Superseded
+	}
+	return 0
+}
+
+func (x *RegistryRecovery) GetCluster() uint64 {
+	if x != nil {
+		return x.Cluster
+	}
+	return 0
+}
+
+func (x *RegistryRecovery) GetProcess() string {
+	if x != nil {
+		return x.Process
+	}
+	return ""
+}
+
+func (x *RegistryRecovery) GetLast() uint64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *RegistryRecovery) GetAnnounced() uint64 {
+	if x != nil {
+		return x.Announced
+	}
+	return 0
+}
+
+func (x *RegistryRecovery) GetUnproven() []*RegistryUnproven {
+	if x != nil {
+		return x.Unproven
+	}
+	return nil
+}
+
+func (x *RegistryRecovery) GetUnlisted() uint64 {
+	if x != nil {
+		return x.Unlisted
+	}
+	return 0
+}
+
+func (x *RegistryRecovery) GetDropped() []string {
+	if x != nil {
+		return x.Dropped
+	}
+	return nil
+}
+
+// RegistryUnproven is an entry that may or may not have been committed.
+type RegistryUnproven struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Command       string                 `protobuf:"bytes,2,opt,name=command,proto3" json:"command,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RegistryUnproven) Reset() {
+	*x = RegistryUnproven{}
+	mi := &file_protos_registry_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RegistryUnproven) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RegistryUnproven) ProtoMessage() {}
+
+func (x *RegistryUnproven) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_registry_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RegistryUnproven.ProtoReflect.Descriptor instead.
+func (*RegistryUnproven) Descriptor() ([]byte, []int) {
+	return file_protos_registry_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RegistryUnproven) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *RegistryUnproven) GetCommand() string {
+	if x != nil {
+		return x.Command
+	}
+	return ""
+}
+
 // RegistryIdentity identifies the member that a stored log belongs to.
 type RegistryIdentity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The name of the process.
-	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Id            uint64 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Id   uint64 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	// The registry that the member joins after it left a superseded one, and the registries that this one supersedes;
+	// 0 in any other log.
+	Joins         uint64   `protobuf:"varint,3,opt,name=joins,proto3" json:"joins,omitempty"`
+	Superseded    []uint64 `protobuf:"varint,4,rep,packed,name=superseded,proto3" json:"superseded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RegistryIdentity) Reset() {
 	*x = RegistryIdentity{}
-	mi := &file_protos_registry_proto_msgTypes[22]
+	mi := &file_protos_registry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +1956,7 @@ func (x *RegistryIdentity) String() string {
 func (*RegistryIdentity) ProtoMessage() {}
 
 func (x *RegistryIdentity) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[22]
+	mi := &file_protos_registry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +1969,7 @@ func (x *RegistryIdentity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryIdentity.ProtoReflect.Descriptor instead.
 func (*RegistryIdentity) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{22}
+	return file_protos_registry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RegistryIdentity) GetName() string {
@@ -1812,6 +1986,20 @@ func (x *RegistryIdentity) GetId() uint64 {
 	return 0
 }
 
+func (x *RegistryIdentity) GetJoins() uint64 {
+	if x != nil {
+		return x.Joins
+	}
+	return 0
+}
+
+func (x *RegistryIdentity) GetSuperseded() []uint64 {
+	if x != nil {
+		return x.Superseded
+	}
+	return nil
+}
+
 // RegistryFrame is a message between two members. Messages may be lost, delayed and duplicated.
 type RegistryFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1820,17 +2008,26 @@ type RegistryFrame struct {
 	// The sender's id, and the name of its process.
 	From uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The receiver's id; 0 in a request to join, which all processes receive.
+	// The receiver's id; 0 in a frame without a message: a request to join, which all processes receive, an announcement
+	// by a leader, or an answer to a member of a superseded registry.
 	To uint64 `protobuf:"varint,4,opt,name=to,proto3" json:"to,omitempty"`
-	// A message of go.etcd.io/raft; empty in a request to join.
-	Message       []byte `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// A message of go.etcd.io/raft, or empty.
+	Message []byte `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
+	// The registries that the sender's supersedes, the oldest first.
+	Superseded []uint64 `protobuf:"varint,6,rep,packed,name=superseded,proto3" json:"superseded,omitempty"`
+	// 0 if the founder of the sender's registry is its only member, 1 if there are others but the registry has granted
+	// nothing to them, 2 otherwise.
+	Standing uint32 `protobuf:"varint,7,opt,name=standing,proto3" json:"standing,omitempty"`
+	// The term and index of the last entry in the sender's log; set in a frame without a message.
+	LastTerm      uint64 `protobuf:"varint,8,opt,name=last_term,json=lastTerm,proto3" json:"last_term,omitempty"`
+	LastIndex     uint64 `protobuf:"varint,9,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RegistryFrame) Reset() {
 	*x = RegistryFrame{}
-	mi := &file_protos_registry_proto_msgTypes[23]
+	mi := &file_protos_registry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1842,7 +2039,7 @@ func (x *RegistryFrame) String() string {
 func (*RegistryFrame) ProtoMessage() {}
 
 func (x *RegistryFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_registry_proto_msgTypes[23]
+	mi := &file_protos_registry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1855,7 +2052,7 @@ func (x *RegistryFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryFrame.ProtoReflect.Descriptor instead.
 func (*RegistryFrame) Descriptor() ([]byte, []int) {
-	return file_protos_registry_proto_rawDescGZIP(), []int{23}
+	return file_protos_registry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RegistryFrame) GetCluster() uint64 {
@@ -1891,6 +2088,34 @@ func (x *RegistryFrame) GetMessage() []byte {
 		return x.Message
 	}
 	return nil
+}
+
+func (x *RegistryFrame) GetSuperseded() []uint64 {
+	if x != nil {
+		return x.Superseded
+	}
+	return nil
+}
+
+func (x *RegistryFrame) GetStanding() uint32 {
+	if x != nil {
+		return x.Standing
+	}
+	return 0
+}
+
+func (x *RegistryFrame) GetLastTerm() uint64 {
+	if x != nil {
+		return x.LastTerm
+	}
+	return 0
+}
+
+func (x *RegistryFrame) GetLastIndex() uint64 {
+	if x != nil {
+		return x.LastIndex
+	}
+	return 0
 }
 
 var File_protos_registry_proto protoreflect.FileDescriptor
@@ -2009,7 +2234,7 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\x06joined\x18\x03 \x01(\x04R\x06joined\x12\x12\n" +
 	"\x04left\x18\x04 \x01(\bR\x04left\"E\n" +
 	"\x0fRegistryMembers\x122\n" +
-	"\amembers\x18\x01 \x03(\v2\x18.gradwire.RegistryMemberR\amembers\"\xec\x02\n" +
+	"\amembers\x18\x01 \x03(\v2\x18.gradwire.RegistryMemberR\amembers\"\xa8\x03\n" +
 	"\rRegistryState\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\x04R\acluster\x122\n" +
 	"\amembers\x18\x02 \x03(\v2\x18.gradwire.RegistryMemberR\amembers\x12,\n" +
@@ -2017,16 +2242,44 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\vsubmissions\x18\x04 \x03(\v2\x1c.gradwire.RegistrySubmissionR\vsubmissions\x12/\n" +
 	"\x06actors\x18\x05 \x03(\v2\x17.gradwire.RegistryActorR\x06actors\x125\n" +
 	"\bsessions\x18\x06 \x03(\v2\x19.gradwire.RegistrySessionR\bsessions\x127\n" +
-	"\tprocesses\x18\a \x03(\v2\x19.gradwire.RegistryProcessR\tprocesses\"6\n" +
+	"\tprocesses\x18\a \x03(\v2\x19.gradwire.RegistryProcessR\tprocesses\x12:\n" +
+	"\n" +
+	"recoveries\x18\x14 \x03(\v2\x1a.gradwire.RegistryRecoveryR\n" +
+	"recoveries\"\x86\x02\n" +
+	"\x10RegistryRecovery\x12\x1e\n" +
+	"\n" +
+	"superseded\x18\x01 \x01(\x04R\n" +
+	"superseded\x12\x18\n" +
+	"\acluster\x18\x02 \x01(\x04R\acluster\x12\x18\n" +
+	"\aprocess\x18\x03 \x01(\tR\aprocess\x12\x12\n" +
+	"\x04last\x18\x04 \x01(\x04R\x04last\x12\x1c\n" +
+	"\tannounced\x18\x05 \x01(\x04R\tannounced\x126\n" +
+	"\bunproven\x18\x06 \x03(\v2\x1a.gradwire.RegistryUnprovenR\bunproven\x12\x1a\n" +
+	"\bunlisted\x18\a \x01(\x04R\bunlisted\x12\x18\n" +
+	"\adropped\x18\b \x03(\tR\adropped\"B\n" +
+	"\x10RegistryUnproven\x12\x14\n" +
+	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x18\n" +
+	"\acommand\x18\x02 \x01(\tR\acommand\"l\n" +
 	"\x10RegistryIdentity\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\x04R\x02id\"{\n" +
+	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x14\n" +
+	"\x05joins\x18\x03 \x01(\x04R\x05joins\x12\x1e\n" +
+	"\n" +
+	"superseded\x18\x04 \x03(\x04R\n" +
+	"superseded\"\xf3\x01\n" +
 	"\rRegistryFrame\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\x04R\acluster\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x0e\n" +
 	"\x02to\x18\x04 \x01(\x04R\x02to\x12\x18\n" +
-	"\amessage\x18\x05 \x01(\fR\amessage*C\n" +
+	"\amessage\x18\x05 \x01(\fR\amessage\x12\x1e\n" +
+	"\n" +
+	"superseded\x18\x06 \x03(\x04R\n" +
+	"superseded\x12\x1a\n" +
+	"\bstanding\x18\a \x01(\rR\bstanding\x12\x1b\n" +
+	"\tlast_term\x18\b \x01(\x04R\blastTerm\x12\x1d\n" +
+	"\n" +
+	"last_index\x18\t \x01(\x04R\tlastIndex*C\n" +
 	"\aRelease\x12\x0e\n" +
 	"\n" +
 	"OWNER_GONE\x10\x00\x12\x0e\n" +
@@ -2047,7 +2300,7 @@ func file_protos_registry_proto_rawDescGZIP() []byte {
 }
 
 var file_protos_registry_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_protos_registry_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_protos_registry_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_protos_registry_proto_goTypes = []any{
 	(Release)(0),               // 0: gradwire.Release
 	(RegistryResult_Code)(0),   // 1: gradwire.RegistryResult.Code
@@ -2073,9 +2326,11 @@ var file_protos_registry_proto_goTypes = []any{
 	(*RegistryMember)(nil),     // 21: gradwire.RegistryMember
 	(*RegistryMembers)(nil),    // 22: gradwire.RegistryMembers
 	(*RegistryState)(nil),      // 23: gradwire.RegistryState
-	(*RegistryIdentity)(nil),   // 24: gradwire.RegistryIdentity
-	(*RegistryFrame)(nil),      // 25: gradwire.RegistryFrame
-	nil,                        // 26: gradwire.RegistrySession.ResultsEntry
+	(*RegistryRecovery)(nil),   // 24: gradwire.RegistryRecovery
+	(*RegistryUnproven)(nil),   // 25: gradwire.RegistryUnproven
+	(*RegistryIdentity)(nil),   // 26: gradwire.RegistryIdentity
+	(*RegistryFrame)(nil),      // 27: gradwire.RegistryFrame
+	nil,                        // 28: gradwire.RegistrySession.ResultsEntry
 }
 var file_protos_registry_proto_depIdxs = []int32{
 	4,  // 0: gradwire.RegistryCommand.open:type_name -> gradwire.OpenSession
@@ -2102,7 +2357,7 @@ var file_protos_registry_proto_depIdxs = []int32{
 	2,  // 21: gradwire.RegistrySubmission.previous:type_name -> gradwire.RegistryProcess
 	0,  // 22: gradwire.RegistrySubmission.release:type_name -> gradwire.Release
 	2,  // 23: gradwire.RegistrySession.process:type_name -> gradwire.RegistryProcess
-	26, // 24: gradwire.RegistrySession.results:type_name -> gradwire.RegistrySession.ResultsEntry
+	28, // 24: gradwire.RegistrySession.results:type_name -> gradwire.RegistrySession.ResultsEntry
 	21, // 25: gradwire.RegistryMembers.members:type_name -> gradwire.RegistryMember
 	21, // 26: gradwire.RegistryState.members:type_name -> gradwire.RegistryMember
 	17, // 27: gradwire.RegistryState.names:type_name -> gradwire.RegistryName
@@ -2110,12 +2365,14 @@ var file_protos_registry_proto_depIdxs = []int32{
 	19, // 29: gradwire.RegistryState.actors:type_name -> gradwire.RegistryActor
 	20, // 30: gradwire.RegistryState.sessions:type_name -> gradwire.RegistrySession
 	2,  // 31: gradwire.RegistryState.processes:type_name -> gradwire.RegistryProcess
-	16, // 32: gradwire.RegistrySession.ResultsEntry.value:type_name -> gradwire.RegistryResult
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	24, // 32: gradwire.RegistryState.recoveries:type_name -> gradwire.RegistryRecovery
+	25, // 33: gradwire.RegistryRecovery.unproven:type_name -> gradwire.RegistryUnproven
+	16, // 34: gradwire.RegistrySession.ResultsEntry.value:type_name -> gradwire.RegistryResult
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_protos_registry_proto_init() }
@@ -2144,7 +2401,7 @@ func file_protos_registry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_registry_proto_rawDesc), len(file_protos_registry_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   25,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -162,7 +162,7 @@ same bits; in real time the same actors meet the same delays.`,
 		dataCommand(c, con))
 	root.AddCommand(upCommand(con), identityCommand(con), nodeCommand(c, con), submitCommand(con),
 		nodesCommand(con), actorsCommand(con), submissionsCommand(con), statusCommand(con), logsCommand(con),
-		stopCommand(con), fetchCommand(con), removeCommand(con))
+		stopCommand(con), fetchCommand(con), removeCommand(con), clusterCommand(con))
 	addVersion(root, con)
 	addExamples(root, con.examples, con)
 	addLibraryCommands(root, con)

@@ -77,7 +77,7 @@ heartbeat takes from it to each and back; with --round-trips, from each node to 
 has been silent for 1.5 s is suspended. One that has been silent for the node timeout of the node
 that is asked (--node-timeout) is absent, and others take its place. The column registry shows a
 node's part in the registry of actor names: it leads, votes, or learns the result of votes. Without
-a majority of the voters, nodes refuse new names.`,
+a majority of the voters, nodes refuse new names; 'gradwire cluster recover' helps if it never returns.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
 	}, func(ctx context.Context, c *driver.Client, _ []string) error {
 		if pairwise {
@@ -93,6 +93,10 @@ a majority of the voters, nodes refuse new names.`,
 			for _, n := range nodes {
 				if n.WithoutQuorum != "" {
 					fmt.Fprintf(w, "\nnode %s refuses new names of actors: %s\n", n.Name, n.WithoutQuorum)
+				}
+				if n.OtherRegistry != "" {
+					fmt.Fprintf(w, "\nnodes %s and %s are in two registries, which may grant the same name\n",
+						n.Name, n.OtherRegistry)
 				}
 			}
 			if text := client.DifferentBuilds(client.Builds(nodes)); text != "" {

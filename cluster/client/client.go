@@ -70,6 +70,9 @@ type Node struct {
 	// WithoutQuorum is the reason why the answering process cannot use the registry, and so refuses new names
 	// of actors. It is empty if the process can, and for all other processes.
 	WithoutQuorum string `json:"without_quorum,omitempty"`
+	// OtherRegistry is a process that belongs to another registry than the answering process. Both registries
+	// may grant the same name. It is empty without one, and for all other processes.
+	OtherRegistry string `json:"other_registry,omitempty"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -318,6 +321,7 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 		}
 		if p.State == "here" {
 			n.WithoutQuorum = r.GetProcesses().GetWithoutQuorum()
+			n.OtherRegistry = r.GetProcesses().GetOtherRegistry()
 		}
 		if p.Expires != 0 {
 			n.Expires = time.Unix(p.Expires, 0)

@@ -94,6 +94,10 @@ type (
 	SubmitOptions = client.SubmitOptions
 	// Submission is a plan that was submitted, and how far it is.
 	Submission = client.Submission
+	// Recovery is a registry that a process has started after the loss of a quorum.
+	Recovery = client.Recovery
+	// UnreachableClaim is a claim that a Recovery cannot prove.
+	UnreachableClaim = client.UnreachableClaim
 )
 
 // The states of a Submission.

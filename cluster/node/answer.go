@@ -51,6 +51,8 @@ func (p *process) answer(c *request.Caller) error {
 		return p.residents.AnswerSpawn(ctx, c, k.Spawn)
 	case *protos.Request_Actors:
 		return p.residents.AnswerList(ctx, c, k.Actors.Name)
+	case *protos.Request_Recover:
+		return p.answerRecover(ctx, c, k.Recover)
 	}
 	return p.queue.Answer(ctx, c, &r)
 }
@@ -83,7 +85,7 @@ func (p *process) processes() *protos.Processes {
 			Vote:        registryRole(&status, m.Name),
 		})
 	}
-	all.WithoutQuorum = unanswered
+	all.WithoutQuorum, all.OtherRegistry = unanswered, status.Other
 	return all
 }
 

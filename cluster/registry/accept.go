@@ -10,14 +10,11 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// fromOther reports whether the sender of a frame can be another member of this registry, or a
-// member that has not joined a registry yet.
+// fromOther reports whether the sender of a frame can be another member.
 func (m *Member) fromOther(f *protos.RegistryFrame) bool {
 	from := f.GetFrom()
-	if from == raft.None || from == m.id || raft.IsLocalMsgTarget(from) {
-		return false
-	}
-	return f.GetCluster() == 0 || m.state.cluster == 0 || f.GetCluster() == m.state.cluster
+	return from != raft.None && from != m.id && !raft.IsLocalMsgTarget(from) &&
+		inOrder(f.GetSuperseded(), f.GetCluster())
 }
 
 // acceptable reports whether members send each other messages like this one. Raft panics at some of
@@ -41,8 +38,8 @@ func acceptable(f *protos.RegistryFrame, m *raftpb.Message) bool {
 		return len(m.GetEntries()) == 1
 	case raftpb.MsgSnap:
 		s := m.GetSnapshot()
-		_, err := restoreState(s.GetData())
-		return err == nil && s.GetMetadata().GetConfState() != nil
+		state, err := restoreState(s.GetData())
+		return err == nil && state.cluster == f.GetCluster() && s.GetMetadata().GetConfState() != nil
 	case raftpb.MsgApp, raftpb.MsgAppResp, raftpb.MsgVote, raftpb.MsgVoteResp, raftpb.MsgHeartbeat,
 		raftpb.MsgHeartbeatResp, raftpb.MsgTimeoutNow, raftpb.MsgPreVote, raftpb.MsgPreVoteResp:
 		return true

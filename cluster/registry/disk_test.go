@@ -62,6 +62,20 @@ func (d *disk) Create(id *protos.RegistryIdentity) error {
 	return nil
 }
 
+func (d *disk) Replace(s *registry.Saved, _ uint64) error {
+	fault := d.fault
+	d.fault = noFault
+	if fault == failedTorn || fault == failedOld {
+		return errDisk
+	}
+	d.saved, d.log = &registry.Saved{Identity: s.Identity, Hard: s.Hard, Snapshot: s.Snapshot},
+		map[uint64]*raftpb.Entry{}
+	if fault == failedNew {
+		return errDisk
+	}
+	return nil
+}
+
 func (d *disk) Save(u *registry.Update) error {
 	fault := d.fault
 	d.fault = noFault

@@ -24,6 +24,11 @@
 // linearizable: a read waits until the member has applied all entries that were committed when the
 // read started (section 6.4).
 //
+// After the permanent loss of a quorum an operator has one member start another registry from its
+// log, see Member.Recover. Every frame names the sender's registry and those that it supersedes, so
+// the members of a superseded registry leave it and join the other one, without their logs. Of two
+// registries that were started from one, one supersedes the other, see lineage.go.
+//
 // The claims of a process are released when a later incarnation of the process opens a session, or
 // by a command that declares the process dead.
 package registry

@@ -49,7 +49,7 @@ const (
 // unknown is the code of a call without a result.
 const unknown = protos.RegistryResult_UNKNOWN
 
-// history records all calls of a world.
+// history records the calls to one registry.
 type history struct {
 	calls    map[string][]*call // calls by key
 	commands map[ticket][]*call // calls by command
@@ -58,6 +58,11 @@ type history struct {
 	sessions map[uint64]ticket  // incarnations with a session, by session id
 	seen     map[ticket]bool    // applied commands
 	done     uint64             // index of the latest committed entry that is recorded
+	terms    map[uint64]uint64  // raft's terms of committed entries, by index
+	leaders  map[uint64]uint64  // leading members, by term
+	states   map[uint64]uint64  // digests of states, by the last applied entry
+	contents map[uint64]uint64  // digests of states without the registry's number, members and recoveries
+	initial  map[string]object  // keys as a recovery has left them
 }
 
 // ticket is a command of an incarnation.
@@ -69,7 +74,9 @@ type ticket struct {
 
 func newHistory() *history {
 	return &history{calls: map[string][]*call{}, commands: map[ticket][]*call{}, opens: map[uint64][]*call{},
-		grants: map[string]string{}, sessions: map[uint64]ticket{}, seen: map[ticket]bool{}, done: 1}
+		grants: map[string]string{}, sessions: map[uint64]ticket{}, seen: map[ticket]bool{}, done: 1,
+		terms: map[uint64]uint64{}, leaders: map[uint64]uint64{}, states: map[uint64]uint64{},
+		contents: map[uint64]uint64{}, initial: map[string]object{}}
 }
 
 // keys are the names, submissions and actors that calls use.
@@ -88,6 +95,7 @@ func (h *history) add(w *world, p *process, c *call) *call {
 // independently of the registry.
 func (h *history) committed(w *world, e *raftpb.Entry) {
 	h.done = e.GetIndex()
+	h.terms[h.done] = e.GetTerm()
 	var c protos.RegistryCommand
 	if e.GetType() != raftpb.EntryNormal || proto.Unmarshal(e.GetData(), &c) != nil {
 		return
@@ -204,10 +212,10 @@ func (w *world) returned(p *process, o registry.Outcome) {
 		grant = fmt.Sprintf("%s by entry %d", c.key, o.Result.Index)
 	}
 	by := fmt.Sprintf("%s/%d", c.process, c.life)
-	if other := w.history.grants[grant]; other != "" && other != by {
+	if other := p.history.grants[grant]; other != "" && other != by {
 		w.fail("%s belongs to %s, and to %s", grant, other, by)
 	}
-	w.history.grants[grant] = by
+	p.history.grants[grant] = by
 }
 
 // issue makes a process issue a random read or command.
@@ -244,7 +252,7 @@ func (w *world) issue(p *process) {
 }
 
 func (w *world) submit(p *process, c *call, command *protos.RegistryCommand) {
-	w.history.add(w, p, c)
+	p.history.add(w, p, c)
 	if w.plant.early && p.member.Status().Leads && c.kind == put {
 		c.returned, c.code = w.now, protos.RegistryResult_DONE
 	}
@@ -255,7 +263,7 @@ func (w *world) submit(p *process, c *call, command *protos.RegistryCommand) {
 func (w *world) command(p *process, command *protos.RegistryCommand, calls ...*call) {
 	number := p.member.Submit(command)
 	p.calls[number] = calls[0]
-	w.history.commands[ticket{p.name, p.life, number}] = calls
+	p.history.commands[ticket{p.name, p.life, number}] = calls
 	w.deliverReady(p)
 }
 
@@ -265,7 +273,7 @@ func (w *world) declareGone(p *process) {
 	process := &protos.RegistryProcess{Name: other.name, Incarnation: other.life}
 	w.command(p, &protos.RegistryCommand{Kind: &protos.RegistryCommand_ReleaseProcess{
 		ReleaseProcess: &protos.ReleaseProcess{Process: process},
-	}}, w.history.lost(w, p, other.name, other.life)...)
+	}}, p.history.lost(w, p, other.name, other.life)...)
 }
 
 func (w *world) nameCommand(p *process, c *call, command *protos.RegistryCommand, id string) {
@@ -336,7 +344,7 @@ func (h *history) linearizable() (wrong string, undecided int) {
 		}
 		step := models[strings.SplitN(key, ":", 2)[0]]
 		model := porcupine.Model{
-			Init: func() any { return object{} },
+			Init: func() any { return h.initial[key] },
 			Step: func(state, input, _ any) (bool, any) { return step(state.(object), input.(*call)) },
 		}
 		switch porcupine.CheckOperationsTimeout(model, operations, time.Minute) {

@@ -79,14 +79,22 @@ type Member struct {
 	state        *State
 	applied      uint64
 	conf         *raftpb.ConfState
-	stored       uint64            // index of the stored snapshot
-	hard         *raftpb.HardState // hard state that is not stored yet; nil if all is
-	names        map[uint64]string // process names of the senders of messages, by member id
-	lastHeard    map[uint64]int    // ticks of the latest messages, by member; nil unless leader
-	joins        map[uint64]string // process names of members that ask to join, by id
-	snapshotSent map[uint64]int    // ticks at which unconfirmed snapshots were sent, by receiver
+	stored       uint64                // index of the stored snapshot
+	hard         *raftpb.HardState     // hard state that is not stored yet; nil if all is
+	names        map[uint64]string     // process names of the senders of messages, by member id
+	lastHeard    map[uint64]int        // ticks of the latest messages, by member; nil unless leader
+	heard        map[uint64]heardFrame // latest frames, by member
+	joins        map[uint64]string     // process names of members that ask to join, by id
+	snapshotSent map[uint64]int        // ticks at which unconfirmed snapshots were sent, by receiver
+
+	target          lineage // registry to join; its number is 0 if any will do
+	other           string  // latest process of an unrelated registry
+	otherHeard      int     // tick of its latest frame
+	announcedCommit uint64  // largest commit index that a leader of this registry has announced
 
 	now        int // ticks since the start
+	led        int // latest tick with a leader
+	announced  int // tick of the latest announcement
 	leader     bool
 	lastJoin   int // tick of the latest request to join
 	lastChange int // tick of the pending membership change; 0 without one
@@ -110,21 +118,29 @@ type read struct {
 func New(c Config) (*Member, error) {
 	m := &Member{
 		config: c, random: rand.New(rand.NewPCG(c.Seed, 1)), timer: newTimer(c.ElectionTicks, c.Seed),
-		names: map[uint64]string{}, joins: map[uint64]string{}, snapshotSent: map[uint64]int{}, state: newState(),
-		lastJoin: -c.ElectionTicks, conf: &raftpb.ConfState{},
 	}
 	saved, err := m.load()
 	if err != nil {
 		return nil, err
 	}
-	m.id = saved.Identity.Id
+	return m, m.adopt(saved)
+}
+
+// adopt makes this the member that a stored log belongs to.
+func (m *Member) adopt(saved *Saved) (err error) {
+	c := &m.config
+	m.id, m.state, m.applied, m.stored, m.conf, m.hard = saved.Identity.Id, newState(), 0, 0, &raftpb.ConfState{}, nil
+	m.names, m.joins, m.snapshotSent = map[uint64]string{}, map[uint64]string{}, map[uint64]int{}
+	m.lastHeard, m.heard, m.announcedCommit = nil, map[uint64]heardFrame{}, 0
+	m.leader, m.lastChange, m.lastJoin = false, 0, m.now-c.ElectionTicks
+	m.target = lineage{cluster: saved.Identity.GetJoins(), superseded: saved.Identity.GetSuperseded()}
 	m.log = view{raft.NewMemoryStorage(), m.snapshot}
 	if err := m.log.load(saved); err != nil {
-		return nil, err
+		return err
 	}
 	if saved.Snapshot != nil {
 		if err := m.restore(saved.Snapshot); err != nil {
-			return nil, err
+			return err
 		}
 		m.stored = m.applied
 	}
@@ -133,7 +149,7 @@ func New(c Config) (*Member, error) {
 		Applied: m.applied, MaxSizePerMsg: 1 << 18, MaxUncommittedEntriesSize: 1 << 22, MaxInflightMsgs: 64,
 		CheckQuorum: true, PreVote: true, StepDownOnRemoval: true, Logger: quiet{},
 	})
-	return m, err
+	return err
 }
 
 // load loads the log, or creates another if there is none or it is unusable.
@@ -213,6 +229,9 @@ func (m *Member) Tick() {
 	m.now++
 	status := m.node.BasicStatus()
 	m.leader = status.RaftState == raft.StateLeader
+	if status.Lead != raft.None {
+		m.led = m.now
+	}
 	if m.leader {
 		m.node.Tick()
 		m.manage()
@@ -242,18 +261,33 @@ func (m *Member) join(status *raft.BasicStatus) {
 		return
 	}
 	m.lastJoin = m.now
-	m.ready.Messages = append(m.ready.Messages, Message{Frame: m.frame()})
+	m.ready.Messages = append(m.ready.Messages, Message{Frame: m.hello()})
 }
 
+// frame returns a frame without a receiver and a message. Only a member with a state names its
+// registry: others must not give up theirs for a registry of which no copy may be left.
 func (m *Member) frame() *protos.RegistryFrame {
-	return &protos.RegistryFrame{Cluster: m.state.cluster, From: m.id, Name: m.config.Name}
+	own := m.lineage()
+	if m.state.cluster == 0 {
+		own = lineage{}
+	}
+	return &protos.RegistryFrame{Cluster: own.cluster, From: m.id, Name: m.config.Name, Superseded: own.superseded,
+		Standing: own.standing}
+}
+
+// hello returns a frame that describes this member: a request to join, an announcement or an answer.
+func (m *Member) hello() *protos.RegistryFrame {
+	f := m.frame()
+	f.LastTerm, f.LastIndex = m.lastEntry()
+	return f
 }
 
 // Step handles a frame from another process. It ignores frames for other members.
 func (m *Member) Step(f *protos.RegistryFrame) {
-	if m.failed != nil || !m.fromOther(f) {
+	if m.failed != nil || !m.fromOther(f) || !m.checkLineage(f) {
 		return
 	}
+	m.noteHeard(f)
 	if f.GetTo() == 0 {
 		if m.leader && len(m.joins) < maxJoins {
 			m.joins[f.GetFrom()] = f.GetName()
@@ -275,7 +309,11 @@ func (m *Member) Step(f *protos.RegistryFrame) {
 	if err != nil && !errors.Is(err, raft.ErrProposalDropped) && !errors.Is(err, raft.ErrStepPeerNotFound) {
 		m.logf("raft rejects a message from %s: %v", f.GetName(), err)
 	}
-	m.timer.observe(message, before, m.node.BasicStatus())
+	after := m.node.BasicStatus()
+	m.timer.observe(message, before, after)
+	if message.GetType() == raftpb.MsgApp && message.GetFrom() == after.Lead && message.GetTerm() == after.GetTerm() {
+		m.announcedCommit = max(m.announcedCommit, message.GetCommit())
+	}
 }
 
 const (

@@ -201,7 +201,7 @@ func TestWithoutAQuorum(t *testing.T) {
 	if n := c.member.State().Name("x"); len(c.calls)+len(c.reads) > 0 || n.GetToken() != 1 {
 		t.Errorf("x: %v; %d commands and %d reads wait", n, len(c.calls), len(c.reads))
 	}
-	if wrong, _ := w.history.linearizable(); wrong != "" || len(w.wrong) > 0 {
+	if wrong, _ := w.linearizable(); wrong != "" || len(w.wrong) > 0 {
 		t.Error(wrong, w.wrong)
 	}
 }

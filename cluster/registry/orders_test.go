@@ -73,7 +73,7 @@ func playOrder(order []int, targets int) (wrong string) {
 	if len(w.wrong) > 0 {
 		return w.wrong[0]
 	}
-	wrong, undecided := w.history.linearizable()
+	wrong, undecided := w.linearizable()
 	if undecided > 0 {
 		wrong = "Porcupine does not decide"
 	}

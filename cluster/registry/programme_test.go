@@ -89,6 +89,10 @@ func (w *world) strike(f fault) {
 			w.left = true
 			p.member.Leave()
 		}
+	case "ruin":
+		w.ruin(p)
+	case "isolate":
+		w.isolate(p)
 	default:
 		w.harm(p, f.kind)
 	}
@@ -142,7 +146,7 @@ func play(seed uint64, faults []fault, p plant) (wrong string, w *world) {
 	if len(w.wrong) > 0 {
 		return strings.Join(w.wrong, "\n"), w
 	}
-	wrong, w.undecided = w.history.linearizable()
+	wrong, w.undecided = w.linearizable()
 	return wrong, w
 }
 
@@ -211,8 +215,8 @@ func (w *world) agree() bool {
 	}
 	return !slices.ContainsFunc(w.processes, func(p *process) bool {
 		s := p.member.Status()
-		return s.Leader == "" || s.Leader != first.Leader || s.Applied != first.Applied || len(s.Voters) != want ||
-			len(s.Voters)+len(s.Learners) != len(w.processes)
+		return s.Leader == "" || s.Cluster != first.Cluster || s.Leader != first.Leader ||
+			s.Applied != first.Applied || len(s.Voters) != want || len(s.Voters)+len(s.Learners) != len(w.processes)
 	})
 }
 

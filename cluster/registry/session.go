@@ -145,6 +145,13 @@ func (s *session) finishRestored(m *Member) {
 	}
 }
 
+// restart forgets the session, because the member has changed to another registry, in which its id
+// may belong to another process.
+func (s *session) restart(m *Member) {
+	s.id, s.nonce = 0, 0
+	s.abandon(m, func(p *pending) bool { return p.session != 0 })
+}
+
 // abandon finishes pending commands with NO_SESSION, because their effects cannot be known.
 func (s *session) abandon(m *Member, affected func(*pending) bool) {
 	for _, ticket := range slices.Sorted(maps.Keys(s.pending)) {

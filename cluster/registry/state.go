@@ -2,8 +2,10 @@ package registry
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -27,6 +29,7 @@ type State struct {
 	actors      map[string]*protos.RegistryActor
 	sessions    map[uint64]*protos.RegistrySession
 	processes   map[string]uint64 // latest incarnation by process
+	recoveries  []*protos.RegistryRecovery
 }
 
 func newState() *State {
@@ -69,7 +72,17 @@ func restoreState(data []byte) (*State, error) {
 	for _, v := range m.Processes {
 		s.processes[v.Name] = v.Incarnation
 	}
+	s.recoveries = m.Recoveries
 	return s, nil
+}
+
+// clone returns an independent copy.
+func (s *State) clone() (*State, error) {
+	data, err := s.snapshot()
+	if err != nil {
+		return nil, err
+	}
+	return restoreState(data)
 }
 
 // snapshot encodes the state. Equal states have equal encodings.
@@ -81,11 +94,33 @@ func (s *State) snapshot() ([]byte, error) {
 		Submissions: sortedValues(s.submissions),
 		Actors:      sortedValues(s.actors),
 		Sessions:    sortedValues(s.sessions),
+		Recoveries:  s.recoveries,
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.processes)) {
 		m.Processes = append(m.Processes, &protos.RegistryProcess{Name: name, Incarnation: s.processes[name]})
 	}
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+}
+
+// maxHoldings bounds the names that holdings lists, and the submissions.
+const maxHoldings = 20
+
+// holdings lists names and submissions, for a log line.
+func (s *State) holdings() string {
+	list := func(kind string, all []string) string {
+		slices.Sort(all)
+		text := fmt.Sprintf("%d %s", len(all), kind)
+		if len(all) > 0 {
+			text += " (" + strings.Join(all[:min(len(all), maxHoldings)], ", ")
+			if len(all) > maxHoldings {
+				text += ", …"
+			}
+			text += ")"
+		}
+		return text
+	}
+	return list("names", slices.Collect(maps.Keys(s.names))) + " and " +
+		list("submissions", slices.Collect(maps.Keys(s.submissions)))
 }
 
 // sortedValues returns the values of a map in the order of their keys.

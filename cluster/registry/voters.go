@@ -44,6 +44,9 @@ type Status struct {
 	Silent []string
 	// Term is raft's term, Applied the index of the last applied entry.
 	Term, Applied uint64
+	// Other is a process that was recently heard to be in another registry, which neither supersedes this one
+	// nor is superseded by it; empty without one.
+	Other string
 	// Err is the reason why the member has stopped; nil if it has not.
 	Err error
 }
@@ -55,6 +58,9 @@ func (m *Member) Status() Status {
 	s.Leads = b.RaftState == raft.StateLeader && m.failed == nil
 	if m.failed == nil {
 		s.Leader = cmp.Or(m.state.members[b.Lead].GetName(), m.names[b.Lead])
+	}
+	if m.other != "" && m.now-m.otherHeard < 3*m.config.ReplaceTicks {
+		s.Other = m.other
 	}
 	s.Changing = len(m.conf.GetVotersOutgoing()) > 0
 	self, listed := m.state.members[m.id]
@@ -94,6 +100,7 @@ func (m *Member) manage() {
 		}
 	}
 	m.resendSnapshots()
+	m.announce()
 	if m.lastChange > 0 && m.now-m.lastChange < m.config.RetryTicks {
 		return
 	}
@@ -194,11 +201,8 @@ func (m *Member) applyChange(data []byte) error {
 // or more are silent become three, so that the registry survives the loss of one more. A departed
 // voter first becomes a learner, so that it learns of the change, and is removed once it is silent.
 func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
-	latest := map[string]uint64{} // latest member of each process
 	members := m.byJoining()
-	for _, v := range members {
-		latest[v.Name] = v.Id
-	}
+	latest := m.latestMembers(members)
 	// A member has departed if it leaves, or if its process lost its log and joined anew.
 	departed := func(v *protos.RegistryMember) bool { return v.Left || latest[v.Name] != v.Id }
 	processes, active := 0, 0
@@ -239,6 +243,20 @@ func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 		}
 	}
 	return changes
+}
+
+// latestMembers returns the id of the present member of each process, given all members in the order
+// of joining. It is the one that joined last, unless that one is silent and an earlier one is not: a
+// late request to join may come from a member that its process has already replaced.
+func (m *Member) latestMembers(members []*protos.RegistryMember) map[string]uint64 {
+	latest := map[string]uint64{}
+	for _, v := range members {
+		former, known := latest[v.Name]
+		if !known || !m.silent(v.Id, m.config.ReplaceTicks) || m.silent(former, m.config.ReplaceTicks) {
+			latest[v.Name] = v.Id
+		}
+	}
+	return latest
 }
 
 // countActive returns how many of the members have answered the leader recently.

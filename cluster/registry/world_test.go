@@ -28,17 +28,18 @@ type world struct {
 	cut       map[[2]int]bool // pairs without a connection, lower index first
 	loss      float64
 	twice     float64
-	loseNext  int // number of next messages to drop
+	loseNext  int  // number of next messages to drop
+	mute      bool // drops raft's messages, but no requests to join
 	lifetimes uint64
-	history   *history
+	histories map[uint64]*history // by the number of the registry
+	latest    *history            // of processes that have joined no registry yet
 	trace     *xxhash.Digest
 	wrong     []string // violated invariants
-	leaders   map[uint64]uint64
-	states    map[uint64]uint64 // digests of states, by the last applied entry
 	plant     plant
 	harmed    bool // true once a log may be damaged
 	left      bool // true once a process has left
 	undecided int  // number of keys whose check timed out
+	tally     tally
 }
 
 // plant is a planted defect that the checks must find.
@@ -62,6 +63,7 @@ type process struct {
 	reads   map[uint64]*call
 	tokens  map[string]uint64 // tokens of the claims that may have succeeded, by key
 	applied uint64
+	history *history // of the registry that its member is in or joins
 }
 
 // event is a function that is called at a time.
@@ -86,8 +88,8 @@ func (e *events) Pop() any {
 
 func newWorld(seed uint64, processes int, p plant) *world {
 	w := &world{
-		random: rand.New(rand.NewPCG(seed, 2)), cut: map[[2]int]bool{}, trace: xxhash.New(), history: newHistory(),
-		leaders: map[uint64]uint64{}, states: map[uint64]uint64{}, plant: p,
+		random: rand.New(rand.NewPCG(seed, 2)), cut: map[[2]int]bool{}, trace: xxhash.New(), plant: p,
+		histories: map[uint64]*history{}, latest: newHistory(),
 	}
 	for i := range processes {
 		v := &process{index: i, name: string(rune('a' + i)), founds: i == 0,
@@ -144,7 +146,8 @@ func (w *world) start(p *process) {
 		return
 	}
 	p.member, p.founds = m, false
-	w.history.opens[p.life] = w.history.lost(w, p, p.name, p.life-1)
+	p.history = w.historyOf(p)
+	p.history.opens[p.life] = p.history.lost(w, p, p.name, p.life-1)
 	w.deliverReady(p)
 }
 
@@ -159,13 +162,14 @@ func (w *world) crash(p *process) {
 // deliverReady records, delivers and checks the effects of a member's input.
 func (w *world) deliverReady(p *process) {
 	r := p.member.Ready()
-	for applied := p.member.Status().Applied; w.history.done < applied; {
-		e := p.disk.log[w.history.done+1]
+	w.follow(p)
+	for applied := p.member.Status().Applied; p.history.done < applied; {
+		e := p.disk.log[p.history.done+1]
 		if e == nil {
-			w.fail("%s has applied entry %d, which it has not stored", p.name, w.history.done+1)
+			w.fail("%s has applied entry %d, which it has not stored", p.name, p.history.done+1)
 			break
 		}
-		w.history.committed(w, e)
+		p.history.committed(w, e)
 	}
 	for _, m := range r.Messages {
 		for _, to := range w.processes {
@@ -178,7 +182,7 @@ func (w *world) deliverReady(p *process) {
 		w.returned(p, o)
 	}
 	for _, ticket := range r.Reads {
-		w.history.read(w, p, ticket)
+		p.history.read(w, p, ticket)
 	}
 	w.check(p)
 }
@@ -207,7 +211,7 @@ func (w *world) transmit(from, to *process, f *protos.RegistryFrame) {
 
 func (w *world) deliver(from, to *process, f *protos.RegistryFrame) {
 	switch {
-	case to.member == nil || w.cut[pair(from, to)]:
+	case to.member == nil || w.cut[pair(from, to)] || w.mute && len(f.GetMessage()) > 0:
 	case to.paused:
 		to.held = append(to.held, func() { w.deliver(from, to, f) })
 	default:
@@ -241,10 +245,10 @@ func (w *world) note(numbers ...uint64) {
 func (w *world) check(p *process) {
 	s := p.member.Status()
 	if s.Leads {
-		if other, known := w.leaders[s.Term]; known && other != p.member.ID() {
+		if other, known := p.history.leaders[s.Term]; known && other != p.member.ID() {
 			w.fail("%s leads term %d, which %x leads", p.name, s.Term, other)
 		}
-		w.leaders[s.Term] = p.member.ID()
+		p.history.leaders[s.Term] = p.member.ID()
 	}
 	if s.Err == nil && s.Applied > 0 && len(s.Voters)%2 == 0 {
 		w.fail("%s: %d voters: %v", p.name, len(s.Voters), s.Voters)
@@ -257,10 +261,11 @@ func (w *world) check(p *process) {
 	}
 	p.applied = s.Applied
 	digest := p.member.State().Digest()
-	if other, known := w.states[s.Applied]; known && other != digest {
+	if other, known := p.history.states[s.Applied]; known && other != digest {
 		w.fail("%s has another state after entry %d", p.name, s.Applied)
 	}
-	w.states[s.Applied] = digest
+	p.history.states[s.Applied] = digest
+	p.history.contents[s.Applied] = p.member.State().Contents()
 }
 
 // up returns the running processes.

@@ -228,6 +228,75 @@ func (f *File) Create(id *protos.RegistryIdentity) error {
 	})
 }
 
+// Replace replaces the log in one transaction. Before that it copies the file to PATH.superseded-N,
+// where N is the number of the replaced log's registry. The copy has that name once it is complete.
+func (f *File) Replace(s *registry.Saved, number uint64) (err error) {
+	defer guard(&err)()
+	return f.db.Update(func(tx *bbolt.Tx) error {
+		if tx.Bucket(metaBucket).Get(snapshotKey) != nil {
+			if err := copyLog(tx, f.Superseded(number)); err != nil {
+				return err
+			}
+		}
+		meta, log, err := emptyBuckets(tx)
+		if err != nil {
+			return err
+		}
+		last := s.Snapshot.GetMetadata().GetIndex()
+		for _, e := range s.Entries {
+			last = e.GetIndex()
+			if err := put(log, binary.BigEndian.AppendUint64(nil, last), e); err != nil {
+				return err
+			}
+		}
+		if s.Hard != nil {
+			if err := put(meta, hardKey, s.Hard); err != nil {
+				return err
+			}
+		}
+		if s.Snapshot != nil {
+			if err := put(meta, snapshotKey, s.Snapshot); err != nil {
+				return err
+			}
+		}
+		return errors.Join(put(meta, identityKey, s.Identity), put(meta, extentKey, &raftpb.Entry{Index: &last}))
+	})
+}
+
+// Superseded returns the path of the copy of the log that belonged to the registry with a number.
+func (f *File) Superseded(number uint64) string {
+	return fmt.Sprintf("%s.superseded-%x", f.path, number)
+}
+
+// copyLog copies the file, as it is before the transaction, to a path.
+func copyLog(tx *bbolt.Tx, path string) error {
+	partial := path + ".partial"
+	if err := tx.CopyFile(partial, 0o600); err != nil {
+		return errors.Join(fmt.Errorf("the superseded log cannot be copied: %w", err), os.Remove(partial))
+	}
+	file, err := os.OpenFile(partial, os.O_RDWR, 0)
+	if err == nil {
+		err = errors.Join(file.Sync(), file.Close())
+	}
+	if err == nil {
+		err = os.Rename(partial, path)
+	}
+	return err
+}
+
+// emptyBuckets replaces the buckets of a log by empty ones.
+func emptyBuckets(tx *bbolt.Tx) (meta, log *bbolt.Bucket, err error) {
+	for _, name := range [][]byte{metaBucket, logBucket} {
+		if err := tx.DeleteBucket(name); err != nil {
+			return nil, nil, err
+		}
+	}
+	if meta, err = tx.CreateBucket(metaBucket); err == nil {
+		log, err = tx.CreateBucket(logBucket)
+	}
+	return meta, log, err
+}
+
 // Save stores an update in one transaction.
 func (f *File) Save(u *registry.Update) (err error) {
 	defer guard(&err)()

@@ -187,3 +187,72 @@ func TestADamagedFileMakesANewMember(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReplaceIsWholeOrNot writes the pages that Replace changes, in the order in which bbolt writes
+// them: data first, then the meta page. After each page the file must have the old log or the new one.
+func TestReplaceIsWholeOrNot(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	former := write(t, path)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := &registry.Saved{Identity: &protos.RegistryIdentity{Name: "a", Id: 8}, Hard: hardAt(4, 0, 1<<32),
+		Snapshot: snapshotAt(1 << 32)}
+	f, err := host.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Replace(next, 0xabc), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := os.Getpagesize()
+	var changed []int // data pages, then meta pages
+	for n := 2; n < len(after)/size; n++ {
+		changed = append(changed, n)
+	}
+	partial, folder := append(append([]byte{}, before...), make([]byte, max(0, len(after)-len(before)))...), t.TempDir()
+	for _, n := range append(changed, 0, 1) {
+		copy(partial[n*size:(n+1)*size], after[n*size:])
+		one := filepath.Join(folder, strconv.Itoa(n))
+		if err := os.WriteFile(one, partial, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := load(t, one)
+		old, recovered := cmp.Diff(former, got, protocmp.Transform()), cmp.Diff(next, got, protocmp.Transform())
+		if err != nil || old != "" && (n >= 2 || recovered != "") {
+			t.Fatalf("after page %d: %v, %v", n, got, err)
+		}
+	}
+	for log, want := range map[string]*registry.Saved{path: next, path + ".superseded-abc": former} {
+		if got, err := load(t, log); err != nil || cmp.Diff(want, got, protocmp.Transform()) != "" {
+			t.Errorf("%s: %v, %v", log, got, err)
+		}
+	}
+}
+
+// TestReplaceThatCannotCopyChangesNothing puts a folder where the copy of the log belongs.
+func TestReplaceThatCannotCopyChangesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	want := write(t, path)
+	if err := os.MkdirAll(filepath.Join(path+".superseded-abc", "x"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	f, err := host.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Replace(&registry.Saved{Identity: &protos.RegistryIdentity{Name: "a", Id: 8}}, 0xabc); err == nil {
+		t.Error("no error")
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := load(t, path); err != nil || cmp.Diff(want, got, protocmp.Transform()) != "" {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -321,6 +321,44 @@ func (h *Host) ReadLocal(ctx context.Context, do func(*registry.State)) error {
 	}
 }
 
+// Recovery is the result of Recover.
+type Recovery struct {
+	*protos.RegistryRecovery
+	// Already is true if an earlier call has caused the recovery.
+	Already bool
+	// Copy is the path of the copy of the superseded log.
+	Copy string
+}
+
+// Recover starts a new registry from this process's log, see registry.Member.Recover. The function do
+// receives the new state, and must not keep it.
+func (h *Host) Recover(ctx context.Context, do func(*registry.State)) (*Recovery, error) {
+	r, done := &Recovery{}, make(chan error, 1)
+	if err := h.submit(ctx, func() {
+		var err error
+		if r.RegistryRecovery, r.Already, err = h.member.Recover(); err == nil {
+			r.Copy = h.file.Superseded(r.Superseded)
+			do(h.member.State())
+		}
+		done <- err
+	}); err != nil {
+		return nil, err
+	}
+	select { // a panic of the member or the end of the host leaves no result
+	case err := <-done:
+		return r, err
+	case <-h.stop:
+		h.closed.Wait()
+	case <-h.dead:
+	}
+	select {
+	case err := <-done:
+		return r, err
+	default:
+		return nil, errors.Join(errClosed, h.Status().Err)
+	}
+}
+
 // unanswered returns the error of a call whose context has ended.
 func (h *Host) unanswered(ctx context.Context) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {

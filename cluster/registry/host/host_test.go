@@ -262,3 +262,55 @@ func TestLeave(t *testing.T) {
 		t.Errorf("voters %v", v)
 	}
 }
+
+// TestRecoveryOfAHost kills two of three hosts. The third recovers, and the two become its voters
+// when they return with their old logs.
+func TestRecoveryOfAHost(t *testing.T) {
+	w := newWire(t)
+	three(w)
+	claimName(t, w.hosts["a"], "x", 1)
+	names(t, w.hosts["c"]) // until c has the claim
+	former := w.hosts["c"].Status().Cluster
+	w.kill("a")
+	w.kill("b")
+	c := w.hosts["c"]
+	var r *host.Recovery
+	for {
+		var owners []string
+		var err error
+		r, err = c.Recover(patience(t, time.Minute), func(s *registry.State) {
+			for _, n := range s.Names() {
+				owners = append(owners, n.Owner.Name)
+			}
+		})
+		if err == nil {
+			if r.Already || !slices.Equal(owners, []string{"a"}) || r.Superseded != former {
+				t.Errorf("%+v, names of %v", r, owners)
+			}
+			break
+		}
+		if quorum := strings.Contains(err.Error(), "the registry has a quorum"); !quorum &&
+			!errors.Is(err, registry.ErrUnsettled) || owners != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if saved, err := load(t, r.Copy); err != nil || saved.Identity.Name != "c" {
+		t.Errorf("the copy of the old log: %v, %v", saved, err)
+	}
+	if again, err := c.Recover(patience(t, time.Minute), func(*registry.State) {}); err != nil || !again.Already {
+		t.Errorf("again: %v, %v", again, err)
+	}
+	if r := claimName(t, c, "x", 2); r.Code != protos.RegistryResult_TAKEN || r.Owner.Name != "a" {
+		t.Errorf("%v", r)
+	}
+	w.start("a", true)
+	w.start("b", false)
+	for name, h := range w.hosts {
+		w.await(name+" does not vote", h, func(s registry.Status) bool { return s.Votes && s.Cluster == r.Cluster })
+	}
+	claimName(t, w.hosts["a"], "y", 3) // opens a session, which ends the claims of the earlier incarnation
+	if got := names(t, w.hosts["b"]); !slices.Equal(got, []string{"y of a"}) {
+		t.Errorf("%v", got)
+	}
+}
