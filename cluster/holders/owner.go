@@ -166,6 +166,8 @@ func (s *Service) judge(r Registry, h *holding, now time.Duration) {
 			s.giveBackOwnership(r, h, protos.Release_OWNER_WITHOUT_RECORD)
 		case h.duty == nil:
 			s.takeOver(r, h)
+		case s.isOwner(e) && e.Term != h.duty.term: // the answer to its claim was lost
+			s.goOn(r, h)
 		}
 	case h.duty != nil && e.Term > h.duty.term: // another process was the owner for a while
 		s.giveUp(h, "", "")
@@ -335,15 +337,25 @@ func (s *Service) claim(r Registry, h *holding) {
 		switch d := h.duty; {
 		case d == nil:
 			s.takeOver(r, h)
-		case !d.lost: // it goes on
-			h.term, d.term = term, term
-			h.plan = proto.CloneOf(h.plan)
-			h.plan.Registry = r.Status().Cluster
-			h.version.Term = term
-			_ = s.keep(h) // it has logged its error
-			d.change()
+		case !d.lost:
+			s.goOn(r, h)
 		}
 	})
+}
+
+// goOn makes this process go on with a submission in the term of its entry, or give it up if another
+// process may have owned it in between; s.mu is held.
+func (s *Service) goOn(r Registry, h *holding) {
+	d, term := h.duty, h.entry.Term
+	if term > d.term+1 && h.entry.Previous.GetName() != s.config.Process {
+		s.giveUp(h, "", "")
+		return
+	}
+	h.term, d.term, h.version.Term = term, term, term
+	h.plan = proto.CloneOf(h.plan)
+	h.plan.Registry = r.Status().Cluster
+	_ = s.keep(h) // it has logged its error
+	d.change()
 }
 
 // isOwner reports whether this process owns a submission, by its entry.

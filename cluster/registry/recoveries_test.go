@@ -52,7 +52,7 @@ func historyFrom(p *process) *history {
 	for _, key := range keys {
 		c := &call{key: key}
 		c.see(s)
-		o := object{owner: c.owner, token: c.foundToken, ended: c.ended}
+		o := object{owner: c.owner, token: c.foundToken, ended: c.ended, version: c.version}
 		if name, life, owned := strings.Cut(c.owner, "/"); owned {
 			o.name = name
 			fmt.Sscan(life, &o.life) //nolint:errcheck // it is a number
@@ -75,7 +75,7 @@ func (w *world) follow(p *process) {
 	p.history, p.applied = h, 0
 	again := func(calls []*call) (copies []*call) {
 		for _, c := range calls {
-			same := &call{kind: c.kind, key: c.key, process: c.process, life: c.life, token: c.token}
+			same := &call{kind: c.kind, key: c.key, process: c.process, life: c.life, token: c.token, version: c.version}
 			copies = append(copies, h.add(w, p, same))
 		}
 		return copies
