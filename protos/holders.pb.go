@@ -256,10 +256,8 @@ func (x *Attempt) GetUnrecorded() bool {
 
 // Leaving says that an incarnation of the sender leaves the cluster.
 type Leaving struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	Incarnation uint64                 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// It stays, but takes no part in the registry any more: others can own its submissions.
-	Stays         bool `protobuf:"varint,2,opt,name=stays,proto3" json:"stays,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Incarnation   uint64                 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -299,13 +297,6 @@ func (x *Leaving) GetIncarnation() uint64 {
 		return x.Incarnation
 	}
 	return 0
-}
-
-func (x *Leaving) GetStays() bool {
-	if x != nil {
-		return x.Stays
-	}
-	return false
 }
 
 // CopyHead begins a copy of a submission's record, from the process that carries it out to one that holds it.
@@ -508,10 +499,9 @@ const file_protos_holders_proto_rawDesc = "" +
 	"\badvanced\x18\x03 \x01(\bR\badvanced\x12\x1e\n" +
 	"\n" +
 	"unrecorded\x18\x04 \x01(\bR\n" +
-	"unrecorded\"A\n" +
+	"unrecorded\"+\n" +
 	"\aLeaving\x12 \n" +
-	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x14\n" +
-	"\x05stays\x18\x02 \x01(\bR\x05stays\"\xe3\x01\n" +
+	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\"\xe3\x01\n" +
 	"\bCopyHead\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\tR\x04from\x12&\n" +
 	"\x04plan\x18\x03 \x01(\v2\x12.gradwire.HeldPlanR\x04plan\x12+\n" +

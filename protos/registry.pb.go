@@ -1555,7 +1555,9 @@ type RegistryMember struct {
 	// The index of the log entry that added the member.
 	Joined uint64 `protobuf:"varint,3,opt,name=joined,proto3" json:"joined,omitempty"`
 	// True if the member is leaving the cluster, or has left.
-	Left          bool `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
+	Left bool `protobuf:"varint,4,opt,name=left,proto3" json:"left,omitempty"`
+	// True if the member's log is in memory: the member ends with its process.
+	Volatile      bool `protobuf:"varint,5,opt,name=volatile,proto3" json:"volatile,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1614,6 +1616,13 @@ func (x *RegistryMember) GetJoined() uint64 {
 func (x *RegistryMember) GetLeft() bool {
 	if x != nil {
 		return x.Left
+	}
+	return false
+}
+
+func (x *RegistryMember) GetVolatile() bool {
+	if x != nil {
+		return x.Volatile
 	}
 	return false
 }
@@ -2019,8 +2028,10 @@ type RegistryFrame struct {
 	// nothing to them, 2 otherwise.
 	Standing uint32 `protobuf:"varint,7,opt,name=standing,proto3" json:"standing,omitempty"`
 	// The term and index of the last entry in the sender's log; set in a frame without a message.
-	LastTerm      uint64 `protobuf:"varint,8,opt,name=last_term,json=lastTerm,proto3" json:"last_term,omitempty"`
-	LastIndex     uint64 `protobuf:"varint,9,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	LastTerm  uint64 `protobuf:"varint,8,opt,name=last_term,json=lastTerm,proto3" json:"last_term,omitempty"`
+	LastIndex uint64 `protobuf:"varint,9,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
+	// True in a request to join if the sender's log is in memory.
+	Volatile      bool `protobuf:"varint,10,opt,name=volatile,proto3" json:"volatile,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2116,6 +2127,13 @@ func (x *RegistryFrame) GetLastIndex() uint64 {
 		return x.LastIndex
 	}
 	return 0
+}
+
+func (x *RegistryFrame) GetVolatile() bool {
+	if x != nil {
+		return x.Volatile
+	}
+	return false
 }
 
 var File_protos_registry_proto protoreflect.FileDescriptor
@@ -2227,12 +2245,13 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\x04used\x18\x05 \x01(\x04R\x04used\x1aT\n" +
 	"\fResultsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\x04R\x03key\x12.\n" +
-	"\x05value\x18\x02 \x01(\v2\x18.gradwire.RegistryResultR\x05value:\x028\x01\"`\n" +
+	"\x05value\x18\x02 \x01(\v2\x18.gradwire.RegistryResultR\x05value:\x028\x01\"|\n" +
 	"\x0eRegistryMember\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
 	"\x06joined\x18\x03 \x01(\x04R\x06joined\x12\x12\n" +
-	"\x04left\x18\x04 \x01(\bR\x04left\"E\n" +
+	"\x04left\x18\x04 \x01(\bR\x04left\x12\x1a\n" +
+	"\bvolatile\x18\x05 \x01(\bR\bvolatile\"E\n" +
 	"\x0fRegistryMembers\x122\n" +
 	"\amembers\x18\x01 \x03(\v2\x18.gradwire.RegistryMemberR\amembers\"\xa8\x03\n" +
 	"\rRegistryState\x12\x18\n" +
@@ -2266,7 +2285,7 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\x05joins\x18\x03 \x01(\x04R\x05joins\x12\x1e\n" +
 	"\n" +
 	"superseded\x18\x04 \x03(\x04R\n" +
-	"superseded\"\xf3\x01\n" +
+	"superseded\"\x8f\x02\n" +
 	"\rRegistryFrame\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\x04R\acluster\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x04R\x04from\x12\x12\n" +
@@ -2279,7 +2298,9 @@ const file_protos_registry_proto_rawDesc = "" +
 	"\bstanding\x18\a \x01(\rR\bstanding\x12\x1b\n" +
 	"\tlast_term\x18\b \x01(\x04R\blastTerm\x12\x1d\n" +
 	"\n" +
-	"last_index\x18\t \x01(\x04R\tlastIndex*C\n" +
+	"last_index\x18\t \x01(\x04R\tlastIndex\x12\x1a\n" +
+	"\bvolatile\x18\n" +
+	" \x01(\bR\bvolatile*C\n" +
 	"\aRelease\x12\x0e\n" +
 	"\n" +
 	"OWNER_GONE\x10\x00\x12\x0e\n" +

@@ -135,14 +135,12 @@ type Service struct {
 	config Config
 	began  time.Time
 
-	mu      sync.Mutex
-	ready   bool // the notes of earlier incarnations are loaded
-	leaving bool // this process does
-	all     map[string]*holding
-	left    map[string]uint64 // the incarnation of each other process that leaves, or has left
-	// unregistered is the incarnation of each other process that takes no part in the registry any more.
-	unregistered map[string]uint64
-	releases     map[string]bool // submissions whose release this process is proposing
+	mu       sync.Mutex
+	ready    bool // the notes of earlier incarnations are loaded
+	leaving  bool // this process does
+	all      map[string]*holding
+	left     map[string]uint64 // the incarnation of each other process that leaves, or has left
+	releases map[string]bool   // submissions whose release this process is proposing
 }
 
 // Version says how much of a submission's record a process has. Versions are ordered by the term of
@@ -208,7 +206,7 @@ func New(c Config) *Service {
 		c.Disk = osDisk{}
 	}
 	return &Service{config: c, began: time.Now(), all: map[string]*holding{}, left: map[string]uint64{},
-		unregistered: map[string]uint64{}, releases: map[string]bool{}}
+		releases: map[string]bool{}}
 }
 
 // now is on the clock of this process.

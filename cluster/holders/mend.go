@@ -190,14 +190,10 @@ func (s *Service) handedOver(r Registry, all []*holding) bool {
 	return owned || !slices.ContainsFunc(all, s.hasHeir)
 }
 
-// Receive takes in that another process leaves, or takes no part in the registry any more.
+// Receive takes in that another process leaves.
 func (s *Service) Receive(from string, m *protos.Leaving) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.Stays {
-		s.unregistered[from] = m.Incarnation
-		return
-	}
 	s.left[from] = m.Incarnation
 }
 

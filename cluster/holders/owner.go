@@ -44,11 +44,7 @@ func (s *Service) look() {
 		return
 	}
 	status := r.Status()
-	switch {
-	case status.Err != nil:
-		s.standDown()
-		return
-	case status.Cluster == 0:
+	if status.Cluster == 0 || status.Err != nil {
 		return
 	}
 	s.mu.Lock()
@@ -90,29 +86,14 @@ func (s *Service) look() {
 	}
 }
 
-// isOwnerGone reports whether the owner of a submission is gone, takes no part in the registry any
-// more, or knows nothing of the submission; s.mu is held.
+// isOwnerGone reports whether the owner of a submission is gone, or knows nothing of the submission;
+// s.mu is held.
 func (s *Service) isOwnerGone(e *protos.RegistrySubmission) bool {
 	o := e.Owner
 	if o.Name != s.config.Process {
-		return s.config.Gone(o.Name, o.Incarnation) || s.unregistered[o.Name] == o.Incarnation
+		return s.config.Gone(o.Name, o.Incarnation)
 	}
 	return o.Incarnation != s.config.Incarnation || s.all[e.Id] == nil // its claim was answered too late
-}
-
-// standDown lets others go on with what this process owns: its member of the registry has failed, so
-// nothing would count that it adds.
-func (s *Service) standDown() {
-	s.mu.Lock()
-	for _, h := range s.all {
-		if h.duty != nil && !h.ended && !h.busy && !h.duty.lost && s.hasHeir(h) {
-			s.giveUp(h, "", "")
-		}
-	}
-	s.mu.Unlock()
-	for _, name := range s.config.Others() { // again, since it may be lost
-		s.config.Send(name, &protos.Leaving{Incarnation: s.config.Incarnation, Stays: true})
-	}
 }
 
 // release proposes that the owner of a submission is gone; s.mu is held.

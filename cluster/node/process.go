@@ -124,7 +124,7 @@ type process struct {
 	residents   *resident.Service
 	queue       *submission.Queue
 	holders     *holders.Service
-	registry    atomic.Pointer[host.Host] // nil before the process has joined, and without a log file
+	registry    atomic.Pointer[host.Host] // nil before the process has joined
 	stop        context.Context
 	halt        context.CancelCauseFunc
 	work        sync.WaitGroup

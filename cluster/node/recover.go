@@ -23,7 +23,7 @@ func (p *process) answerRecover(ctx context.Context, c *request.Caller, m *proto
 	case m.GetNode() != p.config.Name:
 		return refusal.Input(fmt.Errorf("this is process %s, not %s", p.config.Name, m.GetNode()))
 	case r == nil:
-		return refusal.Input(fmt.Errorf("process %s takes no part in the registry: its log file cannot be opened",
+		return refusal.Input(fmt.Errorf("process %s has not joined the registry yet",
 			p.config.Name))
 	}
 	var claims []*protos.UnreachableClaim

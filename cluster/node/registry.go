@@ -26,8 +26,7 @@ const (
 )
 
 // openRegistry makes this process a member of the cluster's registry. Only one process may found
-// the registry: the process without seeds, or the process whose own address is the first seed. If
-// the log file cannot be opened, this process has no member and claims no names.
+// the registry: the process without seeds, or the process whose own address is the first seed.
 func (p *process) openRegistry() {
 	h, err := host.Open(host.Config{
 		Process:     p.config.Name,
@@ -95,7 +94,7 @@ func (p *process) claimName(ctx context.Context, name string, id uint64) (owner 
 	case p.leaving.Load():
 		return "", fmt.Errorf("node %s is leaving the cluster", p.config.Name)
 	case r == nil:
-		return "", fmt.Errorf("node %s takes no part in the registry: its log file cannot be opened", p.config.Name)
+		return "", fmt.Errorf("node %s has not joined the registry yet", p.config.Name)
 	}
 	ctx, cancel := context.WithTimeout(ctx, claimPatience)
 	defer cancel()
@@ -242,18 +241,23 @@ func (p *process) hasEnded(name string, incarnation uint64) bool {
 	return !p.isMember(name)
 }
 
-// registryRole returns the role of a process in the registry: leads, votes or learns; empty without
-// one.
-func registryRole(s *registry.Status, name string) string {
+// registryRole returns the role of a process in the registry: leads, votes or learns, and whether its
+// log is in memory; empty without one.
+func registryRole(s *registry.Status, name string) (role string) {
 	switch {
 	case s.Leader == name:
-		return "leads"
+		role = "leads"
 	case slices.Contains(s.Voters, name):
-		return "votes"
+		role = "votes"
 	case slices.Contains(s.Learners, name):
-		return "learns"
+		role = "learns"
+	default:
+		return ""
 	}
-	return ""
+	if slices.Contains(s.InMemory, name) {
+		role += " in memory"
+	}
+	return role
 }
 
 // describeQuorum returns the status of the registry, and why it does not answer this process; empty
@@ -261,7 +265,7 @@ func registryRole(s *registry.Status, name string) string {
 func (p *process) describeQuorum() (status registry.Status, unanswered string) {
 	r := p.registry.Load()
 	if r == nil {
-		return status, "this node takes no part in the registry: its log file cannot be opened"
+		return status, "this node has not joined the registry yet"
 	}
 	if status = r.Status(); status.Leader == "" {
 		unanswered = host.Describe(status)

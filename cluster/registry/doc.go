@@ -16,7 +16,9 @@
 // The id of a member is a random number that its log records; the name of its process does not
 // identify it. A process whose log is lost or damaged joins as a new member without a vote. Its
 // promises and entries are lost, so it must not act as the member that made them. A member whose
-// storage fails stops for good; the next incarnation of the process loads the stored log.
+// storage fails stops for good; the next incarnation of the process loads the stored log. Until then
+// the process may have a new, volatile member, whose log ends with the process. Fewer than half of the
+// voters are volatile, so that the registry outlives the end of all processes.
 //
 // Commands belong to sessions (dissertation, section 6.3). A member opens a session, numbers its
 // commands, and repeats each command until it has applied the command's entry itself. The state

@@ -48,3 +48,7 @@ func Supersedes(a, b *protos.RegistryFrame) bool {
 
 // Session returns the id of a member's session; 0 without one.
 func (m *Member) Session() uint64 { return m.session.id }
+
+// SkipTickets makes the numbers of a member's commands differ from those of an earlier member of the
+// same incarnation.
+func (m *Member) SkipTickets(n uint64) { m.session.last = n }

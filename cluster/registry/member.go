@@ -22,6 +22,9 @@ type Config struct {
 	// MayFound makes a member without a log found a registry; otherwise it asks to join one. A member
 	// whose log is damaged never founds a registry.
 	MayFound bool
+	// Volatile says that the storage ends with the process. Such a member never founds a registry, and
+	// fewer than half of the voters are volatile.
+	Volatile bool
 	// Seed decides the election timer, and the id of a member without a log. Seeds of different
 	// members and incarnations must differ.
 	Seed uint64
@@ -79,13 +82,13 @@ type Member struct {
 	state        *State
 	applied      uint64
 	conf         *raftpb.ConfState
-	stored       uint64                // index of the stored snapshot
-	hard         *raftpb.HardState     // hard state that is not stored yet; nil if all is
-	names        map[uint64]string     // process names of the senders of messages, by member id
-	lastHeard    map[uint64]int        // ticks of the latest messages, by member; nil unless leader
-	heard        map[uint64]heardFrame // latest frames, by member
-	joins        map[uint64]string     // process names of members that ask to join, by id
-	snapshotSent map[uint64]int        // ticks at which unconfirmed snapshots were sent, by receiver
+	stored       uint64                            // index of the stored snapshot
+	hard         *raftpb.HardState                 // hard state that is not stored yet; nil if all is
+	names        map[uint64]string                 // process names of the senders of messages, by member id
+	lastHeard    map[uint64]int                    // ticks of the latest messages, by member; nil unless leader
+	heard        map[uint64]heardFrame             // latest frames, by member
+	joins        map[uint64]*protos.RegistryMember // members that ask to join, by id
+	snapshotSent map[uint64]int                    // ticks at which unconfirmed snapshots were sent, by receiver
 
 	target          lineage // registry to join; its number is 0 if any will do
 	other           string  // latest process of an unrelated registry
@@ -130,7 +133,7 @@ func New(c Config) (*Member, error) {
 func (m *Member) adopt(saved *Saved) (err error) {
 	c := &m.config
 	m.id, m.state, m.applied, m.stored, m.conf, m.hard = saved.Identity.Id, newState(), 0, 0, &raftpb.ConfState{}, nil
-	m.names, m.joins, m.snapshotSent = map[uint64]string{}, map[uint64]string{}, map[uint64]int{}
+	m.names, m.joins, m.snapshotSent = map[uint64]string{}, map[uint64]*protos.RegistryMember{}, map[uint64]int{}
 	m.lastHeard, m.heard, m.announcedCommit = nil, map[uint64]heardFrame{}, 0
 	m.leader, m.lastChange, m.lastJoin = false, 0, m.now-c.ElectionTicks
 	m.target = lineage{cluster: saved.Identity.GetJoins(), superseded: saved.Identity.GetSuperseded()}
@@ -172,7 +175,7 @@ func (m *Member) load() (*Saved, error) {
 	if err := c.Storage.Create(saved.Identity); err != nil {
 		return nil, err
 	}
-	if !c.MayFound || damaged {
+	if !c.MayFound || c.Volatile || damaged {
 		return saved, nil
 	}
 	saved.Hard = &raftpb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(1))}
@@ -279,6 +282,7 @@ func (m *Member) frame() *protos.RegistryFrame {
 func (m *Member) hello() *protos.RegistryFrame {
 	f := m.frame()
 	f.LastTerm, f.LastIndex = m.lastEntry()
+	f.Volatile = m.config.Volatile
 	return f
 }
 
@@ -290,7 +294,7 @@ func (m *Member) Step(f *protos.RegistryFrame) {
 	m.noteHeard(f)
 	if f.GetTo() == 0 {
 		if m.leader && len(m.joins) < maxJoins {
-			m.joins[f.GetFrom()] = f.GetName()
+			m.joins[f.GetFrom()] = &protos.RegistryMember{Id: f.GetFrom(), Name: f.GetName(), Volatile: f.GetVolatile()}
 		}
 		return
 	}

@@ -102,6 +102,39 @@ func TestVoters(t *testing.T) {
 		w.run(200 * tick)
 		wantVoters(t, w, "a", "b", "c")
 	})
+	t.Run("five of which two fall silent become three, and five again", func(t *testing.T) {
+		w := cluster(t, 5)
+		w.crash(w.processes[0])
+		w.crash(w.processes[3])
+		w.run(100 * tick)
+		wantVoters(t, w, "b", "c", "e")
+		w.crash(w.processes[1]) // two of three are left
+		w.run(100 * tick)
+		if s := w.processes[2].member.Status(); s.Leader == "" {
+			t.Errorf("without a leader: %s", w.describe())
+		}
+		for _, p := range []*process{w.processes[0], w.processes[1], w.processes[3]} {
+			w.start(p)
+		}
+		w.run(200 * tick)
+		wantVoters(t, w, "a", "b", "c", "d", "e")
+	})
+	t.Run("fewer than half have their logs in memory", func(t *testing.T) {
+		w := cluster(t, 4)
+		for i, want := range [][]string{{"a", "c", "d"}, {"a", "d", "b"}, {"a"}} {
+			p := w.processes[i+1]
+			p.disk.fault = failedOld
+			w.run(1) // so that they fail one after the other
+			for p.member.Err() == nil {
+				w.submit(p, &call{kind: put, key: "actor:p"}, &protos.RegistryCommand{Kind: &protos.RegistryCommand_PutActor{
+					PutActor: &protos.PutActor{Name: "p", Spec: []byte{0, 0}}}})
+				w.run(tick)
+			}
+			w.useMemory(p)
+			w.run(100 * tick)
+			wantVoters(t, w, want...)
+		}
+	})
 	t.Run("one that leaves hands its vote over", func(t *testing.T) {
 		for leaver := range 4 {
 			w := cluster(t, 4)

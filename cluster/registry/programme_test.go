@@ -82,6 +82,10 @@ func (w *world) strike(f fault) {
 		w.loss, w.twice = 0.3, 0.2
 	case "calm":
 		w.loss, w.twice = 0, 0.05
+	case "memory":
+		if p.member != nil && p.member.Err() != nil {
+			w.useMemory(p)
+		}
 	case "lose":
 		w.loseNext = 1 + f.target
 	case "leave":
@@ -170,7 +174,7 @@ func (w *world) recover() {
 	for _, p := range w.processes {
 		p.disk.fault = noFault
 		w.resume(p)
-		if p.member == nil || p.member.Err() != nil || p.member.Leaving() {
+		if p.member == nil || p.member.Err() != nil || p.member.Leaving() || p.memory {
 			w.crash(p)
 			w.start(p)
 		}
@@ -245,19 +249,29 @@ func shrink(seed uint64, faults []fault, p plant) []fault {
 	return faults
 }
 
-func TestFaults(t *testing.T) {
-	undecided := 0
+func TestFaults(t *testing.T) { tryFaults(t, "TestFaults", faultKinds) }
+
+// TestFaultsInMemory adds processes whose disks fail and that go on with their logs in memory.
+func TestFaultsInMemory(t *testing.T) {
+	tryFaults(t, "TestFaultsInMemory", append(slices.Clone(faultKinds), "old", "old", "new", "memory", "memory", "memory",
+		"memory", "memory", "memory"))
+}
+
+func tryFaults(t *testing.T, test string, kinds []string) {
+	undecided, volatile := 0, 0
 	for i := range *seeds {
 		seed := *first + uint64(i)
-		faults := schedule(seed, processesOf(seed))
+		faults := draw(seed, processesOf(seed), faultCount, kinds)
 		wrong, w := play(seed, faults, plant{})
 		if wrong != "" {
 			fewer := shrink(seed, faults, plant{})
 			wrong, _ = play(seed, fewer, plant{})
 			t.Fatalf("seed %d, with %d processes and the faults %v: %s\n"+
-				"repeat: go test ./cluster/registry -run '^TestFaults$' -registry.seed %d -registry.seeds 1", seed, processesOf(seed), fewer, wrong, seed)
+				"repeat: go test ./cluster/registry -run '^%s$' -registry.seed %d -registry.seeds 1", seed,
+				processesOf(seed), fewer, wrong, test, seed)
 		}
-		undecided += w.undecided
+		undecided, volatile = undecided+w.undecided, volatile+w.volatile
 	}
-	t.Logf("%d seeds of %d faults; Porcupine did not decide on %d histories in time", *seeds, faultCount, undecided)
+	t.Logf("%d seeds of %d faults, %d logs in memory; Porcupine did not decide on %d histories in time", *seeds,
+		faultCount, volatile, undecided)
 }

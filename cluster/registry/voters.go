@@ -42,6 +42,8 @@ type Status struct {
 	// Silent are the voters whose messages a leader has missed for two election timeouts; empty in a
 	// member that does not lead.
 	Silent []string
+	// InMemory are the members' processes that cannot write their logs and have them in memory.
+	InMemory []string
 	// Term is raft's term, Applied the index of the last applied entry.
 	Term, Applied uint64
 	// Other is a process that was recently heard to be in another registry, which neither supersedes this one
@@ -67,6 +69,9 @@ func (m *Member) Status() Status {
 	s.Listed, s.Left = listed, self.GetLeft()
 	s.Votes = slices.Contains(m.conf.GetVoters(), m.id) || slices.Contains(m.conf.GetVotersOutgoing(), m.id)
 	for _, v := range m.byJoining() {
+		if v.Volatile {
+			s.InMemory = append(s.InMemory, v.Name)
+		}
 		if !slices.Contains(m.conf.GetVoters(), v.Id) {
 			s.Learners = append(s.Learners, v.Name)
 			continue
@@ -109,11 +114,10 @@ func (m *Member) manage() {
 		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.joins)) {
-		name := m.joins[id]
+		added := m.joins[id]
 		delete(m.joins, id)
 		if m.state.members[id] == nil {
-			m.proposeChange([]*raftpb.ConfChangeSingle{singleChange(raftpb.ConfChangeAddLearnerNode, id)},
-				&protos.RegistryMember{Id: id, Name: name})
+			m.proposeChange([]*raftpb.ConfChangeSingle{singleChange(raftpb.ConfChangeAddLearnerNode, id)}, added)
 			return
 		}
 	}
@@ -198,14 +202,15 @@ func (m *Member) applyChange(data []byte) error {
 // voterChanges returns the changes that lead to the desired voters: an odd number, at most
 // maxVoters. Active voters keep their votes. Free votes go to active learners that have the log, in
 // the order of joining, then to silent voters, and last to departed voters. Five voters of which two
-// or more are silent become three, so that the registry survives the loss of one more. A departed
+// or more are silent become three, so that the registry survives the loss of one more. Fewer than
+// half of the voters have their logs in memory, and only for want of others. A departed
 // voter first becomes a learner, so that it learns of the change, and is removed once it is silent.
 func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 	members := m.byJoining()
 	latest := m.latestMembers(members)
 	// A member has departed if it leaves, or if its process lost its log and joined anew.
 	departed := func(v *protos.RegistryMember) bool { return v.Left || latest[v.Name] != v.Id }
-	processes, active := 0, 0
+	processes, active, durable := 0, 0, 0
 	var candidates []*protos.RegistryMember
 	ranks := map[uint64]int{}
 	for _, v := range members {
@@ -215,15 +220,19 @@ func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 		if ranks[v.Id] = m.rank(v, departed(v)); ranks[v.Id] > 0 {
 			candidates = append(candidates, v)
 		}
-		if r := ranks[v.Id]; r == rankVoter || r == rankLearner {
+		if r := ranks[v.Id]; r > 0 && r < rankSilent {
 			active++
+		}
+		if r := ranks[v.Id]; r > 0 && r < rankDeparted && !v.Volatile {
+			durable++
 		}
 	}
 	slices.SortStableFunc(candidates, func(a, b *protos.RegistryMember) int {
 		return cmp.Compare(ranks[a.Id], ranks[b.Id])
 	})
 	n := largestOdd(min(len(candidates), max(1, processes), maxVoters))
-	n = min(n, max(minVoters, largestOdd(active)))
+	n = min(n, max(minVoters, largestOdd(active)), max(1, largestOdd(2*durable-1)))
+	candidates = preferDurable(candidates, (n-1)/2)
 	if 2*m.countActive(candidates[:n]) <= n {
 		return nil // the new voters could not complete the change
 	}
@@ -243,6 +252,21 @@ func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 		}
 	}
 	return changes
+}
+
+// preferDurable moves all volatile candidates but the first few to the end.
+func preferDurable(candidates []*protos.RegistryMember, few int) []*protos.RegistryMember {
+	var first, last []*protos.RegistryMember
+	for _, v := range candidates {
+		if v.Volatile && few == 0 {
+			last = append(last, v)
+			continue
+		}
+		if first = append(first, v); v.Volatile {
+			few--
+		}
+	}
+	return append(first, last...)
 }
 
 // latestMembers returns the id of the present member of each process, given all members in the order
@@ -275,10 +299,12 @@ func largestOdd(n int) int { return max(0, (n-1)|1) }
 
 // Ranks of candidates for votes, the best first.
 const (
-	rankVoter    = iota + 1 // a voter
-	rankLearner             // a learner that has the log
-	rankSilent              // a voter that is silent
-	rankDeparted            // a voter that has left
+	rankVoter           = iota + 1 // a voter
+	rankLearner                    // a learner that has the log
+	rankVolatileVoter              // a voter whose log is in memory
+	rankVolatileLearner            // a learner that has the log, in memory
+	rankSilent                     // a voter that is silent
+	rankDeparted                   // a voter that has left
 )
 
 // rank returns a member's rank among the candidates for votes; 0 if it is not a candidate.
@@ -289,9 +315,14 @@ func (m *Member) rank(v *protos.RegistryMember, departed bool) int {
 		return rankDeparted
 	case votes && m.silent(v.Id, m.config.ReplaceTicks):
 		return rankSilent
+	case votes && v.Volatile:
+		return rankVolatileVoter
 	case votes:
 		return rankVoter
 	case !departed && !m.silent(v.Id, m.config.ElectionTicks) && m.caughtUp(v.Id):
+		if v.Volatile {
+			return rankVolatileLearner
+		}
 		return rankLearner
 	}
 	return 0

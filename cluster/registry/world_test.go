@@ -38,6 +38,7 @@ type world struct {
 	plant     plant
 	harmed    bool // true once a log may be damaged
 	left      bool // true once a process has left
+	volatile  int  // number of members that went on in memory
 	undecided int  // number of keys whose check timed out
 	tally     tally
 }
@@ -55,6 +56,7 @@ type process struct {
 	name    string
 	founds  bool
 	disk    *disk
+	memory  bool             // its member is volatile
 	member  *registry.Member // nil while the process is down
 	life    uint64
 	paused  bool
@@ -137,24 +139,42 @@ func (w *world) start(p *process) {
 	p.life = w.lifetimes
 	p.calls, p.reads, p.tokens = map[uint64]*call{}, map[uint64]*call{}, map[string]uint64{}
 	p.applied, p.paused, p.held, p.disk.fault = 0, false, nil, noFault
+	w.open(p, p.disk)
+	if p.member != nil {
+		p.founds = false
+		p.history = w.historyOf(p)
+		p.history.opens[p.life] = p.history.lost(w, p, p.name, p.life-1)
+		w.deliverReady(p)
+	}
+}
+
+// useMemory replaces a member whose disk has failed by a volatile one, in the same incarnation.
+func (w *world) useMemory(p *process) {
+	p.memory = true
+	w.volatile++
+	p.calls, p.reads, p.applied, p.disk.fault = map[uint64]*call{}, map[uint64]*call{}, 0, noFault
+	w.open(p, &disk{log: p.disk.log})
+	p.member.SkipTickets(uint64(w.volatile) << 32)
+	w.deliverReady(p)
+}
+
+// open makes a member with a log on a disk.
+func (w *world) open(p *process, d *disk) {
 	m, err := registry.New(registry.Config{
-		Name: p.name, Incarnation: p.life, MayFound: p.founds, Seed: w.random.Uint64(), Storage: p.disk,
+		Name: p.name, Incarnation: p.life, MayFound: p.founds, Seed: w.random.Uint64(), Storage: d, Volatile: p.memory,
 		HeartbeatTicks: 2, ElectionTicks: 10, RetryTicks: 15, ReplaceTicks: 60, SnapshotEntries: 12,
 	})
 	if err != nil {
 		w.fail("%s does not start: %v", p.name, err)
 		return
 	}
-	p.member, p.founds = m, false
-	p.history = w.historyOf(p)
-	p.history.opens[p.life] = p.history.lost(w, p, p.name, p.life-1)
-	w.deliverReady(p)
+	p.member = m
 }
 
 // crash ends an incarnation. Its pending commands may still have their effect.
 func (w *world) crash(p *process) {
 	if p.member != nil {
-		p.member, p.paused, p.held = nil, false, nil
+		p.member, p.paused, p.held, p.memory = nil, false, nil, false
 		p.calls, p.reads = nil, nil
 	}
 }

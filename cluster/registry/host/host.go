@@ -1,5 +1,8 @@
 // Package host runs a process's member of the registry with a clock, a log file and a network. One
 // goroutine does all of the member's work.
+//
+// If the log file cannot be opened or written, or contradicts the other members, the process goes on
+// with a new member whose log is in memory. The next incarnation of the process tries the file again.
 package host
 
 import (
@@ -67,7 +70,7 @@ type Config struct {
 // Host runs a process's member of the registry. It is safe for concurrent use.
 type Host struct {
 	config Config
-	file   *File
+	file   *File // nil while the log is in memory
 	member *registry.Member
 	inputs chan func() // functions for the goroutine of work
 	status atomic.Pointer[registry.Status]
@@ -78,39 +81,84 @@ type Host struct {
 
 	// Only the goroutine of work uses the fields below.
 	commands map[uint64]chan *protos.RegistryResult // receivers of results, by ticket
-	reads    map[uint64]func()                      // callbacks of pending reads, by ticket
+	reads    map[uint64]pendingRead                 // by ticket
 	failed   bool                                   // true once dead is closed
 }
 
-// Open starts a Host that continues the log in its file.
+// pendingRead is a read that waits for the member.
+type pendingRead struct {
+	number *uint64 // the read's present ticket, for CancelRead
+	do     func()
+}
+
+// Open starts a Host that continues the log in its file, or a new log in memory.
 func Open(c Config) (*Host, error) {
-	file, err := OpenFile(c.File)
-	if err != nil {
-		return nil, err
-	}
-	var seed [8]byte
-	rand.Read(seed[:])
 	h := &Host{
-		config: c, file: file, inputs: make(chan func(), maxWaiting), stop: make(chan struct{}),
-		dead: make(chan struct{}), commands: map[uint64]chan *protos.RegistryResult{}, reads: map[uint64]func(){},
+		config: c, inputs: make(chan func(), maxWaiting), stop: make(chan struct{}), dead: make(chan struct{}),
+		commands: map[uint64]chan *protos.RegistryResult{}, reads: map[uint64]pendingRead{},
 	}
-	h.member, err = registry.New(registry.Config{
-		Name: c.Process, Incarnation: c.Incarnation, MayFound: c.MayFound, Seed: binary.LittleEndian.Uint64(seed[:]),
-		Storage: file, HeartbeatTicks: heartbeatTicks, ElectionTicks: electionTicks, RetryTicks: retryTicks,
-		ReplaceTicks: replaceTicks, SnapshotEntries: snapshotEntries, Log: c.Log,
-	})
+	file, err := OpenFile(c.File)
+	if err == nil {
+		h.file = file
+		h.member, err = h.newMember(file)
+	}
 	if err != nil {
-		return nil, errors.Join(err, file.Close())
+		if err = h.useMemory(err); err != nil {
+			return nil, err
+		}
 	}
 	h.deliverReady()
 	h.closed.Go(h.work)
 	return h, nil
 }
 
+func (h *Host) newMember(s registry.Storage) (*registry.Member, error) {
+	var seed [8]byte
+	rand.Read(seed[:])
+	c := &h.config
+	return registry.New(registry.Config{
+		Name: c.Process, Incarnation: c.Incarnation, MayFound: c.MayFound, Seed: binary.LittleEndian.Uint64(seed[:]),
+		Storage: s, Volatile: h.file == nil, HeartbeatTicks: heartbeatTicks, ElectionTicks: electionTicks,
+		RetryTicks: retryTicks, ReplaceTicks: replaceTicks, SnapshotEntries: snapshotEntries, Log: c.Log,
+	})
+}
+
+// useMemory replaces the member by a new one whose log is in memory. Reads go on with the new member.
+// The results of commands that were under way stay unknown.
+func (h *Host) useMemory(cause error) (err error) {
+	h.logf("%v; this process goes on as a new member, whose log is in memory until the process is restarted", cause)
+	if h.file != nil {
+		_ = h.file.Close() // the log is of no use any more
+		h.file = nil
+	}
+	if h.member, err = h.newMember(memory{}); err != nil {
+		return err
+	}
+	for ticket, answer := range h.commands {
+		delete(h.commands, ticket)
+		answer <- &protos.RegistryResult{Code: protos.RegistryResult_NO_SESSION}
+	}
+	reads := h.reads
+	h.reads = map[uint64]pendingRead{}
+	for _, r := range reads {
+		h.startRead(r)
+	}
+	return nil
+}
+
+// startRead starts a read at the present member.
+func (h *Host) startRead(r pendingRead) {
+	*r.number = h.member.Read()
+	h.reads[*r.number] = r
+}
+
 // Close stops the member without leaving the group, as a crash would, and closes the file.
 func (h *Host) Close() error {
 	h.once.Do(func() { close(h.stop) })
 	h.closed.Wait()
+	if h.file == nil {
+		return nil
+	}
 	return h.file.Close()
 }
 
@@ -130,12 +178,11 @@ func (h *Host) work() {
 	}
 }
 
-// run passes an input to the member. raft panics if the log contradicts the other members; then the
-// member stops.
+// run passes an input to the member. raft panics if the log contradicts the other members.
 func (h *Host) run(input func()) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			h.fail(cause)
+			h.replace(cause)
 		}
 	}()
 	if !h.failed {
@@ -144,9 +191,14 @@ func (h *Host) run(input func()) {
 	}
 }
 
-// fail stops a member that has panicked. The log has the stack, the status only the first line.
-func (h *Host) fail(cause any) {
+// replace replaces a member that has panicked. If its log is in memory already, it stops for good.
+// The log has the stack, the status only the first line.
+func (h *Host) replace(cause any) {
 	first, _, _ := strings.Cut(fmt.Sprint(cause), "\n")
+	if h.file != nil && h.useMemory(fmt.Errorf("the registry's member panicked: %v\n%s", cause, debug.Stack())) == nil {
+		h.deliverReady()
+		return
+	}
 	s := *h.status.Load()
 	s.Err, s.Leader, s.Leads = fmt.Errorf("the registry's member panicked: %s", first), "", false
 	h.status.Store(&s)
@@ -189,12 +241,16 @@ func (h *Host) deliverReady() {
 		}
 	}
 	for _, ticket := range r.Reads {
-		if do := h.reads[ticket]; do != nil {
+		if read, pending := h.reads[ticket]; pending {
 			delete(h.reads, ticket)
-			do()
+			read.do()
 		}
 	}
-	if s.Err != nil {
+	switch {
+	case s.Err == nil:
+	case h.file != nil && h.useMemory(s.Err) == nil:
+		h.deliverReady()
+	default:
 		h.failWaiting()
 	}
 }
@@ -267,11 +323,10 @@ func (h *Host) Read(ctx context.Context, do func(*registry.State)) error {
 	read := make(chan struct{})
 	var ticket uint64
 	if err := h.submit(ctx, func() {
-		ticket = h.member.Read()
-		h.reads[ticket] = func() {
+		h.startRead(pendingRead{&ticket, func() {
 			do(h.member.State())
 			close(read)
-		}
+		}})
 	}); err != nil {
 		return err
 	}

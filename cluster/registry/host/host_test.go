@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -201,8 +202,9 @@ func TestNoQuorumIsSaid(t *testing.T) {
 	}
 }
 
-// TestAMemberThatFailsAnswers makes a member panic at a heartbeat whose commit index exceeds its log.
-func TestAMemberThatFailsAnswers(t *testing.T) {
+// TestAMemberThatPanicsIsReplaced makes a member panic at a heartbeat whose commit index exceeds its
+// log. Calls go on with a new member, whose log is in memory, until the next start.
+func TestAMemberThatPanicsIsReplaced(t *testing.T) {
 	w := newWire(t)
 	three(w)
 	b, ids := w.hosts["b"], map[string]uint64{}
@@ -226,20 +228,36 @@ func TestAMemberThatFailsAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Receive(&protos.RegistryFrame{Cluster: cluster, From: ids["a"], To: ids["b"], Name: "a", Message: message})
-	w.await("it goes on", b, func(s registry.Status) bool { return s.Err != nil })
-	want := b.Status().Err
-	if text := want.Error(); !strings.HasPrefix(text, "the registry's member panicked: ") ||
-		strings.Contains(text, "\n") {
-		t.Errorf("the error is %q", text)
+	w.await("it goes on", b, func(s registry.Status) bool { return s.Cluster == 0 })
+	w.mu.Lock()
+	w.cut["b"] = false
+	w.mu.Unlock()
+	if err := <-waiting; err != nil {
+		t.Error(err)
 	}
-	_, do := b.Do(t.Context(), &protos.RegistryCommand{})
-	read := b.Read(t.Context(), func(*registry.State) {})
-	look := b.ReadLocal(t.Context(), func(*registry.State) {})
-	for _, err := range []error{<-waiting, do, read, look} {
-		if !errors.Is(err, want) {
-			t.Errorf("%v, not %v", err, want)
-		}
+	claimName(t, b, "x", 1)
+	w.await("b does not vote from memory", b, func(s registry.Status) bool {
+		return s.Votes && slices.Equal(s.InMemory, []string{"b"}) && len(s.Voters) == 3
+	})
+	w.kill("b")
+	w.await("b votes from its file", w.start("b", false), func(s registry.Status) bool {
+		return s.Votes && len(s.InMemory) == 0 && len(s.Voters) == 3
+	})
+}
+
+// TestAProcessWithoutAFileVotesFromMemory starts three hosts of which one cannot make its file. After
+// the loss of another one there is a quorum.
+func TestAProcessWithoutAFileVotesFromMemory(t *testing.T) {
+	w := newWire(t)
+	if err := os.Mkdir(filepath.Join(w.dir, "b"), 0o700); err != nil {
+		t.Fatal(err)
 	}
+	three(w)
+	if s := w.hosts["c"].Status(); !slices.Equal(s.InMemory, []string{"b"}) {
+		t.Errorf("%v have their logs in memory", s.InMemory)
+	}
+	w.kill("a")
+	claimName(t, w.hosts["c"], "x", 1)
 }
 
 func TestLeave(t *testing.T) {
