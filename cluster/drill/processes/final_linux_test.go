@@ -1,0 +1,214 @@
+package processes
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gradwire/gradwire/cluster/driver"
+	"github.com/gradwire/gradwire/cluster/record"
+)
+
+// stuckAfter is how long a submission of a cluster that nothing disturbs may show no progress.
+const stuckAfter = 2 * time.Minute
+
+// quiet waits until each submission has ended and its copies are complete.
+func (r *running) quiet(ctx context.Context) {
+	var before string
+	for last := time.Now(); ctx.Err() == nil; {
+		var now strings.Builder
+		over := true
+		for _, s := range r.submissions {
+			n := s.now()
+			fmt.Fprintf(&now, "%s: %q is %q at %q, %d of %d, %.1f %%, away %v, lacking %v\n", s.Name, n.ID, n.State, n.Process,
+				n.Done, n.Total, 100*n.Share, !n.Away.IsZero(), n.Lacking)
+			over = over && n.ID != "" && n.Over() && n.State != driver.Lost && n.Away.IsZero() && len(n.Lacking) == 0
+		}
+		switch {
+		case over:
+			return
+		case now.String() != before:
+			before, last = now.String(), time.Now()
+		case time.Since(last) > stuckAfter:
+			r.broken("ends", "nothing happens for %v, and no fault is left:\n%s", stuckAfter, before)
+			return
+		}
+		_ = rest(ctx, 5*look)
+	}
+}
+
+// check checks a submission that has ended.
+func (s *submission) check(ctx context.Context) {
+	now := s.now()
+	s.mu.Lock()
+	stopped := s.stopped
+	s.mu.Unlock()
+	switch {
+	case s.poisonous() && now.State != driver.Failed && now.State != driver.Stopped && !stopped,
+		s.poisonous() && now.State == driver.Failed && !strings.Contains(now.Error, "died"):
+		s.r.broken("poison-ends", "%s, which kills its processes, is %s: %s", s.Name, now.State, now.Error)
+	case now.State == driver.Failed && now.Error == "", now.State == driver.Interrupted && now.Error == "",
+		now.State == driver.Stopped && !stopped:
+		s.r.broken("ends", "%s is %s: %q", s.Name, now.State, now.Error)
+	}
+	dir := s.r.path("fetched-" + s.Name)
+	if code, _, errs := s.r.ask(ctx, s.r.addresses(), "fetch", now.ID, "--out", dir); code != 0 && ctx.Err() == nil {
+		if now.State == driver.Done || now.State == driver.Degraded {
+			s.r.broken("record-whole", "%s is %s, and its record cannot be fetched: exit code %d: %s", s.Name, now.State, code,
+				errs)
+		}
+		return
+	}
+	if now.State == driver.Done || now.State == driver.Degraded {
+		s.whole(ctx, dir)
+	}
+	s.copies(ctx, dir)
+}
+
+// whole checks that a record has each run once, and says what has become of it.
+func (s *submission) whole(ctx context.Context, dir string) {
+	sum, err := record.ReadSummary(dir)
+	if err != nil {
+		s.r.broken("record-whole", "%s: %v", s.Name, err)
+		return
+	}
+	var numbers []int
+	reason := s.now().State == driver.Done
+	for _, run := range sum.Runs {
+		numbers = append(numbers, run.Number)
+		reason = reason || run.Outcome != record.Done && len(run.Incidents) > 0
+		if _, err := os.Stat(filepath.Join(dir, record.RunFile(run.Number))); err != nil {
+			s.r.broken("record-whole", "%s: %v", s.Name, err)
+		}
+	}
+	slices.Sort(numbers)
+	if len(numbers) != s.Runs || len(slices.Compact(numbers)) != s.Runs || numbers[s.Runs-1] != s.Runs-1 {
+		s.r.broken("record-whole", "%s is %s with runs %v of %d", s.Name, s.now().State, numbers, s.Runs)
+	}
+	if !reason {
+		s.r.broken("ends", "%s is %s, and no run has an incident", s.Name, s.now().State)
+	}
+	s.mu.Lock()
+	kept := s.kept
+	s.mu.Unlock()
+	if len(kept) > 0 {
+		log := s.logs(ctx)
+		for _, k := range kept {
+			s.loss(&sum, k, log)
+		}
+	}
+}
+
+// loss checks that a run whose processes were all killed has resumed from a checkpoint, or that its
+// record says that it has begun anew.
+func (s *submission) loss(sum *record.Summary, k restart, log string) {
+	number, err := strconv.Atoi(k.run)
+	i := slices.IndexFunc(sum.Runs, func(r record.Run) bool { return r.Number == number })
+	if err != nil || i < 0 {
+		return // record-whole
+	}
+	resumed, lost := false, false
+	for _, incident := range sum.Runs[i].Incidents {
+		resumed = resumed || strings.Contains(incident.What, "went on from its state here")
+		lost = lost || strings.Contains(incident.What, "what was saved of the run was lost")
+	}
+	disks := slices.ContainsFunc(s.r.processes, func(p *process) bool { return p.lost })
+	switch {
+	case k.damaged && !lost, !k.damaged && !resumed && (!disks || !lost):
+		s.r.broken("loss-told", "run %d of %s was killed when it had checkpoints at each holder (damaged: %v), and its "+
+			"record does not say what became of it: %s, incidents %+v", number, s.Name, k.damaged, sum.Runs[i].Outcome,
+			sum.Runs[i].Incidents)
+	case !k.damaged:
+		return
+	}
+	for line := range strings.Lines(log) {
+		text, what, _ := strings.Cut(line, " ")
+		at, err := time.Parse(time.RFC3339, text)
+		run := fmt.Sprintf("run %d", number)
+		switch {
+		case err != nil, !at.After(k.at), !strings.HasPrefix(what, run+" ") && !strings.HasPrefix(what, run+":"):
+		case strings.Contains(what, "begins anew"):
+			return
+		case strings.Contains(what, "goes on from its checkpoint"):
+			s.r.broken("damage-refused", "each checkpoint of run %d of %s was changed, and %s", number, s.Name, what)
+			return
+		}
+	}
+}
+
+// compared are the files of a record that all of its copies have.
+var compared = []string{"plan.yaml", "summary.json", "curve.csv", "links.csv", "updates.csv"}
+
+// copies waits until one process has the record, and others have equal copies.
+func (s *submission) copies(ctx context.Context, fetched string) {
+	id, fault := s.now().ID, ""
+	limit := time.Now().Add(stuckAfter)
+	for ctx.Err() == nil {
+		if fault = s.differ(id, fetched); fault == "" {
+			return
+		}
+		if time.Now().After(limit) {
+			s.r.broken("copies-agree", "%s: %s", s.Name, fault)
+			return
+		}
+		_ = rest(ctx, 5*look)
+	}
+}
+
+// differ says how the copies of a record differ from the fetched one; empty if they do not.
+func (s *submission) differ(id, fetched string) string {
+	records, copies := 0, 0
+	for _, p := range s.r.processes {
+		own, _ := filepath.Glob(filepath.Join(p.records(), "*-"+id))
+		held, _ := filepath.Glob(filepath.Join(p.records(), ".held-*", id))
+		records, copies = records+len(own), copies+len(own)+len(held)
+		for _, dir := range append(own, held...) {
+			if _, err := os.Stat(filepath.Join(fetched, "summary.json")); err != nil {
+				continue // it ended before its first run
+			}
+			for _, name := range compared {
+				want, err := os.ReadFile(filepath.Join(fetched, name))
+				if err != nil {
+					return err.Error()
+				}
+				if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
+					return fmt.Sprintf("%s of the copy in %s is not that of the fetched record: %v", name, dir, err)
+				}
+			}
+		}
+	}
+	now := s.now()
+	if records > 1 || len(now.Holders) > 1 && copies < 2 {
+		return fmt.Sprintf("%d records and %d copies in all, with holders %v", records, copies, now.Holders)
+	}
+	return ""
+}
+
+// final checks what must hold when all has ended, and ends the processes.
+func (r *running) final(ctx context.Context) {
+	for _, s := range r.submissions {
+		s.check(ctx)
+	}
+	const most = 2
+	poisonous := slices.ContainsFunc(r.submissions, func(s *submission) bool { return s.poisonous() })
+	if n := r.poisoned(); poisonous && n > most {
+		r.broken("poison-ends", "%d processes died of a poisonous plan, want at most %d", n, most)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	var ends sync.WaitGroup
+	for _, p := range r.processes {
+		ends.Go(func() { p.end(syscall.SIGTERM) })
+	}
+	ends.Wait()
+	r.event("all processes have ended")
+}
