@@ -45,8 +45,8 @@ stop: {steps: %d}
 }
 
 func (w *workload) String() string {
-	text := fmt.Sprintf("%5.1fs  submit %s to %s: %s, %d runs of %d steps", w.At.Seconds(), w.Name, w.To, w.Architecture,
-		w.Runs, w.Steps)
+	text := fmt.Sprintf("%5.1fs  submit %s to %s: %s, %d runs of %d steps", w.At.Seconds(), w.Name, w.To,
+		w.Architecture, w.Runs, w.Steps)
 	switch {
 	case w.poisonous():
 		text += ", kills its process"
@@ -222,22 +222,19 @@ func (d *draw) savedRun() workload {
 			"{name: worker, count: 3, role: worker, compute: {step: 15ms}}]"}
 }
 
-func (d *draw) fault(f fault) {
-	if f.After == "" {
-		f.After = start
-	}
-	d.Faults = append(d.Faults, f)
+func (d *draw) fault(what kind, on string, after anchor, at, lasts time.Duration) *fault {
+	d.Faults = append(d.Faults, fault{Kind: what, On: on, After: after, At: at, For: lasts})
+	return &d.Faults[len(d.Faults)-1]
 }
 
 // disturb adds faults of single processes that leave all disks as they are.
 func (d *draw) disturb(n int, after anchor, kinds ...kind) {
 	for range n {
-		f := fault{Kind: pick(d, kinds...), On: pick(d, append([]string{owner}, d.Names...)...), After: after,
-			At: d.seconds(0, 5), For: d.seconds(0.2, 4)}
+		on := pick(d, append([]string{owner}, d.Names...)...)
+		f := d.fault(pick(d, kinds...), on, after, d.seconds(0, 5), d.seconds(0.2, 4))
 		if f.Kind == cutOne || f.Kind == cutBoth {
 			f.To, f.For = pick(d, d.Names...), d.seconds(1, 9)
 		}
-		d.fault(f)
 	}
 }
 
@@ -245,36 +242,35 @@ func (d *draw) deadly() {
 	w := d.plan(workload{Runs: 2, Steps: 40, Optimizer: "fatal", Architecture: "{kind: local}",
 		Nodes: "[{name: peer, compute: {step: 10ms}}]"})
 	w.Stop = d.IntN(3) == 0
+	w.To = pick(d, w.To, "a") // which hosts the node
 	d.plan(d.healthy(2))
 	d.disturb(d.IntN(2), start, pause, cutBoth)
 }
 
 func (d *draw) holdersDisk() {
 	d.plan(d.healthy(12)).Saved = false
-	d.fault(fault{Kind: pick(d, full, full, frozen), On: pick(d, holder, holder, owner), After: ran, At: d.seconds(0, 1),
-		For: d.seconds(1, 3)})
+	d.fault(pick(d, full, full, frozen), pick(d, holder, holder, owner), ran, d.seconds(0, 1), d.seconds(1, 3))
 	d.disturb(d.IntN(2), ran, pause, kill)
 }
 
 func (d *draw) lostDisk() {
-	kind := pick(d, empty, empty, vanish)
-	after := pick(d, over, over, ran)
 	d.plan(d.healthy(2 + d.IntN(3)))
-	d.fault(fault{Kind: kind, On: pick(d, owner, owner, holder), After: after, At: d.seconds(0.5, 3), For: d.seconds(0.2, 2)})
+	whose, after := pick(d, owner, owner, holder), pick(d, over, over, ran)
+	d.fault(pick(d, empty, empty, vanish), whose, after, d.seconds(0.5, 3), d.seconds(0.2, 2))
 	d.disturb(d.IntN(2), over, kill, pause)
 }
 
 func (d *draw) rebuilt() {
 	d.plan(d.savedRun())
 	if d.IntN(3) == 0 {
-		d.fault(fault{Kind: upgrade, On: owner, After: saved, At: d.seconds(0, 2), For: d.seconds(0.2, 1)})
+		d.fault(upgrade, owner, saved, d.seconds(0, 2), d.seconds(0.2, 1))
 	}
-	d.fault(fault{Kind: newAll, After: saved, At: d.seconds(0.3, 1.5), For: d.seconds(0.2, 1)})
+	d.fault(newAll, "", saved, d.seconds(0.3, 1.5), d.seconds(0.2, 1))
 }
 
 func (d *draw) damaged() {
 	d.plan(d.savedRun())
-	d.fault(fault{Kind: flip, After: saved, At: d.seconds(0.3, 1.5), For: d.seconds(0.2, 1)})
+	d.fault(flip, "", saved, d.seconds(0.3, 1.5), d.seconds(0.2, 1))
 	d.disturb(d.IntN(2), saved, pause)
 }
 
@@ -283,7 +279,7 @@ func (d *draw) partitions() {
 	d.plan(d.healthy(2))
 	d.disturb(1+d.IntN(3), ran, cutOne, cutBoth)
 	if d.IntN(2) == 0 {
-		d.fault(fault{Kind: isolate, On: pick(d, owner, holder), After: ran, At: d.seconds(0, 3), For: d.seconds(2, 15)})
+		d.fault(isolate, pick(d, owner, holder), ran, d.seconds(0, 3), d.seconds(2, 15))
 	}
 	d.disturb(d.IntN(2), ran, kill, term, pause)
 }
@@ -296,7 +292,7 @@ func (d *draw) successions() {
 	d.plan(w)
 	d.plan(d.healthy(2))
 	d.disturb(2+d.IntN(3), start, kill, term, pause, upgrade)
-	d.fault(fault{Kind: pick(d, pause, kill, term), On: owner, After: ran, At: d.seconds(0, 2), For: d.seconds(2, 12)})
+	d.fault(pick(d, pause, kill, term), owner, ran, d.seconds(0, 2), d.seconds(2, 12))
 }
 
 func (d *draw) blackout() {
@@ -307,6 +303,6 @@ func (d *draw) blackout() {
 	}
 	d.plan(w)
 	d.plan(d.healthy(2))
-	d.fault(fault{Kind: killAll, After: after, At: d.seconds(0, 2), For: d.seconds(0, 2)})
+	d.fault(killAll, "", after, d.seconds(0, 2), d.seconds(0, 2))
 	d.disturb(d.IntN(3), after, kill, term, pause)
 }

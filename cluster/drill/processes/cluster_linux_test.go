@@ -34,18 +34,18 @@ type process struct {
 
 	change sync.Mutex // held by the fault that starts, stops or ends it
 
-	mu       sync.Mutex
-	cmd      *exec.Cmd
-	ended    chan struct{} // closed at the end of the incarnation
-	wanted   bool          // it is started again when it ends by itself
-	asked    bool          // the programme has ended this incarnation
-	paused   bool
-	other    bool  // the next incarnation is of the other build
-	printed  int64 // bytes of the log before this incarnation
-	changes  int   // of what can be expected of it
-	lost     bool  // a fault has deleted records from its disk
-	spoiled  bool  // its disk does not accept writes now
-	poisoned int   // incarnations that a poisonous plan has aborted
+	mu      sync.Mutex
+	cmd     *exec.Cmd
+	ended   chan struct{} // closed at the end of the incarnation
+	wanted  bool          // it is started again when it ends by itself
+	asked   bool          // the programme has ended this incarnation
+	paused  bool
+	other   bool  // the next incarnation is of the other build
+	printed int64 // bytes of the log before this incarnation
+	changes int   // of what can be expected of it
+	lost    bool  // a fault has deleted records from its disk
+	spoiled bool  // its disk does not accept writes now
+	handed  bool  // its disk has not accepted writes once
 }
 
 // records is its folder of records.
@@ -105,8 +105,7 @@ func (p *process) wait(cmd *exec.Cmd, ended chan struct{}) {
 	if !asked {
 		switch status := cmd.ProcessState; {
 		case strings.Contains(words, poisonMark):
-			p.poisoned++
-			p.c.event("%s is aborted by a poisonous plan", p.name)
+			p.c.died(p.name)
 		case spoiled:
 			p.c.event("%s ended on its disk: %v", p.name, status)
 		default:
@@ -237,6 +236,7 @@ type cluster struct {
 	events     []string
 	violations []violation
 	failure    error // of the test itself
+	deaths     int   // of a poisonous plan
 	stop       context.CancelFunc
 	dropped    map[[2]string]int // packets that a process does not get of another one
 }
@@ -273,6 +273,28 @@ func (c *cluster) broken(invariant, format string, args ...any) {
 	defer c.mu.Unlock()
 	c.violations = append(c.violations, violation{invariant, how})
 	c.stop()
+}
+
+// mostDeaths is how many processes may die of a poisonous plan.
+const mostDeaths = 2
+
+// died notes that a poisonous plan has aborted a process.
+func (c *cluster) died(name string) {
+	c.event("%s is aborted by a poisonous plan", name)
+	c.mu.Lock()
+	c.deaths++
+	n := c.deaths
+	c.mu.Unlock()
+	if n > mostDeaths {
+		c.broken("poison-ends", "%d processes died of a poisonous plan, want at most %d", n, mostDeaths)
+	}
+}
+
+// poisoned counts the processes that a poisonous plan has aborted.
+func (c *cluster) poisoned() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.deaths
 }
 
 // failed ends the programme because the test itself cannot go on.
@@ -334,9 +356,8 @@ func (c *cluster) prepare(ctx context.Context) error {
 			return err
 		}
 		if rooted() {
-			mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", p.disk) //nolint:gosec // of this test
-			if out, err := mount.CombinedOutput(); err != nil {
-				return fmt.Errorf("mount %s: %w: %s", p.disk, err, out)
+			if err := mount("-t", "tmpfs", "-o", "size=64m", "tmpfs", p.disk); err != nil {
+				return err
 			}
 		}
 	}
@@ -344,6 +365,13 @@ func (c *cluster) prepare(ctx context.Context) error {
 		if code, _, errs := gradwire(ctx, append([]string{"identity"}, args...)...); code != 0 {
 			return fmt.Errorf("identity %v: %s", args, errs)
 		}
+	}
+	return nil
+}
+
+func mount(args ...string) error {
+	if out, err := exec.Command("mount", args...).CombinedOutput(); err != nil { //nolint:gosec // of this test
+		return fmt.Errorf("mount %s: %w: %s", strings.Join(args, " "), err, out)
 	}
 	return nil
 }

@@ -3,10 +3,8 @@ package processes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -167,24 +165,23 @@ func (r *running) spoil(ctx context.Context, f *fault, p *process) {
 	set := func(on bool) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.spoiled = on
+		p.spoiled, p.handed = on, true
 		p.changes++
 	}
 	set(true)
 	defer set(false)
 	filler := filepath.Join(p.disk, "filler")
-	if f.Kind == full {
+	kind := f.Kind
+	if kind == frozen && mount("-o", "remount,ro", p.disk) != nil {
+		kind = full // a file is open for writing
+	}
+	if kind == full {
 		r.failed(fill(filler))
 		defer func() { r.failed(os.Remove(filler)) }()
 	} else {
-		if err := remount(p.disk, "ro"); err != nil { // a file is open for writing: fill it instead
-			r.failed(fill(filler))
-			defer func() { r.failed(os.Remove(filler)) }()
-		} else {
-			defer func() { r.failed(remount(p.disk, "rw")) }()
-		}
+		defer func() { r.failed(mount("-o", "remount,rw", p.disk)) }()
 	}
-	r.event("%s: %s", p.name, f.Kind)
+	r.event("%s: %s", p.name, kind)
 	r.named(ctx, p)
 	_ = rest(ctx, f.For)
 	r.event("%s: its disk accepts writes again", p.name)
@@ -206,13 +203,6 @@ func fill(path string) error {
 		err = nil
 	}
 	return errors.Join(err, out.Close())
-}
-
-func remount(dir, how string) error {
-	if out, err := exec.Command("mount", "-o", "remount,"+how, dir).CombinedOutput(); err != nil {
-		return fmt.Errorf("remount %s: %w: %s", dir, err, out)
-	}
-	return nil
 }
 
 // inflictAll kills all processes at once and starts them again.

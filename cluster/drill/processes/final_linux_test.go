@@ -28,8 +28,8 @@ func (r *running) quiet(ctx context.Context) {
 		over := true
 		for _, s := range r.submissions {
 			n := s.now()
-			fmt.Fprintf(&now, "%s: %q is %q at %q, %d of %d, %.1f %%, away %v, lacking %v\n", s.Name, n.ID, n.State, n.Process,
-				n.Done, n.Total, 100*n.Share, !n.Away.IsZero(), n.Lacking)
+			fmt.Fprintf(&now, "%s: %q is %q at %q, %d of %d, %.1f %%, away %v, lacking %v\n", s.Name, n.ID,
+				n.State, n.Process, n.Done, n.Total, 100*n.Share, !n.Away.IsZero(), n.Lacking)
 			over = over && n.ID != "" && n.Over() && n.State != driver.Lost && n.Away.IsZero() && len(n.Lacking) == 0
 		}
 		switch {
@@ -62,8 +62,8 @@ func (s *submission) check(ctx context.Context) {
 	dir := s.r.path("fetched-" + s.Name)
 	if code, _, errs := s.r.ask(ctx, s.r.addresses(), "fetch", now.ID, "--out", dir); code != 0 && ctx.Err() == nil {
 		if now.State == driver.Done || now.State == driver.Degraded {
-			s.r.broken("record-whole", "%s is %s, and its record cannot be fetched: exit code %d: %s", s.Name, now.State, code,
-				errs)
+			s.r.broken("record-whole", "%s is %s, and its record cannot be fetched: exit code %d: %s", s.Name,
+				now.State, code, errs)
 		}
 		return
 	}
@@ -115,33 +115,35 @@ func (s *submission) loss(sum *record.Summary, k restart, log string) {
 	if err != nil || i < 0 {
 		return // record-whole
 	}
-	resumed, lost := false, false
-	for _, incident := range sum.Runs[i].Incidents {
-		resumed = resumed || strings.Contains(incident.What, "went on from its state here")
-		lost = lost || strings.Contains(incident.What, "what was saved of the run was lost")
+	if after := resumption(log, number, k.at); k.damaged && strings.Contains(after, "goes on from its checkpoint") {
+		s.r.broken("damage-refused", "each checkpoint of run %d of %s was changed, and %s", number, s.Name, after)
 	}
-	disks := slices.ContainsFunc(s.r.processes, func(p *process) bool { return p.lost })
-	switch {
-	case k.damaged && !lost, !k.damaged && !resumed && (!disks || !lost):
-		s.r.broken("loss-told", "run %d of %s was killed when it had checkpoints at each holder (damaged: %v), and its "+
-			"record does not say what became of it: %s, incidents %+v", number, s.Name, k.damaged, sum.Runs[i].Outcome,
-			sum.Runs[i].Incidents)
-	case !k.damaged:
-		return
+	says := func(what string) bool {
+		return slices.ContainsFunc(sum.Runs[i].Incidents, func(i record.Incident) bool {
+			return strings.Contains(i.What, what)
+		})
 	}
+	resumed, lost := says("went on from its state here"), says("what was saved of the run was lost")
+	if k.damaged && !lost || !k.damaged && !resumed {
+		s.r.broken("loss-told", "run %d of %s was killed when each holder had a checkpoint (damaged: %v); its record "+
+			"does not say that it went on or was lost: %+v", number, s.Name, k.damaged, sum.Runs[i])
+	}
+}
+
+// resumption is the first line of a log after an instant that says whether a run resumes.
+func resumption(log string, number int, after time.Time) string {
+	run := fmt.Sprintf("run %d", number)
 	for line := range strings.Lines(log) {
 		text, what, _ := strings.Cut(line, " ")
 		at, err := time.Parse(time.RFC3339, text)
-		run := fmt.Sprintf("run %d", number)
-		switch {
-		case err != nil, !at.After(k.at), !strings.HasPrefix(what, run+" ") && !strings.HasPrefix(what, run+":"):
-		case strings.Contains(what, "begins anew"):
-			return
-		case strings.Contains(what, "goes on from its checkpoint"):
-			s.r.broken("damage-refused", "each checkpoint of run %d of %s was changed, and %s", number, s.Name, what)
-			return
+		if err != nil || !at.After(after) || !strings.HasPrefix(what, run+" ") && !strings.HasPrefix(what, run+":") {
+			continue
+		}
+		if strings.Contains(what, "begins anew") || strings.Contains(what, "goes on from its checkpoint") {
+			return strings.TrimSpace(what)
 		}
 	}
+	return ""
 }
 
 // compared are the files of a record that all of its copies have.
@@ -169,6 +171,15 @@ func (s *submission) differ(id, fetched string) string {
 	for _, p := range s.r.processes {
 		own, _ := filepath.Glob(filepath.Join(p.records(), "*-"+id))
 		held, _ := filepath.Glob(filepath.Join(p.records(), ".held-*", id))
+		if p.name != s.now().Process && p.handed { // known: it leaves an incomplete folder of the record behind
+			own = slices.DeleteFunc(own, func(dir string) bool {
+				_, err := os.Stat(filepath.Join(dir, "summary.json"))
+				if err != nil {
+					s.r.event("%s is left of the record that %s has handed over", dir, p.name)
+				}
+				return err != nil
+			})
+		}
 		records, copies = records+len(own), copies+len(own)+len(held)
 		for _, dir := range append(own, held...) {
 			if _, err := os.Stat(filepath.Join(fetched, "summary.json")); err != nil {
@@ -196,11 +207,6 @@ func (s *submission) differ(id, fetched string) string {
 func (r *running) final(ctx context.Context) {
 	for _, s := range r.submissions {
 		s.check(ctx)
-	}
-	const most = 2
-	poisonous := slices.ContainsFunc(r.submissions, func(s *submission) bool { return s.poisonous() })
-	if n := r.poisoned(); poisonous && n > most {
-		r.broken("poison-ends", "%d processes died of a poisonous plan, want at most %d", n, most)
 	}
 	if ctx.Err() != nil {
 		return

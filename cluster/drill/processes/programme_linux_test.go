@@ -18,7 +18,7 @@ var (
 	seeds    = flag.Uint64("programme.seeds", 0, "how many seeds to run; by default a few, by GRADWIRE_TURN")
 	from     = flag.Uint64("programme.from", 1, "the first seed")
 	minutes  = flag.Float64("programme.minutes", 0, "begin no other seed after so many minutes; 0 for no bound")
-	shrinkTo = flag.Duration("programme.shrink", 5*time.Minute, "how long to look for fewer faults that fail; 0 for not at all")
+	shrinkTo = flag.Duration("programme.shrink", 5*time.Minute, "time to look for fewer faults that fail; 0 for none")
 )
 
 // outcome is what became of a programme.
@@ -29,7 +29,6 @@ type outcome struct {
 	tails      string
 	states     string // of the submissions
 	took       time.Duration
-	poisoned   int
 }
 
 // run runs a programme in a folder.
@@ -56,7 +55,7 @@ func (p *programme) run(ctx context.Context, dir string) (o outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o.violations, o.failure, o.events, o.took = c.violations, c.failure, c.events, time.Since(began)
-	if o.poisoned = r.poisoned(); len(o.violations) > 0 || o.failure != nil {
+	if len(o.violations) > 0 || o.failure != nil {
 		o.tails = c.tails(40)
 	}
 	return o

@@ -176,8 +176,8 @@ func (s *submission) heard(now driver.Submission) {
 	case s.ended.ID == "":
 		s.ended = now
 	case s.ended.State != now.State || s.ended.Done != now.Done:
-		s.r.broken("one-owner", "%s ended as %s with %d runs at %s, and as %s with %d runs at %s", s.Name, s.ended.State,
-			s.ended.Done, s.ended.Process, now.State, now.Done, now.Process)
+		s.r.broken("one-owner", "%s ended as %s with %d runs at %s, and as %s with %d runs at %s", s.Name,
+			s.ended.State, s.ended.Done, s.ended.Process, now.State, now.Done, now.Process)
 	}
 }
 
@@ -194,27 +194,18 @@ func (s *submission) halt(ctx context.Context) {
 		took := time.Since(began)
 		switch {
 		case code == cli.ExitDone, strings.Contains(errs, "is over already"):
-			s.r.event("stop of %s is answered after %v: %s", s.Name, took.Round(time.Millisecond), strings.TrimSpace(out+errs))
+			s.r.event("stop of %s is answered after %v: %s", s.Name, took.Round(time.Millisecond),
+				strings.TrimSpace(out+errs))
 			s.mu.Lock()
 			s.stopped = true
 			s.mu.Unlock()
 			return
 		case took > time.Minute && ctx.Err() == nil:
-			s.r.broken("poison-ends", "stop of %s is not carried out after %v: exit code %d: %s", s.Name, took, code, errs)
+			s.r.broken("poison-ends", "stop of %s is not answered for %v: exit code %d: %s", s.Name, took, code, errs)
 			return
 		}
 		_ = rest(ctx, time.Second)
 	}
-}
-
-// poisoned counts the processes that poisonous plans have aborted.
-func (c *cluster) poisoned() (n int) {
-	for _, p := range c.processes {
-		p.mu.Lock()
-		n += p.poisoned
-		p.mu.Unlock()
-	}
-	return n
 }
 
 // logs is the log of the submission, as far as anybody answers.
@@ -236,7 +227,8 @@ func (r *running) named(ctx context.Context, p *process) {
 		held := false
 		for _, s := range r.submissions {
 			now := s.now()
-			if now.ID == "" || now.Over() || s.poisonous() || now.Process != p.name && !slices.Contains(now.Holders, p.name) {
+			here := now.Process == p.name || slices.Contains(now.Holders, p.name)
+			if now.ID == "" || now.Over() || s.poisonous() || !here {
 				continue
 			}
 			held = true
