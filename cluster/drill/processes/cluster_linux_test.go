@@ -167,6 +167,13 @@ func (p *process) up() bool {
 	}
 }
 
+// hasLost reports whether a fault has deleted its records.
+func (p *process) hasLost() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lost
+}
+
 // end sends a signal that ends the incarnation under way, and waits for its end. Nobody starts the
 // next one.
 func (p *process) end(sig syscall.Signal) {

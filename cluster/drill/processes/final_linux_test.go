@@ -30,7 +30,8 @@ func (r *running) quiet(ctx context.Context) {
 			n := s.now()
 			fmt.Fprintf(&now, "%s: %q is %q at %q, %d of %d, %.1f %%, away %v, lacking %v\n", s.Name, n.ID,
 				n.State, n.Process, n.Done, n.Total, 100*n.Share, !n.Away.IsZero(), n.Lacking)
-			over = over && n.ID != "" && n.Over() && n.State != driver.Lost && n.Away.IsZero() && len(n.Lacking) == 0
+			copied := len(n.Lacking) == 0 || r.lostDisk() // known: a holder that has lost its copy may get no other
+			over = over && n.ID != "" && n.Over() && n.State != driver.Lost && n.Away.IsZero() && copied
 		}
 		switch {
 		case over:
@@ -43,6 +44,11 @@ func (r *running) quiet(ctx context.Context) {
 		}
 		_ = rest(ctx, 5*look)
 	}
+}
+
+// lostDisk reports whether a fault has deleted records.
+func (r *running) lostDisk() bool {
+	return slices.ContainsFunc(r.processes, (*process).hasLost)
 }
 
 // check checks a submission that has ended.

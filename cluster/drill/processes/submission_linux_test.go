@@ -146,7 +146,7 @@ func (s *submission) unknown(before map[string]int, errs string) {
 	for _, name := range holders {
 		p := s.r.process(name)
 		changes, answers := p.state()
-		if was, up := before[name]; up && answers && changes == was && !p.lost {
+		if was, up := before[name]; up && answers && changes == was && !p.hasLost() {
 			s.r.broken("known", "status of %s, which %s has, ends with exit code 2: %s", s.Name, name, errs)
 			return
 		}
@@ -220,7 +220,7 @@ var diskFault = regexp.MustCompile(`no space left on device|read-only file syste
 // named waits until status or log of a submission under way names a process whose disk accepts no
 // writes. It is a violation if several runs finish meanwhile.
 func (r *running) named(ctx context.Context, p *process) {
-	const enough = 3 // runs, each of which its holders copy
+	const enough = 5 // runs, each of which its holders copy
 	began := time.Now()
 	first := map[*submission]int{}
 	for ctx.Err() == nil {
@@ -244,7 +244,7 @@ func (r *running) named(ctx context.Context, p *process) {
 				}
 			}
 			if now.Done >= first[s]+enough {
-				r.broken("disk-named", "%s finished %d runs, and neither status nor log names the disk of %s\n%s", s.Name,
+				r.broken("disk-named", "%s finished %d runs; neither status nor log names the disk of %s\n%s", s.Name,
 					now.Done-first[s], p.name, out)
 				return
 			}
