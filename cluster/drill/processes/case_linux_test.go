@@ -255,8 +255,8 @@ func (d *draw) holdersDisk() {
 
 func (d *draw) lostDisk() {
 	d.plan(d.healthy(2 + d.IntN(3)))
-	whose, after := pick(d, owner, owner, holder), pick(d, over, over, ran)
-	d.fault(pick(d, empty, empty, vanish), whose, after, d.seconds(0.5, 3), d.seconds(0.2, 2))
+	whose, after := pick(d, owner, owner, owner, holder), pick(d, over, over, over, ran)
+	d.fault(pick(d, empty, empty, empty, vanish), whose, after, d.seconds(0.5, 3), d.seconds(0.2, 2))
 	d.disturb(d.IntN(2), over, kill, pause)
 }
 

@@ -282,8 +282,9 @@ func (c *cluster) broken(invariant, format string, args ...any) {
 	c.stop()
 }
 
-// mostDeaths is how many processes may die of a poisonous plan.
-const mostDeaths = 2
+// mostDeaths is how often processes may die of a poisonous plan with one node: two processes attempt
+// it, and in each attempt the process of the node may die twice.
+const mostDeaths = 4
 
 // died notes that a poisonous plan has aborted a process.
 func (c *cluster) died(name string) {
@@ -293,7 +294,7 @@ func (c *cluster) died(name string) {
 	n := c.deaths
 	c.mu.Unlock()
 	if n > mostDeaths {
-		c.broken("poison-ends", "%d processes died of a poisonous plan, want at most %d", n, mostDeaths)
+		c.broken("poison-ends", "processes died %d times of a poisonous plan, want at most %d", n, mostDeaths)
 	}
 }
 
