@@ -159,6 +159,7 @@ var themes = []struct {
 	{"partitions", (*draw).partitions},
 	{"successions", (*draw).successions},
 	{"all processes die at once", (*draw).blackout},
+	{"anything", (*draw).anything},
 }
 
 // draw makes a programme from a seed.
@@ -305,4 +306,27 @@ func (d *draw) blackout() {
 	d.plan(d.healthy(2))
 	d.fault(killAll, "", after, d.seconds(0, 2), d.seconds(0, 2))
 	d.disturb(d.IntN(3), after, kill, term, pause)
+}
+
+// anything draws many faults. At most one disk loses its records, and at most one other accepts no
+// writes for a while: a submission has three holders.
+func (d *draw) anything() {
+	for range 2 + d.IntN(2) {
+		w := d.healthy(3 + d.IntN(6))
+		if d.IntN(3) == 0 {
+			w = d.savedRun()
+		}
+		d.plan(w)
+	}
+	d.disturb(3+d.IntN(5), pick(d, start, ran), kill, term, pause, upgrade, cutOne, cutBoth, isolate)
+	names := d.Perm(len(d.Names))
+	if d.IntN(2) == 0 {
+		d.fault(pick(d, empty, vanish), d.Names[names[0]], ran, d.seconds(0, 4), d.seconds(0.2, 3))
+	}
+	if d.IntN(2) == 0 {
+		d.fault(pick(d, full, frozen), d.Names[names[1]], ran, d.seconds(0, 4), d.seconds(0.2, 3))
+	}
+	if d.IntN(3) == 0 {
+		d.fault(pick(d, killAll, newAll), "", ran, d.seconds(0, 4), d.seconds(0.2, 2))
+	}
 }

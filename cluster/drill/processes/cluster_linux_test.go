@@ -94,8 +94,8 @@ func (p *process) launch() error {
 	return nil
 }
 
-// wait waits for the end of an incarnation, judges an end that nobody asked for, and has the next one
-// begin.
+// wait waits for the end of an incarnation, judges an end that the programme did not cause, and
+// starts the next one.
 func (p *process) wait(cmd *exec.Cmd, ended chan struct{}) {
 	_ = cmd.Wait()
 	p.mu.Lock()
@@ -225,7 +225,7 @@ func (p *process) state() (changes int, answers bool) {
 	ready := p.ready()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.changes, ready && !p.paused
+	return p.changes, ready && !p.paused && !p.asked
 }
 
 // cluster is the processes of a programme, and what is known of them.
@@ -282,8 +282,8 @@ func (c *cluster) broken(invariant, format string, args ...any) {
 	c.stop()
 }
 
-// mostDeaths is how often processes may die of a poisonous plan with one node: two processes attempt
-// it, and in each attempt the process of the node may die twice.
+// mostDeaths is how often processes may die of a poisonous plan with one node: two processes
+// attempt it, and in each attempt the process of the node may die twice.
 const mostDeaths = 4
 
 // died notes that a poisonous plan has aborted a process.

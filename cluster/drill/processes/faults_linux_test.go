@@ -99,13 +99,20 @@ func (r *running) replace(ctx context.Context, f *fault, p *process) {
 	p.end(sig)
 	switch f.Kind {
 	case upgrade:
-		p.other = !p.other
+		p.rebuild()
 	case empty:
 		r.failed(p.lose())
 	}
 	_ = rest(ctx, f.For)
 	r.failed(p.start())
 	_ = r.await(ctx, "start of "+p.name, p.ready)
+}
+
+// rebuild has the next incarnation be of the other build.
+func (p *process) rebuild() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.other = !p.other
 }
 
 // lose deletes all records from the disk, while the process may be writing some.
@@ -224,7 +231,7 @@ func (r *running) inflictAll(ctx context.Context, f *fault) {
 	_ = rest(ctx, f.For)
 	for _, p := range r.processes {
 		if f.Kind == newAll {
-			p.other = !p.other
+			p.rebuild()
 		}
 		r.failed(p.start())
 	}

@@ -29,8 +29,8 @@ type plant struct {
 }
 
 var plants = []plant{
-	// Needs the limits of deaths in submission (of the processes that carry a plan out) and in node (of
-	// those that host its nodes).
+	// Needs the limits of deaths in submission (of the processes that carry a plan out) and in node
+	// (of those that host its nodes).
 	{"deaths of a plan are not counted", 1, []string{"poison-ends"}, []edit{
 		{"cluster/submission/attempt.go", "fatalDeaths = 2\n", "fatalDeaths = 1 << 20\n"},
 		{"cluster/submission/attempt.go", "mostDeaths  = 4\n", "mostDeaths  = 1 << 20\n"},
@@ -40,8 +40,8 @@ var plants = []plant{
 	{"checksums of a checkpoint's files are not compared", 5, []string{"damage-refused"}, []edit{
 		{"cluster/checkpoint/files.go", "case hex.EncodeToString(sum.Sum(nil)) != f.SHA256:", "case false:"},
 	}},
-	// Needs the signature of checkpoints, which then differs between program files, and the incident of a
-	// run that begins anew.
+	// Needs the signature of checkpoints, which then differs between program files, and the incident
+	// of a run that begins anew.
 	{"another build begins runs anew and does not say so", 4, []string{"loss-told"}, []edit{
 		{"cluster/checkpoint/key.go", "\th := hmac.New(sha256.New, k)\n", "\th := hmac.New(sha256.New, k)\n" +
 			"\tname, _ := os.Executable()\n\tif is, err := os.Stat(name); err == nil {\n" +

@@ -91,15 +91,17 @@ func (r *running) play(ctx context.Context) {
 	}
 }
 
-// shrink drops faults and plans as long as the same invariant breaks.
-func shrink(ctx context.Context, t *testing.T, p *programme, first outcome) (*programme, outcome) {
-	limited, cancel := context.WithTimeout(ctx, *shrinkTo)
-	defer cancel()
+// shrink drops one fault after another as long as the same invariant breaks, until ctx ends.
+func shrink(ctx context.Context, p *programme, first outcome,
+	run func(context.Context, *programme) outcome) (*programme, outcome) {
 	least := first
-	for i := len(p.Faults) - 1; i >= 0 && limited.Err() == nil; i-- {
+	for i := len(p.Faults) - 1; i >= 0; i-- {
 		less := p.without(i)
-		o := less.run(limited, t.TempDir())
-		if limited.Err() == nil && len(o.violations) > 0 && o.violations[0].invariant == first.violations[0].invariant {
+		o := run(ctx, less)
+		if ctx.Err() != nil {
+			break
+		}
+		if len(o.violations) > 0 && o.violations[0].invariant == first.violations[0].invariant {
 			p, least = less, o
 		}
 	}
@@ -122,7 +124,11 @@ func trial(t *testing.T, seed uint64) {
 	}
 	least, shown := p, o
 	if *shrinkTo > 0 {
-		least, shown = shrink(t.Context(), t, p, o)
+		ctx, cancel := context.WithTimeout(t.Context(), *shrinkTo)
+		defer cancel()
+		least, shown = shrink(ctx, p, o, func(ctx context.Context, less *programme) outcome {
+			return less.run(ctx, t.TempDir())
+		})
 	}
 	v := o.violations[0]
 	t.Errorf("%s: %s\n\n%s\nThe fewest faults that break it:\n\n%s\n%s\n\n%s\n"+
@@ -130,7 +136,7 @@ func trial(t *testing.T, seed uint64) {
 		strings.Join(o.events, "\n"), least, strings.Join(shown.events, "\n"), shown.tails, seed)
 }
 
-// TestProgramme runs clusters of processes under faults drawn from seeds, and checks the invariants.
+// TestProgramme runs clusters of processes under drawn faults, and checks the invariants.
 func TestProgramme(t *testing.T) {
 	first, n := *from, *seeds
 	switch {
@@ -160,6 +166,29 @@ func turn(n uint64) (first, number uint64) {
 		return 1, n
 	}
 	return 1 + turn%n, 1
+}
+
+// What breaks whenever a process is paused is shrunk to that fault.
+func TestFaultsThatDoNotMatterAreDropped(t *testing.T) {
+	run := func(_ context.Context, p *programme) (o outcome) {
+		for _, f := range p.Faults {
+			if f.Kind == pause {
+				o.violations = []violation{{"nobody-pauses", f.On}}
+			}
+		}
+		return o
+	}
+	for seed := uint64(1); seed <= 200; seed++ {
+		p := newProgramme(seed)
+		before, o := p.String(), run(t.Context(), p)
+		if len(o.violations) == 0 {
+			continue
+		}
+		least, _ := shrink(t.Context(), p, o, run)
+		if len(least.Faults) != 1 || least.Faults[0].Kind != pause || p.String() != before {
+			t.Errorf("%s is left of %s", least, p)
+		}
+	}
 }
 
 // A seed makes the same programme each time, and the first seeds have each theme.

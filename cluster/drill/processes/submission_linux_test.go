@@ -276,7 +276,7 @@ func checkpointsOf(run string) []string {
 	})
 }
 
-// savedRuns counts the processes with a checkpoint of each run of a submission that has not finished.
+// savedRuns counts the processes with a checkpoint of each unfinished run of a submission.
 func (r *running) savedRuns(s *submission) map[string]int {
 	n := map[string]int{}
 	for _, p := range r.processes {
