@@ -55,13 +55,13 @@ func (r *running) lostDisk() bool {
 func (s *submission) check(ctx context.Context) {
 	now := s.now()
 	s.mu.Lock()
-	stopped := s.stopped
+	stopped, survives := s.stopped, s.survives
 	s.mu.Unlock()
 	switch {
 	case s.poisonous() && now.State != driver.Failed && now.State != driver.Stopped && !stopped,
 		s.poisonous() && now.State == driver.Failed && !strings.Contains(now.Error, "died"):
 		s.r.broken("poison-ends", "%s, which kills its processes, is %s: %s", s.Name, now.State, now.Error)
-	case now.State == driver.Failed && now.Error == "", now.State == driver.Interrupted && now.Error == "",
+	case now.State == driver.Failed && now.Error == "", now.State == driver.Interrupted && (now.Error == "" || survives),
 		now.State == driver.Stopped && !stopped:
 		s.r.broken("ends", "%s is %s: %q", s.Name, now.State, now.Error)
 	}
@@ -211,7 +211,11 @@ func (s *submission) differ(id, fetched string) string {
 
 // final checks what must hold when all has ended, and ends the processes.
 func (r *running) final(ctx context.Context) {
+	_, list, _ := r.ask(ctx, r.addresses(), "submissions")
 	for _, s := range r.submissions {
+		if n := strings.Count(list, s.acknowledged()); n != 1 && ctx.Err() == nil {
+			r.broken("record-whole", "%s is listed %d times:\n%s", s.Name, n, list)
+		}
 		s.check(ctx)
 	}
 	if ctx.Err() != nil {

@@ -33,10 +33,10 @@ type submission struct {
 	id       string            // empty until a process has acknowledged it
 	last     driver.Submission // the latest answer
 	holders  []string          // the processes that have held it
+	survives bool              // several processes have held it
 	ended    driver.Submission // the first answer that says how it has ended
 	kept     []restart         // what must be in its record
 	stopped  bool              // an operator has asked for its end
-	unknowns int               // answers that no process knows it, while none could
 }
 
 // restart is a run that was under way, with checkpoints, when all processes were killed.
@@ -130,24 +130,27 @@ func (s *submission) look(ctx context.Context, random *rand.Rand) {
 	}
 	var now driver.Submission
 	switch {
-	case code == cli.ExitInput:
-		s.unknown(before, errs)
+	case code == cli.ExitInput, code == cli.ExitTryAgain:
+		s.unknown(code, before, errs)
 	case json.Unmarshal([]byte(out), &now) == nil && now.ID != "":
 		s.heard(now)
 	}
 }
 
-// unknown judges the answer that the cluster does not know the submission.
-func (s *submission) unknown(before map[string]int, errs string) {
+// unknown judges the answer that no process knows the submission.
+func (s *submission) unknown(code int, before map[string]int, errs string) {
 	s.mu.Lock()
 	holders := s.holders
-	s.unknowns++
 	s.mu.Unlock()
 	for _, name := range holders {
 		p := s.r.process(name)
 		changes, answers := p.state()
 		if was, up := before[name]; up && answers && changes == was && !p.hasLost() {
-			s.r.broken("known", "status of %s, which %s has, ends with exit code 2: %s", s.Name, name, errs)
+			if code == cli.ExitTryAgain {
+				s.r.event("TRYAGAIN status of %s, which %s has, ends with exit code 75: %s", s.Name, name, errs)
+				return
+			}
+			s.r.broken("known", "status of %s, which %s has, ends with exit code %d: %s", s.Name, name, code, errs)
 			return
 		}
 	}
@@ -159,6 +162,7 @@ func (s *submission) heard(now driver.Submission) {
 	defer s.mu.Unlock()
 	before := s.last
 	s.last = now
+	s.survives = s.survives || len(now.Holders) > 0
 	for _, name := range append(slices.Clone(now.Holders), now.Process) {
 		lacks := slices.ContainsFunc(now.Lacking, func(why string) bool { return strings.HasPrefix(why, name+":") })
 		if name != "" && !lacks && !slices.Contains(s.holders, name) {
