@@ -250,7 +250,7 @@ func (d *draw) deadly() {
 
 func (d *draw) holdersDisk() {
 	d.plan(d.healthy(12)).Saved = false
-	d.fault(pick(d, full, full, frozen), pick(d, holder, holder, owner), ran, d.seconds(0, 1), d.seconds(1, 3))
+	d.fault(pick(d, full, full, frozen), pick(d, holder, holder, holder, owner), ran, d.seconds(0, 1), d.seconds(1, 3))
 	d.disturb(d.IntN(2), ran, pause, kill)
 }
 

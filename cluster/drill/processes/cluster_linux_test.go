@@ -352,7 +352,25 @@ func newCluster(ctx context.Context, p *programme, dir string) (*cluster, contex
 }
 
 // rooted reports whether this process may make networks and disks.
-func rooted() bool { return os.Geteuid() == 0 }
+func rooted() bool { return unprivileged() == nil }
+
+// unprivileged returns the reason why this process may not make networks and disks.
+var unprivileged = sync.OnceValue(func() error {
+	dir, err := os.MkdirTemp("", "gradwire-disk-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(dir) }()
+	if err := mount("-t", "tmpfs", "tmpfs", dir); err != nil {
+		return err
+	}
+	_ = exec.Command("umount", dir).Run() //nolint:gosec // made above
+	i, err := newIsland([]string{"x"})
+	if err == nil {
+		i.remove()
+	}
+	return err
+})
 
 // prepare makes identities and disks.
 func (c *cluster) prepare(ctx context.Context) error {

@@ -146,8 +146,8 @@ func (s *submission) unknown(code int, before map[string]int, errs string) {
 		p := s.r.process(name)
 		changes, answers := p.state()
 		if was, up := before[name]; up && answers && changes == was && !p.hasLost() {
-			if code == cli.ExitTryAgain {
-				s.r.event("TRYAGAIN status of %s, which %s has, ends with exit code 75: %s", s.Name, name, errs)
+			if code == cli.ExitTryAgain { // a busy machine answers late
+				s.r.event("status of %s, which %s has, ends with exit code %d: %s", s.Name, name, code, errs)
 				return
 			}
 			s.r.broken("known", "status of %s, which %s has, ends with exit code %d: %s", s.Name, name, code, errs)
