@@ -61,7 +61,8 @@ func (s *submission) check(ctx context.Context) {
 	case s.poisonous() && now.State != driver.Failed && now.State != driver.Stopped && !stopped,
 		s.poisonous() && now.State == driver.Failed && !strings.Contains(now.Error, "died"):
 		s.r.broken("poison-ends", "%s, which kills its processes, is %s: %s", s.Name, now.State, now.Error)
-	case now.State == driver.Failed && now.Error == "", now.State == driver.Interrupted && (now.Error == "" || survives),
+	case now.State == driver.Failed && now.Error == "",
+		now.State == driver.Interrupted && (now.Error == "" || survives),
 		now.State == driver.Stopped && !stopped:
 		s.r.broken("ends", "%s is %s: %q", s.Name, now.State, now.Error)
 	}
