@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,6 +67,11 @@ func (s *submission) check(ctx context.Context) {
 		now.State == driver.Stopped && !stopped:
 		s.r.broken("ends", "%s is %s: %q", s.Name, now.State, now.Error)
 	}
+	if all := s.enders(now.ID); len(all) > 1 {
+		s.r.broken("one-owner", "several processes brought %s to its end: %s", s.Name, strings.Join(all, "; "))
+	} else {
+		s.r.event("%s was brought to its end by %s", s.Name, strings.Join(all, ""))
+	}
 	dir := s.r.path("fetched-" + s.Name)
 	if code, _, errs := s.r.ask(ctx, s.r.addresses(), "fetch", now.ID, "--out", dir); code != 0 && ctx.Err() == nil {
 		if now.State == driver.Done || now.State == driver.Degraded {
@@ -78,6 +84,21 @@ func (s *submission) check(ctx context.Context) {
 		s.whole(ctx, dir)
 	}
 	s.copies(ctx, dir)
+}
+
+// enders are the processes that have brought the submission to its end, with what they say of it.
+func (s *submission) enders(id string) (all []string) {
+	ended := regexp.MustCompile(`(?m)^\S+ ` + id + ` ((done|degraded), record in .*|(failed|stopped): .*)$`)
+	for _, p := range s.r.processes {
+		text, err := os.ReadFile(p.logPath())
+		if err != nil {
+			s.r.failed(err)
+		}
+		if m := ended.FindSubmatch(text); m != nil {
+			all = append(all, fmt.Sprintf("%s: %s", p.name, m[1]))
+		}
+	}
+	return all
 }
 
 // whole checks that a record has each run once, and says what has become of it.
