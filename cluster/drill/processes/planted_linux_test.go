@@ -15,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/turns"
 )
 
-var plantedSeeds = flag.Uint64("programme.planted", 6, "most seeds of its theme until a planted mistake is found")
+var plantedSeeds = flag.Uint64("programme.planted", 10, "most seeds of its theme until a planted mistake is found")
 
 // edit is a piece of source text that is there once, and the mistake in its place.
 type edit struct{ file, right, wrong string }
