@@ -147,6 +147,7 @@ var table = map[string]string{
 		"cluster/record cluster/record/goodput cluster/link cluster/refusal cluster/report/figure " +
 		"cluster/report cluster/report/text cluster/shelf cluster/sim actors actors/world actors/train nn nn/optim",
 	"cluster/drill/programme": "cluster/drill cluster/experiment cluster/catalog cluster/shelf",
+	"cluster/drill/processes": "",
 
 	"cluster/saved": "cluster/catalog cluster/plan/syntax cluster/record cluster/record/safetensors " +
 		"cluster/record/strict cluster/refusal datasets nn",
