@@ -83,7 +83,7 @@ func (w *world) strike(f fault) {
 	case "calm":
 		w.loss, w.twice = 0, 0.05
 	case "memory":
-		if p.member != nil && p.member.Err() != nil {
+		if p.member != nil && p.member.Err() != nil && !w.harmed {
 			w.useMemory(p)
 		}
 	case "lose":
@@ -116,13 +116,14 @@ func (w *world) harm(p *process, kind string) {
 }
 
 // tear reports whether a log may become damaged: all processes must agree on the voters, and the
-// others must be a majority. If processes leave, a voter may become the only one.
+// others must be a majority. If processes leave, a voter may become the only one. A log in memory is
+// lost with its process, so it counts as damaged.
 func (w *world) tear() bool {
 	want := w.view().Voters
 	may := !w.harmed && !w.left && len(want) >= 3 && len(w.up()) == len(w.processes)
 	for _, p := range w.up() {
 		s := p.member.Status()
-		may = may && !s.Changing && slices.Equal(s.Voters, want)
+		may = may && !s.Changing && slices.Equal(s.Voters, want) && len(s.InMemory) == 0
 	}
 	w.harmed = w.harmed || may
 	return may
