@@ -110,3 +110,33 @@ func (s *site) expectNoRecovery() {
 		}
 	}
 }
+
+// TestRunsGoOnWithoutAQuorum kills two of three nodes. The third goes on with the runs of its
+// submission, and refuses another one. When the two are back, all runs count.
+func TestRunsGoOnWithoutAQuorum(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts and kills processes")
+	}
+	s := settle(t, "a", "b", "c")
+	s.await("three voters", func() bool { return s.votes() == 3 })
+	s.join = s.addresses()["c"]
+	s.seed = s.join
+	id := s.submitTo(s.join, shortRuns, "several", "--place", "peer=c", "--repeats=25")
+	s.kill("a")
+	s.kill("b")
+	s.await("lack of a quorum", s.logged(id, "counts when a majority of the registry's voters, "))
+	done := s.status(id).Done
+	code, _, errs := s.run("submit", s.path("several.yaml"), "--detach")
+	if code != cli.ExitTryAgain || !strings.Contains(errs, "no submission is accepted now: no quorum: this process "+
+		"hears no majority of the voters ") {
+		t.Errorf("without a quorum: exit code %d: %s", code, errs)
+	}
+	s.await("further runs", func() bool { return s.status(id).Done > done+2 })
+	s.start("a")
+	s.start("b")
+	s.over(id)
+	if now := s.status(id); now.State != driver.Done && now.State != driver.Degraded || now.Done != 25 || now.Process != "c" {
+		t.Errorf("%+v", now)
+	}
+	s.await("copies", func() bool { return len(s.status(id).Lacking) == 0 })
+}

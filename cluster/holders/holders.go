@@ -135,12 +135,13 @@ type Service struct {
 	config Config
 	began  time.Time
 
-	mu       sync.Mutex
-	ready    bool // the notes of earlier incarnations are loaded
-	leaving  bool // this process does
-	all      map[string]*holding
-	left     map[string]uint64 // the incarnation of each other process that leaves, or has left
-	releases map[string]bool   // submissions whose release this process is proposing
+	mu         sync.Mutex
+	ready      bool // the notes of earlier incarnations are loaded
+	leaving    bool // this process does
+	all        map[string]*holding
+	left       map[string]uint64 // the incarnation of each other process that leaves, or has left
+	leaderless time.Duration     // since when the registry has no leader, as far as is known here; 0 if it has one
+	releases   map[string]bool   // submissions whose release this process is proposing
 }
 
 // Version says how much of a submission's record a process has. Versions are ordered by the term of
@@ -196,6 +197,7 @@ type duty struct {
 	changed   chan struct{}            // closed at the next change
 	ending    bool                     // the others are to know that it has ended
 	removed   bool                     // they are to know that it is removed
+	slow      bool                     // the log says that something does not count yet
 	over      bool                     // the registry knows that it has ended
 	lost      bool                     // another process has taken over
 }
@@ -466,7 +468,7 @@ func (s *Service) End(ctx context.Context, id string, end *protos.Submission) er
 }
 
 // reach adds an attempt, a run or the end to a submission, and waits until that is committed. With
-// goesOn it does not wait for a quorum for longer than slowAfter.
+// goesOn it does not wait for a quorum that has been lost for longer than slowAfter.
 func (s *Service) reach(ctx context.Context, id string, goesOn bool, add func(h *holding)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -481,20 +483,17 @@ func (s *Service) reach(ctx context.Context, id string, goesOn bool, add func(h 
 	h.plan = proto.CloneOf(h.plan)
 	add(h)
 	s.advance(h)
-	want, slow := h.version.Number, false
+	want := h.version.Number
 	for !d.lost {
-		if h.ended || !d.ending && d.committed.Number >= want {
+		alone := s.leaderless != 0 && s.now()-s.leaderless > slowAfter
+		switch {
+		case h.ended || !d.ending && d.committed.Number >= want:
 			return nil
-		}
-		if s.now()-began > slowAfter {
-			quorum := s.config.Registry().Status().Leader != ""
-			if !slow {
-				slow = true
-				s.tellSlow(d, quorum)
-			}
-			if goesOn && !quorum {
-				return ErrUncommitted
-			}
+		case (alone || s.now()-began > slowAfter) && !d.slow:
+			d.slow = true
+			s.tellSlow(d)
+		case alone && goesOn:
+			return ErrUncommitted
 		}
 		if err := s.await(ctx, d.changed); err != nil {
 			return err
@@ -504,9 +503,9 @@ func (s *Service) reach(ctx context.Context, id string, goesOn bool, add func(h 
 }
 
 // tellSlow says in a submission's log why what has finished does not count yet; s.mu is held.
-func (s *Service) tellSlow(d *duty, quorum bool) {
+func (s *Service) tellSlow(d *duty) {
 	id := d.of.plan.Id
-	if quorum {
+	if s.leaderless == 0 {
 		others := strings.Join(s.others(d.of.plan), ", ")
 		s.tellCopies(d.of, "what has finished counts when one more of "+others+" has it: ")
 		return

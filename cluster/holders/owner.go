@@ -47,8 +47,14 @@ func (s *Service) look() {
 	if status.Cluster == 0 || status.Err != nil {
 		return
 	}
+	var ids []string
 	s.mu.Lock()
-	ids := slices.Collect(maps.Keys(s.all))
+	switch ids = slices.Collect(maps.Keys(s.all)); {
+	case status.Leader != "":
+		s.leaderless = 0
+	case s.leaderless == 0:
+		s.leaderless = s.now()
+	}
 	s.mu.Unlock()
 	entries := map[string]*protos.RegistrySubmission{}
 	var owned []*protos.RegistrySubmission // all, in the leader
@@ -505,7 +511,7 @@ func (s *Service) committed(d *duty, c *protos.RegistryCommand, result *protos.R
 			_ = s.keep(h) // it has logged its error
 		}
 	default:
-		d.committed = versionOf(k.Version)
+		d.committed, d.slow = versionOf(k.Version), false
 		if !slices.Equal(d.replicas, k.Replicas) {
 			d.replicas = k.Replicas
 			s.tellHolders(h, k.Replicas)
