@@ -745,7 +745,9 @@ type CutRun struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The processes that make the cut.
-	Processes     []string `protobuf:"bytes,2,rep,name=processes,proto3" json:"processes,omitempty"`
+	Processes []string `protobuf:"bytes,2,rep,name=processes,proto3" json:"processes,omitempty"`
+	// The nodes handle nothing after it, unless a cut follows that is not the last.
+	Last          bool `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -792,6 +794,13 @@ func (x *CutRun) GetProcesses() []string {
 		return x.Processes
 	}
 	return nil
+}
+
+func (x *CutRun) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
 }
 
 // CutPassed comes behind all that its sender had sent to the receiver before its nodes were saved.
@@ -2657,7 +2666,9 @@ type Process struct {
 	// The silence, in ns, after which it counts another process as absent; 0 if the answering process does not know.
 	Timeout int64 `protobuf:"varint,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// Its role in the registry: leads, votes or learns; empty if it has none or the role is unknown.
-	Vote          string `protobuf:"bytes,12,opt,name=vote,proto3" json:"vote,omitempty"`
+	Vote string `protobuf:"bytes,12,opt,name=vote,proto3" json:"vote,omitempty"`
+	// It is about to leave: no run begins on it.
+	Leaves        bool `protobuf:"varint,13,opt,name=leaves,proto3" json:"leaves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2774,6 +2785,13 @@ func (x *Process) GetVote() string {
 		return x.Vote
 	}
 	return ""
+}
+
+func (x *Process) GetLeaves() bool {
+	if x != nil {
+		return x.Leaves
+	}
+	return false
 }
 
 // Submissions answers ListRuns.
@@ -4153,10 +4171,11 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x06AskRun\x12\x12\n" +
 	"\x04wave\x18\x01 \x01(\x04R\x04wave\x12\x12\n" +
 	"\x04mark\x18\x02 \x01(\x04R\x04mark\x12\x10\n" +
-	"\x03why\x18\x03 \x01(\bR\x03why\">\n" +
+	"\x03why\x18\x03 \x01(\bR\x03why\"R\n" +
 	"\x06CutRun\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1c\n" +
-	"\tprocesses\x18\x02 \x03(\tR\tprocesses\"#\n" +
+	"\tprocesses\x18\x02 \x03(\tR\tprocesses\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last\"#\n" +
 	"\tCutPassed\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\"\n" +
 	"\n" +
@@ -4294,7 +4313,7 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x04note\x18\x02 \x01(\tR\x04note\"c\n" +
 	"\tProcesses\x12/\n" +
 	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\x12%\n" +
-	"\x0ewithout_quorum\x18\x02 \x01(\tR\rwithoutQuorum\"\x88\x03\n" +
+	"\x0ewithout_quorum\x18\x02 \x01(\tR\rwithoutQuorum\"\xa0\x03\n" +
 	"\aProcess\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -4309,7 +4328,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05build\x18\n" +
 	" \x01(\tR\x05build\x12\x18\n" +
 	"\atimeout\x18\v \x01(\x03R\atimeout\x12\x12\n" +
-	"\x04vote\x18\f \x01(\tR\x04vote\x1a9\n" +
+	"\x04vote\x18\f \x01(\tR\x04vote\x12\x16\n" +
+	"\x06leaves\x18\r \x01(\bR\x06leaves\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +

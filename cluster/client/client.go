@@ -67,6 +67,8 @@ type Node struct {
 	// Vote is the process's part in the registry of actor names: leads, votes or learns. It is empty if the
 	// process has no part, or if the answering process does not know it.
 	Vote string `json:"vote,omitempty"`
+	// Leaves says that the process is about to leave: it hands over what it has, and nothing begins on it.
+	Leaves bool `json:"leaves,omitempty"`
 	// WithoutQuorum is the reason why the answering process cannot use the registry, and so refuses new names
 	// of actors. It is empty if the process can, and for all other processes.
 	WithoutQuorum string `json:"without_quorum,omitempty"`
@@ -314,7 +316,7 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 		n := Node{
 			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
 			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip).Seconds(),
-			Build: p.Build, Timeout: time.Duration(p.Timeout).Seconds(), Vote: p.Vote,
+			Build: p.Build, Timeout: time.Duration(p.Timeout).Seconds(), Vote: p.Vote, Leaves: p.Leaves,
 		}
 		if p.State == "here" {
 			n.WithoutQuorum = r.GetProcesses().GetWithoutQuorum()

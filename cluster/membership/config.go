@@ -142,7 +142,7 @@ func (c Config) checked() (Config, netip.AddrPort, error) {
 	}
 	c.Key, c.Seeds = slices.Clone(c.Key), slices.Clone(c.Seeds)
 	c.Meta.Labels = maps.Clone(c.Meta.Labels)
-	_, err = (&announcement{Meta: c.Meta, leaving: true}).encode()
+	_, err = (&announcement{Meta: c.Meta, leaving: true, draining: true}).encode()
 	return c, bind, err
 }
 

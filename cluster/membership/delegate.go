@@ -100,7 +100,8 @@ func understand(n *memberlist.Node) (Member, bool, error) {
 	if err != nil {
 		return Member{}, false, err
 	}
-	return Member{Name: n.Name, Meta: a.Meta, Gossip: netip.AddrPortFrom(ip.Unmap(), n.Port)}, a.leaving, nil
+	return Member{Name: n.Name, Meta: a.Meta, Gossip: netip.AddrPortFrom(ip.Unmap(), n.Port),
+		Leaves: a.draining || a.leaving}, a.leaving, nil
 }
 
 // nameError says that another node has this one's name.

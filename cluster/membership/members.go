@@ -107,6 +107,25 @@ func (m *Members) IsFirstSeed() bool {
 	return err == nil && slices.Contains(all, m.transport.advertise)
 }
 
+// Drain tells the others that the process is about to leave. It stays a member until Leave.
+func (m *Members) Drain(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gone {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx))
+	defer cancel()
+	err := m.setAnnouncement(announcement{Meta: m.config.Meta, draining: true})
+	if err == nil {
+		err = m.untilAlone(func() error { return m.list.UpdateNode(timeLeft(ctx)) })
+	}
+	if err != nil {
+		return fmt.Errorf("membership of node %q: draining: %w", m.config.Name, err)
+	}
+	return nil
+}
+
 // Leave tells the others that the process leaves, and shuts down. It takes about a second, at most
 // until ctx's deadline (without one: 5 s). If it returns an error, the others may see a crash.
 func (m *Members) Leave(ctx context.Context) error {
@@ -117,7 +136,7 @@ func (m *Members) Leave(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx))
 	defer cancel()
-	err := m.setAnnouncement(announcement{Meta: m.config.Meta, leaving: true})
+	err := m.setAnnouncement(announcement{Meta: m.config.Meta, leaving: true, draining: true})
 	if err == nil {
 		err = m.untilAlone(func() error { return m.list.UpdateNode(timeLeft(ctx)) })
 	}

@@ -570,3 +570,37 @@ func TestShutdownLeavesNothingOpen(t *testing.T) {
 		t.Errorf("%d descriptors are open, %d before", after.descriptors, before.descriptors)
 	}
 }
+
+// All others see that a process drains before it leaves. Until then it is a member.
+func TestProcessThatDrainsIsKnownToLeave(t *testing.T) {
+	t.Parallel()
+	nodes := cluster(t, 3, nil)
+	leaves := func(n *node, name string) bool {
+		i := slices.IndexFunc(n.View().Members, func(m Member) bool { return m.Name == name })
+		return i >= 0 && n.View().Members[i].Leaves
+	}
+	if leaves(nodes[0], "b") {
+		t.Error("b leaves already")
+	}
+	if err := nodes[1].Drain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		eventually(t, "b drains", func() bool { return leaves(n, "b") })
+		if got := n.names(); !slices.Equal(got, []string{"a", "b", "c"}) {
+			t.Errorf("%s sees %v", n.name, got)
+		}
+	}
+	if leaves(nodes[0], "c") {
+		t.Errorf("a sees %+v", nodes[0].View())
+	}
+	if err := nodes[1].Leave(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	nodes[0].await(Left, "b")
+	again := mustStart(t, "b", spec{seeds: []string{nodes[0].address}, incarnation: 9})
+	nodes[0].await(Joined, "b")
+	if leaves(nodes[0], "b") || leaves(again, "b") {
+		t.Error("the next incarnation of b leaves")
+	}
+}

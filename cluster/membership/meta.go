@@ -34,7 +34,10 @@ const (
 // what messages mean. From version 2 on the build comes next, so that it can be named in any case.
 const protocol = 2
 
-const flagLeaving = 1
+const (
+	flagLeaving  = 1
+	flagDraining = 2
+)
 
 // Meta is what a node says of itself. It travels in every message that says that the
 // node is alive, so it is small: at most MaxMeta bytes encoded. A Meta that was received
@@ -61,6 +64,8 @@ type announcement struct {
 	// leaving says that the process is about to leave: memberlist does not tell the others whether
 	// an end was a crash.
 	leaving bool
+	// draining says that the process prepares to leave: no work is to begin on it.
+	draining bool
 }
 
 // encode returns the metadata as bytes: protocol, build, flags, incarnation, cores, role,
@@ -73,6 +78,9 @@ func (a *announcement) encode() ([]byte, error) {
 	flags := byte(0)
 	if a.leaving {
 		flags |= flagLeaving
+	}
+	if a.draining {
+		flags |= flagDraining
 	}
 	b := append(appendText([]byte{protocol}, a.Build), flags)
 	b = binary.AppendUvarint(b, a.Incarnation)
@@ -176,7 +184,8 @@ func decode(b []byte) (announcement, error) {
 	if b[0] != protocol {
 		return announcement{}, &protocolError{b[0], a.Build}
 	}
-	a.leaving = r.byte()&flagLeaving != 0
+	flags := r.byte()
+	a.leaving, a.draining = flags&flagLeaving != 0, flags&flagDraining != 0
 	a.Incarnation = r.number()
 	a.Cores = int(min(r.number(), maxCores+1))
 	a.Role = r.text()

@@ -20,7 +20,8 @@ func TestMetadataSurviveTheirEncoding(t *testing.T) {
 				Cores:       rapid.IntRange(0, maxCores).Draw(t, "cores"),
 				Build:       rapid.StringMatching(`[a-z0-9.]{0,64}`).Draw(t, "build"),
 			},
-			leaving: rapid.Bool().Draw(t, "leaving"),
+			leaving:  rapid.Bool().Draw(t, "leaving"),
+			draining: rapid.Bool().Draw(t, "draining"),
 		}
 		if labels := rapid.MapOfN(word, word, 0, 6).Draw(t, "labels"); len(labels) > 0 {
 			a.Labels = labels

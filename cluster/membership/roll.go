@@ -52,6 +52,8 @@ type Member struct {
 	Meta Meta
 	// Gossip is where its packets and streams of gossip go.
 	Gossip netip.AddrPort
+	// Leaves says that it prepares to leave: no work is to begin on it.
+	Leaves bool
 }
 
 // View is who was here after a number of changes that this node heard of. Numbers of different
@@ -160,6 +162,9 @@ func (r *roll) replace(e *entry, m Member, leaving bool) {
 		return
 	}
 	e.leaving = leaving
+	if e.Leaves != m.Leaves {
+		e.Leaves, r.view = m.Leaves, nil
+	}
 }
 
 // vanished takes note that memberlist has given a node up. Unless that was to be expected it stays

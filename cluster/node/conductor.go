@@ -49,9 +49,14 @@ type conductor struct {
 	saving  sync.WaitGroup       // of a state
 	saves   atomic.Int64         // of which so many are under way
 	folder  sync.Mutex           // held meanwhile
-	stalled time.Duration        // since when nothing has moved in a bounded run; 0 if something does
-	pauses  atomic.Int64         // of this process, that were noticed
-	slept   []time.Duration      // when those began that were noticed after the halt
+	drains  atomic.Bool          // the run is saved for the last time, because this process leaves
+	// stored is the number of the latest cut that is in the folder or is being written, and storedAt
+	// its instant.
+	stored   atomic.Uint64
+	storedAt atomic.Int64
+	stalled  time.Duration   // since when nothing has moved in a bounded run; 0 if something does
+	pauses   atomic.Int64    // of this process, that were noticed
+	slept    []time.Duration // when those began that were noticed after the halt
 }
 
 // resultPatience is how long a run that has ended waits for what the other processes say last.
@@ -105,7 +110,7 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
 	// it is asked to.
 	reserved := v.process.residents.Reserved(ctx)
-	where, err := v.rules.Assign(s.Point.Spec.Plan, v.process.present(), reserved)
+	where, err := v.rules.Assign(s.Point.Spec.Plan, v.process.placeable(), reserved)
 	if err != nil {
 		return nil, err
 	}

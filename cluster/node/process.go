@@ -140,6 +140,7 @@ type process struct {
 	expired   chan error                        // gets why the process has to leave
 	declining chan struct{}                     // holds one for each caller that hears why it is not let in
 	joined    atomic.Bool                       // the cluster
+	draining  atomic.Bool                       // true once no run begins here any more
 	leaving   atomic.Bool                       // true once the process leaves the registry and claims no more names
 	remember  func()                            // returns when the queue has the submissions of earlier lives
 	unlock    func() error                      // lets another process of this name have the folder of records
@@ -440,10 +441,6 @@ const leavePatience = 3 * time.Second
 // releasePatience is how long a process waits at most until others go on with what it carries out.
 const releasePatience = 2 * time.Second
 
-// handOverPatience is how long a process takes at most to hand over what its nodes hold in runs
-// that others conduct.
-const handOverPatience = 10 * time.Second
-
 // leaveSubmissions has others go on with the submissions that this process carries out.
 func (p *process) leaveSubmissions() {
 	ctx, cancel := context.WithTimeout(context.Background(), releasePatience)
@@ -452,9 +449,7 @@ func (p *process) leaveSubmissions() {
 }
 
 // leaveRuns has the nodes that hand something over do so.
-func (p *process) leaveRuns() {
-	ctx, cancel := context.WithTimeout(context.Background(), handOverPatience)
-	defer cancel()
+func (p *process) leaveRuns(ctx context.Context) {
 	var leaving sync.WaitGroup
 	for _, h := range p.hosts() {
 		if w := h.World(); w != nil && h.conductor == nil && h.begun.Err() != nil {
@@ -493,10 +488,12 @@ func (p *process) awaitWork() bool {
 // left behind.
 func (p *process) close() error {
 	if p.members != nil {
+		if p.joined.Load() {
+			p.drain()
+		}
 		p.leaveSubmissions()
 	}
 	if p.joined.Load() {
-		p.leaveRuns()
 		p.leaveRegistry()
 	}
 	p.mu.Lock() // whatever begins from now on finds that the process is stopping
