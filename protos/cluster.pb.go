@@ -2597,6 +2597,8 @@ type Processes struct {
 	Processes []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
 	// Why the registry does not answer the answering process; empty if it does.
 	WithoutQuorum string `protobuf:"bytes,2,opt,name=without_quorum,json=withoutQuorum,proto3" json:"without_quorum,omitempty"`
+	// Which processes the cluster does not let in because of their protocol, and why.
+	Refused       []string `protobuf:"bytes,3,rep,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2643,6 +2645,13 @@ func (x *Processes) GetWithoutQuorum() string {
 		return x.WithoutQuorum
 	}
 	return ""
+}
+
+func (x *Processes) GetRefused() []string {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
 }
 
 // Process is one process of the cluster.
@@ -4310,10 +4319,11 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\aprocess\x18\v \x01(\tR\aprocess\"/\n" +
 	"\tSubmitted\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
-	"\x04note\x18\x02 \x01(\tR\x04note\"c\n" +
+	"\x04note\x18\x02 \x01(\tR\x04note\"}\n" +
 	"\tProcesses\x12/\n" +
 	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\x12%\n" +
-	"\x0ewithout_quorum\x18\x02 \x01(\tR\rwithoutQuorum\"\xa0\x03\n" +
+	"\x0ewithout_quorum\x18\x02 \x01(\tR\rwithoutQuorum\x12\x18\n" +
+	"\arefused\x18\x03 \x03(\tR\arefused\"\xa0\x03\n" +
 	"\aProcess\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +

@@ -92,6 +92,9 @@ a majority of the voters, nodes refuse new names.`,
 		return con.table(nodes, func(w io.Writer) {
 			writeNodes(w, nodes)
 			for _, n := range nodes {
+				for _, why := range n.Refused {
+					fmt.Fprintf(w, "\nnot let in: %s\n", why)
+				}
 				if n.WithoutQuorum != "" {
 					fmt.Fprintf(w, "\nnode %s refuses new names of actors: %s\n", n.Name, n.WithoutQuorum)
 				}

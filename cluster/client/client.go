@@ -72,6 +72,9 @@ type Node struct {
 	// WithoutQuorum is the reason why the answering process cannot use the registry, and so refuses new names
 	// of actors. It is empty if the process can, and for all other processes.
 	WithoutQuorum string `json:"without_quorum,omitempty"`
+	// Refused are the reasons why the answering process does not let others into the cluster, which speak
+	// another protocol. It is empty for all other processes.
+	Refused []string `json:"refused,omitempty"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -319,7 +322,7 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 			Build: p.Build, Timeout: time.Duration(p.Timeout).Seconds(), Vote: p.Vote, Leaves: p.Leaves,
 		}
 		if p.State == "here" {
-			n.WithoutQuorum = r.GetProcesses().GetWithoutQuorum()
+			n.WithoutQuorum, n.Refused = r.GetProcesses().GetWithoutQuorum(), r.GetProcesses().GetRefused()
 		}
 		if p.Expires != 0 {
 			n.Expires = time.Unix(p.Expires, 0)

@@ -87,7 +87,7 @@ func (p *process) processes() *protos.Processes {
 			Leaves:      m.Leaves,
 		})
 	}
-	all.WithoutQuorum = unanswered
+	all.WithoutQuorum, all.Refused = unanswered, p.members.Incompatible()
 	return all
 }
 

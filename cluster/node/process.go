@@ -28,6 +28,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/membership"
 	"github.com/gradwire/gradwire/cluster/mesh"
+	"github.com/gradwire/gradwire/cluster/protocol"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/lockfile"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -382,7 +383,9 @@ func (p *process) connect(ctx context.Context) (err error) {
 	case c.JoinTimeout < 0:
 		about.Waits = p.joining
 	}
-	p.members, err = membership.Join(ctx, about)
+	if p.members, err = membership.Join(ctx, about); errors.As(err, new(*protocol.Error)) {
+		err = refusal.Input(err) // another program is needed
+	}
 	return err
 }
 
@@ -542,6 +545,9 @@ func (c *Config) logf(format string, args ...any) {
 // member follows who is in the cluster.
 func (p *process) member(e membership.Event) {
 	switch e.Kind {
+	case membership.Refused:
+		p.log("does not let %s in: %v", e.Member.Name, e.Reason)
+		return
 	case membership.Joined, membership.Returned:
 		if err := p.node.Connect(e.Member.Name, e.Member.Meta.Address); err != nil {
 			p.log("%v", err)
