@@ -441,7 +441,7 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 	c := newCluster(t)
 	data := t.TempDir()
 	defer c.serve("a", func(n *driver.NodeConfig) { n.Data = data })()
-	defer c.serve("other", func(n *driver.NodeConfig) { n.Role, n.Catalog = "special", withSolo() })()
+	defer c.serve("other", func(n *driver.NodeConfig) { n.Catalog = withSolo() })()
 	client := c.client(identity.Operator)
 	c.gather(client, 2)
 	secret := filepath.Join(t.TempDir(), "secret.csv")
@@ -492,6 +492,7 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(c.dir, "records", "[^.]*")); len(left) > 0 {
 		t.Errorf("records are left: %v", left)
 	}
+	// No node lives on a process with another catalog, unless a placement says so.
 	if s, _ := c.result(client, long, "stop={steps: 20}", trace("good.csv")); s.Runs[0].Steps < 20 {
 		t.Errorf("nothing was done: %+v", s.Runs)
 	}

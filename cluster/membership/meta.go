@@ -24,6 +24,7 @@ const (
 
 	maxRole    = 32
 	maxBuild   = 64
+	maxCatalog = 32
 	maxAddress = 255 + len(":65535")
 	maxCores   = 1 << 16
 	maxLabels  = 32
@@ -52,6 +53,8 @@ type Meta struct {
 	Labels map[string]string
 	// Build names the program for people, in at most 64 bytes.
 	Build string
+	// Catalog distinguishes what plans can name here, in at most 32 bytes.
+	Catalog string
 	// Protocol is the versions of the protocol that the node speaks.
 	Protocol protocol.Range
 }
@@ -67,7 +70,7 @@ type announcement struct {
 }
 
 // encode returns the metadata as bytes: the newest protocol, build, the oldest protocol, flags,
-// incarnation, cores, role, address and labels in the order of their keys, numbers as uvarints, texts
+// incarnation, cores, role, address, catalog and labels in the order of their keys, numbers as uvarints, texts
 // with their length in front. Equal metadata have equal bytes. The order up to the oldest protocol
 // never changes, so that every build can name every other; later builds add only to the end.
 func (a *announcement) encode() ([]byte, error) {
@@ -85,7 +88,7 @@ func (a *announcement) encode() ([]byte, error) {
 	b = binary.AppendUvarint(b, a.Incarnation)
 	b = binary.AppendUvarint(b, uint64(a.Cores))
 	b = appendText(b, a.Role)
-	b = appendText(b, a.Address)
+	b = appendText(appendText(b, a.Address), a.Catalog)
 	b = binary.AppendUvarint(b, uint64(len(a.Labels)))
 	for _, k := range slices.Sorted(maps.Keys(a.Labels)) {
 		b = appendText(appendText(b, k), a.Labels[k])
@@ -115,6 +118,9 @@ func (a *announcement) check() error {
 		return err
 	}
 	if err := checkText("build", a.Build, maxBuild); err != nil {
+		return err
+	}
+	if err := checkText("catalog", a.Catalog, maxCatalog); err != nil {
 		return err
 	}
 	if err := checkAddress(a.Address); err != nil {
@@ -194,6 +200,7 @@ func decode(b []byte, own protocol.Range) (announcement, error) {
 	a.Cores = int(min(r.number(), maxCores+1))
 	a.Role = r.text()
 	a.Address = r.text()
+	a.Catalog = r.text()
 	if n := r.number(); n > maxLabels {
 		r.fail(fmt.Errorf("%d labels, accepted are at most %d", n, maxLabels))
 	} else if n > 0 && r.err == nil {

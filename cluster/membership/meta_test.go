@@ -23,6 +23,7 @@ func TestMetadataSurviveTheirEncoding(t *testing.T) {
 				Incarnation: rapid.Uint64Min(1).Draw(t, "incarnation"),
 				Cores:       rapid.IntRange(0, maxCores).Draw(t, "cores"),
 				Build:       rapid.StringMatching(`[a-z0-9.]{0,64}`).Draw(t, "build"),
+				Catalog:     rapid.StringMatching(`[0-9a-f]{0,32}`).Draw(t, "catalog"),
 				Protocol:    spoken,
 			},
 			leaving:  rapid.Bool().Draw(t, "leaving"),
@@ -66,8 +67,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	f.Add([]byte{5, 0, 5, 0, 1, 0, 0, 3, 'a', ':', '1', 0xff, 0xff, 0xff, 0xff, 0x0f})
-	f.Add([]byte{5, 0, 5, 0, 0x81, 0, 0, 0, 3, 'a', ':', '1', 0}) // a number longer than need be
+	f.Add([]byte{5, 0, 5, 0, 1, 0, 0, 3, 'a', ':', '1', 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Add([]byte{5, 0, 5, 0, 0x81, 0, 0, 0, 3, 'a', ':', '1', 0, 0}) // a number longer than need be
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decode(b, spoken)
 		if err != nil || a.Protocol != spoken {

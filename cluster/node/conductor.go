@@ -18,6 +18,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/membership"
 	"github.com/gradwire/gradwire/cluster/placement"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -110,7 +111,7 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
 	// it is asked to.
 	reserved := v.process.residents.Reserved(ctx)
-	where, err := v.rules.Assign(s.Point.Spec.Plan, v.process.placeable(), reserved)
+	where, err := v.assign(s, reserved)
 	if err != nil {
 		return nil, err
 	}
@@ -128,6 +129,20 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	c := v.process.newConductor(v.submission.NextRun(), v.submission.Log, m)
 	c.died = v.died
 	return c, nil
+}
+
+// assign returns the process of each node. Nodes live on processes with this one's catalog alone, unless
+// rules name others, which then say why they cannot host them.
+func (v *venue) assign(s *experiment.Stage, reserved map[string]int) ([]string, error) {
+	all := v.process.placeable()
+	alike := slices.DeleteFunc(slices.Clone(all), func(m membership.Member) bool {
+		return m.Meta.Catalog != v.process.fingerprint
+	})
+	where, err := v.rules.Assign(s.Point.Spec.Plan, alike, reserved)
+	if err != nil && len(alike) < len(all) {
+		return v.rules.Assign(s.Point.Spec.Plan, all, reserved)
+	}
+	return where, err
 }
 
 // checkSharing refuses to share downlinks. Messages of several processes meet there, each of which

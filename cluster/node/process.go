@@ -368,7 +368,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 	about := membership.Config{
 		Name: c.Name, Bind: p.node.Address(), Seeds: c.Seeds, Insecure: c.Insecure, Label: clusterLabel,
 		Meta: membership.Meta{Role: c.Role, Address: c.Advertise, Incarnation: p.incarnation, Cores: c.Cores,
-			Labels: c.Labels, Build: build()},
+			Labels: c.Labels, Build: build(), Catalog: p.fingerprint},
 		Streams: &p.gossip, Notify: p.member,
 	}
 	if c.Identity != nil {
