@@ -69,7 +69,7 @@ func (x ActorCall_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorCall_Verb.Descriptor instead.
 func (ActorCall_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{48, 0}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{49, 0}
 }
 
 // PlaceRun has a process make the world of a run, with the actors of the nodes that live there.
@@ -676,6 +676,53 @@ func (x *NodeChanged) GetDeparted() bool {
 	return false
 }
 
+// LeaveRun tells the process that conducts a run that the sender is about to leave. As the answer it says
+// that the sender's nodes can leave; the conductor ends the run there instead if it goes on elsewhere.
+type LeaveRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sender's nodes that hand over what they hold.
+	HandOver      []int32 `protobuf:"varint,1,rep,packed,name=hand_over,json=handOver,proto3" json:"hand_over,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveRun) Reset() {
+	*x = LeaveRun{}
+	mi := &file_protos_cluster_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveRun) ProtoMessage() {}
+
+func (x *LeaveRun) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveRun.ProtoReflect.Descriptor instead.
+func (*LeaveRun) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *LeaveRun) GetHandOver() []int32 {
+	if x != nil {
+		return x.HandOver
+	}
+	return nil
+}
+
 // AskRun asks a process how its part in a run stands.
 type AskRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -691,7 +738,7 @@ type AskRun struct {
 
 func (x *AskRun) Reset() {
 	*x = AskRun{}
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +750,7 @@ func (x *AskRun) String() string {
 func (*AskRun) ProtoMessage() {}
 
 func (x *AskRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +763,7 @@ func (x *AskRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRun.ProtoReflect.Descriptor instead.
 func (*AskRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AskRun) GetWave() uint64 {
@@ -754,7 +801,7 @@ type CutRun struct {
 
 func (x *CutRun) Reset() {
 	*x = CutRun{}
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +813,7 @@ func (x *CutRun) String() string {
 func (*CutRun) ProtoMessage() {}
 
 func (x *CutRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +826,7 @@ func (x *CutRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRun.ProtoReflect.Descriptor instead.
 func (*CutRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CutRun) GetNumber() uint64 {
@@ -813,7 +860,7 @@ type CutPassed struct {
 
 func (x *CutPassed) Reset() {
 	*x = CutPassed{}
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +872,7 @@ func (x *CutPassed) String() string {
 func (*CutPassed) ProtoMessage() {}
 
 func (x *CutPassed) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +885,7 @@ func (x *CutPassed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutPassed.ProtoReflect.Descriptor instead.
 func (*CutPassed) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CutPassed) GetNumber() uint64 {
@@ -857,7 +904,7 @@ type AskState struct {
 
 func (x *AskState) Reset() {
 	*x = AskState{}
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +916,7 @@ func (x *AskState) String() string {
 func (*AskState) ProtoMessage() {}
 
 func (x *AskState) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +929,7 @@ func (x *AskState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskState.ProtoReflect.Descriptor instead.
 func (*AskState) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 // StatePart is a part of the state of nodes.
@@ -898,7 +945,7 @@ type StatePart struct {
 
 func (x *StatePart) Reset() {
 	*x = StatePart{}
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -910,7 +957,7 @@ func (x *StatePart) String() string {
 func (*StatePart) ProtoMessage() {}
 
 func (x *StatePart) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -923,7 +970,7 @@ func (x *StatePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatePart.ProtoReflect.Descriptor instead.
 func (*StatePart) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StatePart) GetCut() uint64 {
@@ -957,7 +1004,7 @@ type RunMark struct {
 
 func (x *RunMark) Reset() {
 	*x = RunMark{}
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1016,7 @@ func (x *RunMark) String() string {
 func (*RunMark) ProtoMessage() {}
 
 func (x *RunMark) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1029,7 @@ func (x *RunMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunMark.ProtoReflect.Descriptor instead.
 func (*RunMark) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RunMark) GetMark() uint64 {
@@ -1015,7 +1062,7 @@ type RunState struct {
 
 func (x *RunState) Reset() {
 	*x = RunState{}
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1074,7 @@ func (x *RunState) String() string {
 func (*RunState) ProtoMessage() {}
 
 func (x *RunState) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1087,7 @@ func (x *RunState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunState.ProtoReflect.Descriptor instead.
 func (*RunState) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunState) GetWave() uint64 {
@@ -1122,7 +1169,7 @@ type RunPeer struct {
 
 func (x *RunPeer) Reset() {
 	*x = RunPeer{}
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1181,7 @@ func (x *RunPeer) String() string {
 func (*RunPeer) ProtoMessage() {}
 
 func (x *RunPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1194,7 @@ func (x *RunPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunPeer.ProtoReflect.Descriptor instead.
 func (*RunPeer) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RunPeer) GetName() string {
@@ -1193,7 +1240,7 @@ type RunEvents struct {
 
 func (x *RunEvents) Reset() {
 	*x = RunEvents{}
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1205,7 +1252,7 @@ func (x *RunEvents) String() string {
 func (*RunEvents) ProtoMessage() {}
 
 func (x *RunEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1218,7 +1265,7 @@ func (x *RunEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvents.ProtoReflect.Descriptor instead.
 func (*RunEvents) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RunEvents) GetUntil() int64 {
@@ -1274,7 +1321,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1333,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1346,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RunEvent) GetTime() int64 {
@@ -1474,7 +1521,7 @@ type EdgeCounters struct {
 
 func (x *EdgeCounters) Reset() {
 	*x = EdgeCounters{}
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1533,7 @@ func (x *EdgeCounters) String() string {
 func (*EdgeCounters) ProtoMessage() {}
 
 func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1546,7 @@ func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeCounters.ProtoReflect.Descriptor instead.
 func (*EdgeCounters) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EdgeCounters) GetFrom() string {
@@ -1585,7 +1632,7 @@ type RunResult struct {
 
 func (x *RunResult) Reset() {
 	*x = RunResult{}
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1597,7 +1644,7 @@ func (x *RunResult) String() string {
 func (*RunResult) ProtoMessage() {}
 
 func (x *RunResult) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1610,7 +1657,7 @@ func (x *RunResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunResult.ProtoReflect.Descriptor instead.
 func (*RunResult) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RunResult) GetError() string {
@@ -1678,7 +1725,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1737,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1750,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Request) GetKind() isRequest_Kind {
@@ -1899,7 +1946,7 @@ type SubmitPlan struct {
 
 func (x *SubmitPlan) Reset() {
 	*x = SubmitPlan{}
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +1958,7 @@ func (x *SubmitPlan) String() string {
 func (*SubmitPlan) ProtoMessage() {}
 
 func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +1971,7 @@ func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPlan.ProtoReflect.Descriptor instead.
 func (*SubmitPlan) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SubmitPlan) GetFile() string {
@@ -1971,7 +2018,7 @@ type ListNodes struct {
 
 func (x *ListNodes) Reset() {
 	*x = ListNodes{}
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2030,7 @@ func (x *ListNodes) String() string {
 func (*ListNodes) ProtoMessage() {}
 
 func (x *ListNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2043,7 @@ func (x *ListNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodes.ProtoReflect.Descriptor instead.
 func (*ListNodes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 // ListRuns asks for what was submitted to this process.
@@ -2008,7 +2055,7 @@ type ListRuns struct {
 
 func (x *ListRuns) Reset() {
 	*x = ListRuns{}
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +2067,7 @@ func (x *ListRuns) String() string {
 func (*ListRuns) ProtoMessage() {}
 
 func (x *ListRuns) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2033,7 +2080,7 @@ func (x *ListRuns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuns.ProtoReflect.Descriptor instead.
 func (*ListRuns) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 // WatchRun asks for the state of a submission with every change, until it has ended.
@@ -2046,7 +2093,7 @@ type WatchRun struct {
 
 func (x *WatchRun) Reset() {
 	*x = WatchRun{}
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2058,7 +2105,7 @@ func (x *WatchRun) String() string {
 func (*WatchRun) ProtoMessage() {}
 
 func (x *WatchRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2071,7 +2118,7 @@ func (x *WatchRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRun.ProtoReflect.Descriptor instead.
 func (*WatchRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchRun) GetId() string {
@@ -2093,7 +2140,7 @@ type ReadLog struct {
 
 func (x *ReadLog) Reset() {
 	*x = ReadLog{}
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2105,7 +2152,7 @@ func (x *ReadLog) String() string {
 func (*ReadLog) ProtoMessage() {}
 
 func (x *ReadLog) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2118,7 +2165,7 @@ func (x *ReadLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLog.ProtoReflect.Descriptor instead.
 func (*ReadLog) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReadLog) GetId() string {
@@ -2145,7 +2192,7 @@ type StopRun struct {
 
 func (x *StopRun) Reset() {
 	*x = StopRun{}
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2157,7 +2204,7 @@ func (x *StopRun) String() string {
 func (*StopRun) ProtoMessage() {}
 
 func (x *StopRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2170,7 +2217,7 @@ func (x *StopRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRun.ProtoReflect.Descriptor instead.
 func (*StopRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StopRun) GetId() string {
@@ -2190,7 +2237,7 @@ type RemoveRun struct {
 
 func (x *RemoveRun) Reset() {
 	*x = RemoveRun{}
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2249,7 @@ func (x *RemoveRun) String() string {
 func (*RemoveRun) ProtoMessage() {}
 
 func (x *RemoveRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2262,7 @@ func (x *RemoveRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRun.ProtoReflect.Descriptor instead.
 func (*RemoveRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RemoveRun) GetId() string {
@@ -2235,7 +2282,7 @@ type FetchRecord struct {
 
 func (x *FetchRecord) Reset() {
 	*x = FetchRecord{}
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2294,7 @@ func (x *FetchRecord) String() string {
 func (*FetchRecord) ProtoMessage() {}
 
 func (x *FetchRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2307,7 @@ func (x *FetchRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRecord.ProtoReflect.Descriptor instead.
 func (*FetchRecord) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FetchRecord) GetId() string {
@@ -2291,7 +2338,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2350,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2363,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Reply) GetKind() isReply_Kind {
@@ -2481,7 +2528,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2493,7 +2540,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2506,7 +2553,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Refusal) GetError() string {
@@ -2549,7 +2596,7 @@ type Submitted struct {
 
 func (x *Submitted) Reset() {
 	*x = Submitted{}
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2561,7 +2608,7 @@ func (x *Submitted) String() string {
 func (*Submitted) ProtoMessage() {}
 
 func (x *Submitted) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2574,7 +2621,7 @@ func (x *Submitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submitted.ProtoReflect.Descriptor instead.
 func (*Submitted) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Submitted) GetId() string {
@@ -2605,7 +2652,7 @@ type Processes struct {
 
 func (x *Processes) Reset() {
 	*x = Processes{}
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2617,7 +2664,7 @@ func (x *Processes) String() string {
 func (*Processes) ProtoMessage() {}
 
 func (x *Processes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2630,7 +2677,7 @@ func (x *Processes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Processes.ProtoReflect.Descriptor instead.
 func (*Processes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Processes) GetProcesses() []*Process {
@@ -2684,7 +2731,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2696,7 +2743,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2709,7 +2756,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Process) GetName() string {
@@ -2813,7 +2860,7 @@ type Submissions struct {
 
 func (x *Submissions) Reset() {
 	*x = Submissions{}
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +2872,7 @@ func (x *Submissions) String() string {
 func (*Submissions) ProtoMessage() {}
 
 func (x *Submissions) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +2885,7 @@ func (x *Submissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submissions.ProtoReflect.Descriptor instead.
 func (*Submissions) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Submissions) GetSubmissions() []*Submission {
@@ -2897,7 +2944,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +2956,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +2969,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Submission) GetId() string {
@@ -3089,7 +3136,7 @@ type News struct {
 
 func (x *News) Reset() {
 	*x = News{}
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3101,7 +3148,7 @@ func (x *News) String() string {
 func (*News) ProtoMessage() {}
 
 func (x *News) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3114,7 +3161,7 @@ func (x *News) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use News.ProtoReflect.Descriptor instead.
 func (*News) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *News) GetSubmissions() []*Submission {
@@ -3155,7 +3202,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3167,7 +3214,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3180,7 +3227,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *LogLines) GetLines() []string {
@@ -3200,7 +3247,7 @@ type Portion struct {
 
 func (x *Portion) Reset() {
 	*x = Portion{}
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3212,7 +3259,7 @@ func (x *Portion) String() string {
 func (*Portion) ProtoMessage() {}
 
 func (x *Portion) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3225,7 +3272,7 @@ func (x *Portion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Portion.ProtoReflect.Descriptor instead.
 func (*Portion) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Portion) GetBytes() []byte {
@@ -3244,7 +3291,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3256,7 +3303,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3269,7 +3316,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 // SpawnActor has an actor made that belongs to no run. A client asks any process for it, which picks one that
@@ -3294,7 +3341,7 @@ type SpawnActor struct {
 
 func (x *SpawnActor) Reset() {
 	*x = SpawnActor{}
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3306,7 +3353,7 @@ func (x *SpawnActor) String() string {
 func (*SpawnActor) ProtoMessage() {}
 
 func (x *SpawnActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3319,7 +3366,7 @@ func (x *SpawnActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnActor.ProtoReflect.Descriptor instead.
 func (*SpawnActor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SpawnActor) GetName() string {
@@ -3396,7 +3443,7 @@ type ListActors struct {
 
 func (x *ListActors) Reset() {
 	*x = ListActors{}
-	mi := &file_protos_cluster_proto_msgTypes[42]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3408,7 +3455,7 @@ func (x *ListActors) String() string {
 func (*ListActors) ProtoMessage() {}
 
 func (x *ListActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[42]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3421,7 +3468,7 @@ func (x *ListActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListActors.ProtoReflect.Descriptor instead.
 func (*ListActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListActors) GetName() string {
@@ -3441,7 +3488,7 @@ type AttachActors struct {
 
 func (x *AttachActors) Reset() {
 	*x = AttachActors{}
-	mi := &file_protos_cluster_proto_msgTypes[43]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3453,7 +3500,7 @@ func (x *AttachActors) String() string {
 func (*AttachActors) ProtoMessage() {}
 
 func (x *AttachActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[43]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3466,7 +3513,7 @@ func (x *AttachActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachActors.ProtoReflect.Descriptor instead.
 func (*AttachActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
 }
 
 // Actors are the actors of one process or of all.
@@ -3487,7 +3534,7 @@ type Actors struct {
 
 func (x *Actors) Reset() {
 	*x = Actors{}
-	mi := &file_protos_cluster_proto_msgTypes[44]
+	mi := &file_protos_cluster_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3499,7 +3546,7 @@ func (x *Actors) String() string {
 func (*Actors) ProtoMessage() {}
 
 func (x *Actors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[44]
+	mi := &file_protos_cluster_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3512,7 +3559,7 @@ func (x *Actors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actors.ProtoReflect.Descriptor instead.
 func (*Actors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Actors) GetActors() []*Actor {
@@ -3584,7 +3631,7 @@ type Actor struct {
 
 func (x *Actor) Reset() {
 	*x = Actor{}
-	mi := &file_protos_cluster_proto_msgTypes[45]
+	mi := &file_protos_cluster_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3596,7 +3643,7 @@ func (x *Actor) String() string {
 func (*Actor) ProtoMessage() {}
 
 func (x *Actor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[45]
+	mi := &file_protos_cluster_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3609,7 +3656,7 @@ func (x *Actor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actor.ProtoReflect.Descriptor instead.
 func (*Actor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{45}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Actor) GetName() string {
@@ -3711,7 +3758,7 @@ type ActorRequest struct {
 
 func (x *ActorRequest) Reset() {
 	*x = ActorRequest{}
-	mi := &file_protos_cluster_proto_msgTypes[46]
+	mi := &file_protos_cluster_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3723,7 +3770,7 @@ func (x *ActorRequest) String() string {
 func (*ActorRequest) ProtoMessage() {}
 
 func (x *ActorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[46]
+	mi := &file_protos_cluster_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3736,7 +3783,7 @@ func (x *ActorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorRequest.ProtoReflect.Descriptor instead.
 func (*ActorRequest) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{46}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ActorRequest) GetId() uint64 {
@@ -3802,7 +3849,7 @@ type ActorResponse struct {
 
 func (x *ActorResponse) Reset() {
 	*x = ActorResponse{}
-	mi := &file_protos_cluster_proto_msgTypes[47]
+	mi := &file_protos_cluster_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3814,7 +3861,7 @@ func (x *ActorResponse) String() string {
 func (*ActorResponse) ProtoMessage() {}
 
 func (x *ActorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[47]
+	mi := &file_protos_cluster_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3827,7 +3874,7 @@ func (x *ActorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorResponse.ProtoReflect.Descriptor instead.
 func (*ActorResponse) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{47}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ActorResponse) GetId() uint64 {
@@ -3890,7 +3937,7 @@ type ActorCall struct {
 
 func (x *ActorCall) Reset() {
 	*x = ActorCall{}
-	mi := &file_protos_cluster_proto_msgTypes[48]
+	mi := &file_protos_cluster_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3902,7 +3949,7 @@ func (x *ActorCall) String() string {
 func (*ActorCall) ProtoMessage() {}
 
 func (x *ActorCall) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[48]
+	mi := &file_protos_cluster_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3915,7 +3962,7 @@ func (x *ActorCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorCall.ProtoReflect.Descriptor instead.
 func (*ActorCall) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{48}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ActorCall) GetVerb() ActorCall_Verb {
@@ -4005,7 +4052,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_protos_cluster_proto_msgTypes[49]
+	mi := &file_protos_cluster_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4017,7 +4064,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[49]
+	mi := &file_protos_cluster_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4030,7 +4077,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{49}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Vector) GetValues() []float32 {
@@ -4057,7 +4104,7 @@ type ActorReceipt struct {
 
 func (x *ActorReceipt) Reset() {
 	*x = ActorReceipt{}
-	mi := &file_protos_cluster_proto_msgTypes[50]
+	mi := &file_protos_cluster_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4069,7 +4116,7 @@ func (x *ActorReceipt) String() string {
 func (*ActorReceipt) ProtoMessage() {}
 
 func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[50]
+	mi := &file_protos_cluster_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4082,7 +4129,7 @@ func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorReceipt.ProtoReflect.Descriptor instead.
 func (*ActorReceipt) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{50}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ActorReceipt) GetLine() uint64 {
@@ -4176,7 +4223,9 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x18\n" +
 	"\apresent\x18\x02 \x01(\bR\apresent\x12\x18\n" +
 	"\aleaving\x18\x03 \x01(\bR\aleaving\x12\x1a\n" +
-	"\bdeparted\x18\x04 \x01(\bR\bdeparted\"B\n" +
+	"\bdeparted\x18\x04 \x01(\bR\bdeparted\"'\n" +
+	"\bLeaveRun\x12\x1b\n" +
+	"\thand_over\x18\x01 \x03(\x05R\bhandOver\"B\n" +
 	"\x06AskRun\x12\x12\n" +
 	"\x04wave\x18\x01 \x01(\x04R\x04wave\x12\x12\n" +
 	"\x04mark\x18\x02 \x01(\x04R\x04mark\x12\x10\n" +
@@ -4469,7 +4518,7 @@ func file_protos_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_protos_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_protos_cluster_proto_goTypes = []any{
 	(ActorCall_Verb)(0),   // 0: gradwire.ActorCall.Verb
 	(*PlaceRun)(nil),      // 1: gradwire.PlaceRun
@@ -4481,90 +4530,91 @@ var file_protos_cluster_proto_goTypes = []any{
 	(*HaltRun)(nil),       // 7: gradwire.HaltRun
 	(*EndRun)(nil),        // 8: gradwire.EndRun
 	(*NodeChanged)(nil),   // 9: gradwire.NodeChanged
-	(*AskRun)(nil),        // 10: gradwire.AskRun
-	(*CutRun)(nil),        // 11: gradwire.CutRun
-	(*CutPassed)(nil),     // 12: gradwire.CutPassed
-	(*AskState)(nil),      // 13: gradwire.AskState
-	(*StatePart)(nil),     // 14: gradwire.StatePart
-	(*RunMark)(nil),       // 15: gradwire.RunMark
-	(*RunState)(nil),      // 16: gradwire.RunState
-	(*RunPeer)(nil),       // 17: gradwire.RunPeer
-	(*RunEvents)(nil),     // 18: gradwire.RunEvents
-	(*RunEvent)(nil),      // 19: gradwire.RunEvent
-	(*EdgeCounters)(nil),  // 20: gradwire.EdgeCounters
-	(*RunResult)(nil),     // 21: gradwire.RunResult
-	(*Request)(nil),       // 22: gradwire.Request
-	(*SubmitPlan)(nil),    // 23: gradwire.SubmitPlan
-	(*ListNodes)(nil),     // 24: gradwire.ListNodes
-	(*ListRuns)(nil),      // 25: gradwire.ListRuns
-	(*WatchRun)(nil),      // 26: gradwire.WatchRun
-	(*ReadLog)(nil),       // 27: gradwire.ReadLog
-	(*StopRun)(nil),       // 28: gradwire.StopRun
-	(*RemoveRun)(nil),     // 29: gradwire.RemoveRun
-	(*FetchRecord)(nil),   // 30: gradwire.FetchRecord
-	(*Reply)(nil),         // 31: gradwire.Reply
-	(*Refusal)(nil),       // 32: gradwire.Refusal
-	(*Submitted)(nil),     // 33: gradwire.Submitted
-	(*Processes)(nil),     // 34: gradwire.Processes
-	(*Process)(nil),       // 35: gradwire.Process
-	(*Submissions)(nil),   // 36: gradwire.Submissions
-	(*Submission)(nil),    // 37: gradwire.Submission
-	(*News)(nil),          // 38: gradwire.News
-	(*LogLines)(nil),      // 39: gradwire.LogLines
-	(*Portion)(nil),       // 40: gradwire.Portion
-	(*Done)(nil),          // 41: gradwire.Done
-	(*SpawnActor)(nil),    // 42: gradwire.SpawnActor
-	(*ListActors)(nil),    // 43: gradwire.ListActors
-	(*AttachActors)(nil),  // 44: gradwire.AttachActors
-	(*Actors)(nil),        // 45: gradwire.Actors
-	(*Actor)(nil),         // 46: gradwire.Actor
-	(*ActorRequest)(nil),  // 47: gradwire.ActorRequest
-	(*ActorResponse)(nil), // 48: gradwire.ActorResponse
-	(*ActorCall)(nil),     // 49: gradwire.ActorCall
-	(*Vector)(nil),        // 50: gradwire.Vector
-	(*ActorReceipt)(nil),  // 51: gradwire.ActorReceipt
-	nil,                   // 52: gradwire.RunState.WaitsEntry
-	nil,                   // 53: gradwire.Process.LabelsEntry
-	nil,                   // 54: gradwire.Submission.PlacementEntry
+	(*LeaveRun)(nil),      // 10: gradwire.LeaveRun
+	(*AskRun)(nil),        // 11: gradwire.AskRun
+	(*CutRun)(nil),        // 12: gradwire.CutRun
+	(*CutPassed)(nil),     // 13: gradwire.CutPassed
+	(*AskState)(nil),      // 14: gradwire.AskState
+	(*StatePart)(nil),     // 15: gradwire.StatePart
+	(*RunMark)(nil),       // 16: gradwire.RunMark
+	(*RunState)(nil),      // 17: gradwire.RunState
+	(*RunPeer)(nil),       // 18: gradwire.RunPeer
+	(*RunEvents)(nil),     // 19: gradwire.RunEvents
+	(*RunEvent)(nil),      // 20: gradwire.RunEvent
+	(*EdgeCounters)(nil),  // 21: gradwire.EdgeCounters
+	(*RunResult)(nil),     // 22: gradwire.RunResult
+	(*Request)(nil),       // 23: gradwire.Request
+	(*SubmitPlan)(nil),    // 24: gradwire.SubmitPlan
+	(*ListNodes)(nil),     // 25: gradwire.ListNodes
+	(*ListRuns)(nil),      // 26: gradwire.ListRuns
+	(*WatchRun)(nil),      // 27: gradwire.WatchRun
+	(*ReadLog)(nil),       // 28: gradwire.ReadLog
+	(*StopRun)(nil),       // 29: gradwire.StopRun
+	(*RemoveRun)(nil),     // 30: gradwire.RemoveRun
+	(*FetchRecord)(nil),   // 31: gradwire.FetchRecord
+	(*Reply)(nil),         // 32: gradwire.Reply
+	(*Refusal)(nil),       // 33: gradwire.Refusal
+	(*Submitted)(nil),     // 34: gradwire.Submitted
+	(*Processes)(nil),     // 35: gradwire.Processes
+	(*Process)(nil),       // 36: gradwire.Process
+	(*Submissions)(nil),   // 37: gradwire.Submissions
+	(*Submission)(nil),    // 38: gradwire.Submission
+	(*News)(nil),          // 39: gradwire.News
+	(*LogLines)(nil),      // 40: gradwire.LogLines
+	(*Portion)(nil),       // 41: gradwire.Portion
+	(*Done)(nil),          // 42: gradwire.Done
+	(*SpawnActor)(nil),    // 43: gradwire.SpawnActor
+	(*ListActors)(nil),    // 44: gradwire.ListActors
+	(*AttachActors)(nil),  // 45: gradwire.AttachActors
+	(*Actors)(nil),        // 46: gradwire.Actors
+	(*Actor)(nil),         // 47: gradwire.Actor
+	(*ActorRequest)(nil),  // 48: gradwire.ActorRequest
+	(*ActorResponse)(nil), // 49: gradwire.ActorResponse
+	(*ActorCall)(nil),     // 50: gradwire.ActorCall
+	(*Vector)(nil),        // 51: gradwire.Vector
+	(*ActorReceipt)(nil),  // 52: gradwire.ActorReceipt
+	nil,                   // 53: gradwire.RunState.WaitsEntry
+	nil,                   // 54: gradwire.Process.LabelsEntry
+	nil,                   // 55: gradwire.Submission.PlacementEntry
 }
 var file_protos_cluster_proto_depIdxs = []int32{
 	2,  // 0: gradwire.PlaceRun.samples:type_name -> gradwire.SampleSet
-	17, // 1: gradwire.RunState.peers:type_name -> gradwire.RunPeer
-	52, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
-	19, // 3: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
-	20, // 4: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
-	23, // 5: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
-	24, // 6: gradwire.Request.nodes:type_name -> gradwire.ListNodes
-	25, // 7: gradwire.Request.runs:type_name -> gradwire.ListRuns
-	26, // 8: gradwire.Request.watch:type_name -> gradwire.WatchRun
-	27, // 9: gradwire.Request.log:type_name -> gradwire.ReadLog
-	28, // 10: gradwire.Request.stop:type_name -> gradwire.StopRun
-	30, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
-	42, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
-	43, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
-	44, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
-	29, // 15: gradwire.Request.remove:type_name -> gradwire.RemoveRun
-	32, // 16: gradwire.Reply.refusal:type_name -> gradwire.Refusal
-	33, // 17: gradwire.Reply.submitted:type_name -> gradwire.Submitted
-	34, // 18: gradwire.Reply.processes:type_name -> gradwire.Processes
-	36, // 19: gradwire.Reply.submissions:type_name -> gradwire.Submissions
-	37, // 20: gradwire.Reply.submission:type_name -> gradwire.Submission
-	39, // 21: gradwire.Reply.lines:type_name -> gradwire.LogLines
-	40, // 22: gradwire.Reply.portion:type_name -> gradwire.Portion
-	41, // 23: gradwire.Reply.done:type_name -> gradwire.Done
-	45, // 24: gradwire.Reply.actors:type_name -> gradwire.Actors
-	35, // 25: gradwire.Processes.processes:type_name -> gradwire.Process
-	53, // 26: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
-	37, // 27: gradwire.Submissions.submissions:type_name -> gradwire.Submission
-	54, // 28: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
-	37, // 29: gradwire.News.submissions:type_name -> gradwire.Submission
-	46, // 30: gradwire.Actors.actors:type_name -> gradwire.Actor
-	42, // 31: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
-	43, // 32: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
-	45, // 33: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
+	18, // 1: gradwire.RunState.peers:type_name -> gradwire.RunPeer
+	53, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
+	20, // 3: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
+	21, // 4: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
+	24, // 5: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
+	25, // 6: gradwire.Request.nodes:type_name -> gradwire.ListNodes
+	26, // 7: gradwire.Request.runs:type_name -> gradwire.ListRuns
+	27, // 8: gradwire.Request.watch:type_name -> gradwire.WatchRun
+	28, // 9: gradwire.Request.log:type_name -> gradwire.ReadLog
+	29, // 10: gradwire.Request.stop:type_name -> gradwire.StopRun
+	31, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
+	43, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
+	44, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
+	45, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
+	30, // 15: gradwire.Request.remove:type_name -> gradwire.RemoveRun
+	33, // 16: gradwire.Reply.refusal:type_name -> gradwire.Refusal
+	34, // 17: gradwire.Reply.submitted:type_name -> gradwire.Submitted
+	35, // 18: gradwire.Reply.processes:type_name -> gradwire.Processes
+	37, // 19: gradwire.Reply.submissions:type_name -> gradwire.Submissions
+	38, // 20: gradwire.Reply.submission:type_name -> gradwire.Submission
+	40, // 21: gradwire.Reply.lines:type_name -> gradwire.LogLines
+	41, // 22: gradwire.Reply.portion:type_name -> gradwire.Portion
+	42, // 23: gradwire.Reply.done:type_name -> gradwire.Done
+	46, // 24: gradwire.Reply.actors:type_name -> gradwire.Actors
+	36, // 25: gradwire.Processes.processes:type_name -> gradwire.Process
+	54, // 26: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
+	38, // 27: gradwire.Submissions.submissions:type_name -> gradwire.Submission
+	55, // 28: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
+	38, // 29: gradwire.News.submissions:type_name -> gradwire.Submission
+	47, // 30: gradwire.Actors.actors:type_name -> gradwire.Actor
+	43, // 31: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
+	44, // 32: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
+	46, // 33: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
 	0,  // 34: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
-	50, // 35: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
-	50, // 36: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
+	51, // 35: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
+	51, // 36: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
 	37, // [37:37] is the sub-list for method output_type
 	37, // [37:37] is the sub-list for method input_type
 	37, // [37:37] is the sub-list for extension type_name
@@ -4577,7 +4627,7 @@ func file_protos_cluster_proto_init() {
 	if File_protos_cluster_proto != nil {
 		return
 	}
-	file_protos_cluster_proto_msgTypes[21].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[22].OneofWrappers = []any{
 		(*Request_Submit)(nil),
 		(*Request_Nodes)(nil),
 		(*Request_Runs)(nil),
@@ -4590,7 +4640,7 @@ func file_protos_cluster_proto_init() {
 		(*Request_Attach)(nil),
 		(*Request_Remove)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[30].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[31].OneofWrappers = []any{
 		(*Reply_Refusal)(nil),
 		(*Reply_Submitted)(nil),
 		(*Reply_Processes)(nil),
@@ -4601,7 +4651,7 @@ func file_protos_cluster_proto_init() {
 		(*Reply_Done)(nil),
 		(*Reply_Actors)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[46].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[47].OneofWrappers = []any{
 		(*ActorRequest_Spawn)(nil),
 		(*ActorRequest_List)(nil),
 	}
@@ -4611,7 +4661,7 @@ func file_protos_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_cluster_proto_rawDesc), len(file_protos_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   54,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -70,24 +70,36 @@ func speaking(t *testing.T, dir string, oldest, newest byte) string {
 func TestRunGoesOnWhileAllItsProcessesAreUpgraded(t *testing.T) {
 	lengthy(t)
 	rows := []struct {
-		name, architecture string
-		nodes              []string
+		name, lead, architecture string
+		nodes                    []string
 	}{
 		{
-			"asp with replicas", "{kind: parameter-server, consistency: asp, servers: {shard: 1 kB, replicas: 1}}",
+			"asp with replicas", "a", "{kind: parameter-server, consistency: asp, servers: {shard: 1 kB, replicas: 1}}",
 			[]string{
 				"  - {name: server, count: 5, role: server}",
 				"  - {name: worker, count: 5, role: worker, compute: {step: 20ms}}",
 			},
 		},
-		{"ring", "{kind: all-reduce, algorithm: ring}", []string{"  - {name: peer, count: 5, compute: {step: 20ms}}"}},
+		{
+			"one server", "e", "{kind: parameter-server, consistency: bsp}",
+			[]string{
+				"  - {name: server, role: server}",
+				"  - {name: worker, count: 4, role: worker, compute: {step: 20ms}}",
+			},
+		},
+		{
+			"ring", "a", "{kind: all-reduce, algorithm: ring}",
+			[]string{"  - {name: peer, count: 5, compute: {step: 20ms}}"},
+		},
 	}
 	for i, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			turns.Row(t, i, len(rows), 3)
 			other := speaking(t, t.TempDir(), protocol.Spoken().Newest, protocol.Spoken().Newest+1)
 			plan := fmt.Sprintf(rolled, row.architecture, strings.Join(row.nodes, "\n"), time.Minute)
-			u := &upgrade{succession: begin(t, plan, 1, "a", "b", "c", "d", "e")}
+			site := settle(t, "a", "b", "c", "d", "e")
+			u := &upgrade{succession: (&succession{site: site, runs: 1}).begin(plan, row.lead)}
+			t.Cleanup(u.logNodes)
 			u.await("run", func() bool { return u.now().Share > 0.05 })
 			u.executable = other
 			for _, name := range []string{"a", "b", "c", "d", "e"} {
@@ -107,7 +119,19 @@ func TestRunGoesOnWhileAllItsProcessesAreUpgraded(t *testing.T) {
 // upgrade is a cluster whose processes are restarted while a submission runs.
 type upgrade struct {
 	*succession
-	stopped []time.Time // when each conductor was told to stop
+	stopped []time.Time // when each process was told to stop that the run could not do without
+}
+
+// logNodes shows the end of each process's log after a failure.
+func (u *upgrade) logNodes() {
+	if !u.t.Failed() {
+		return
+	}
+	for name, h := range u.said {
+		h.mu.Lock()
+		u.t.Logf("%s: %s", name, strings.Join(h.lines[max(0, len(h.lines)-20):], "\n"))
+		h.mu.Unlock()
+	}
 }
 
 // restart stops a process, starts it with the other build, and waits until the run goes on on all that
@@ -119,7 +143,7 @@ func (u *upgrade) restart(name string) {
 	if now.Over() {
 		u.t.Skipf("the run was over before %s was restarted: the machine is busy", name)
 	}
-	conducts := now.Process == name
+	conducts, before := now.Process == name, len(u.parts())
 	began := time.Now()
 	u.signal(syscall.SIGTERM, name)
 	if status := u.nodes[name].end(u.t); status.ExitStatus() != cli.ExitDone {
@@ -133,29 +157,31 @@ func (u *upgrade) restart(name string) {
 	})
 	u.t.Logf("%s, which conducts: %v, has gone after %v and is back after %v", name, conducts,
 		gone.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
-	if conducts {
-		u.stopped = append(u.stopped, began)
-		u.await("successor", func() bool { return len(u.conductors()) == 1+len(u.stopped) })
-	} else {
-		u.await("return to the run", u.logged(u.id, name+" is back"))
-	}
+	u.await("return to the run, or its continuation", func() bool {
+		if len(u.parts()) == before+1 {
+			u.stopped = append(u.stopped, began)
+			return true
+		}
+		return !conducts && u.logged(u.id, name+" is back")()
+	})
 	share := u.now().Share
 	u.await("progress", func() bool { return u.now().Share > share })
 	u.await("three copies", func() bool { now := u.now(); return len(now.Holders) == 3 && len(now.Lacking) == 0 })
 }
 
-// conducted is the time of a conductor: when its run began, at an instant on the run's clock, and at
-// which instant it was saved last.
-type conducted struct {
+// part is a part of the run: when it began, at an instant on the run's clock, and at which instant
+// it was saved last.
+type part struct {
 	began    time.Time
 	from, to time.Duration
 	saved    bool // because the process left
 }
 
-// conductors returns those of the run so far, of which the log tells.
-func (u *upgrade) conductors() (all []conducted) {
+// parts returns those of the run so far, of which the log tells. Each has another conductor, or
+// other processes.
+func (u *upgrade) parts() (all []part) {
 	u.t.Helper()
-	next := conducted{}
+	next := part{}
 	for line := range strings.Lines(u.must("logs", u.id)) {
 		at, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		duration := func(text string) time.Duration {
@@ -184,21 +210,22 @@ func (u *upgrade) conductors() (all []conducted) {
 	return all
 }
 
-// expectNothingLost compares the instant from which each conductor goes on with the one at which the
-// conductor before was told to stop. A run that is saved after that has lost nothing.
+// expectNothingLost expects that each part of the run goes on from the instant at which the one before
+// was saved last, which nothing follows. A clock outside of the run says that this was not long before a
+// process was told to stop. It may be ahead, since the run's starts after the log says that it began.
 func (u *upgrade) expectNothingLost() {
 	u.t.Helper()
-	all := u.conductors()
+	all := u.parts()
 	if len(all) != 1+len(u.stopped) || len(u.stopped) == 0 {
-		u.t.Fatalf("%d conductors, of which %d were stopped:\n%s", len(all), len(u.stopped), u.must("logs", u.id))
+		u.t.Fatalf("%d parts, of which %d were stopped:\n%s", len(all), len(u.stopped), u.must("logs", u.id))
 	}
 	for i, at := range u.stopped {
 		before, next := all[i], all[i+1]
 		lost := before.from + at.Sub(before.began) - next.from
-		u.t.Logf("conductor %d: saved at %v; the next goes on from %v after %v, with %v lost", i, before.to, next.from,
+		u.t.Logf("part %d: saved at %v; the next goes on from %v after %v, with %v lost", i, before.to, next.from,
 			next.began.Sub(at).Round(time.Millisecond), max(lost, 0))
-		if !before.saved || next.from != before.to || lost > 0 {
-			u.t.Errorf("conductor %d: saved: %v at %v, but the next goes on from %v: %v are lost\n%s", i, before.saved,
+		if !before.saved || next.from != before.to || lost > 2*time.Second {
+			u.t.Errorf("part %d: saved: %v at %v, but the next goes on from %v: %v are lost\n%s", i, before.saved,
 				before.to, next.from, lost, u.must("logs", u.id))
 		}
 	}
@@ -244,33 +271,32 @@ func (u *upgrade) updates() (steps map[string]int, applied map[lane]map[uint64]i
 }
 
 // expectEachStepApplied expects that every shard has applied each push of each worker once, as each
-// worker counts them, and that there is one for each step. The last may have been on its way at the end.
+// worker counts them, and that there is one for each step. The last push of each incarnation of a worker
+// may have been on its way when the run ended or the worker's process left.
 func (u *upgrade) expectEachStepApplied() {
 	u.t.Helper()
 	steps, applied := u.updates()
-	pushes := map[string]map[int]int{}
+	pushes, lives := map[string]map[int]int{}, map[string]map[int]int{}
 	for at, of := range applied {
 		if pushes[at.worker] == nil {
-			pushes[at.worker] = map[int]int{}
+			pushes[at.worker], lives[at.worker] = map[int]int{}, map[int]int{}
 		}
 		pushes[at.worker][at.shard] += len(of)
+		lives[at.worker][at.shard]++
 		latest, times := slices.Max(slices.Collect(maps.Keys(of))), slices.Max(slices.Collect(maps.Values(of)))
 		if latest != uint64(len(of)) || times > 1 {
 			u.t.Errorf("%d pushes of %s were applied at shard %d, one of them %d times; the latest was %d", len(of),
 				at.worker, at.shard, times, latest)
 		}
 	}
-	failed, all := 0, 0
 	for worker, n := range steps {
-		all += n
+		missing := 0
 		for shard, m := range pushes[worker] {
-			if failed += max(n-m-1, 0); m < n-1 {
+			if missing = max(missing, n-m); n-m > lives[worker][shard] {
 				u.t.Errorf("%s made %d steps, of which %d were applied at shard %d", worker, n, m, shard)
 			}
 		}
-	}
-	if u.t.Logf("%d steps of %d workers, %d failed", all, len(steps), failed); len(steps) != 5 {
-		u.t.Errorf("%d steps of %d workers", all, len(steps))
+		u.t.Logf("%s made %d steps, %d of which were on their way at an end", worker, n, missing)
 	}
 }
 

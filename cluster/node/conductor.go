@@ -50,7 +50,8 @@ type conductor struct {
 	saving  sync.WaitGroup       // of a state
 	saves   atomic.Int64         // of which so many are under way
 	folder  sync.Mutex           // held meanwhile
-	drains  atomic.Bool          // the run is saved for the last time, because this process leaves
+	drains  atomic.Bool          // the run is saved for the last time, because a process leaves
+	moves   atomic.Bool          // the run goes on on other processes from there
 	// stored is the number of the latest cut that is in the folder or is being written, and storedAt
 	// its instant.
 	stored   atomic.Uint64
@@ -284,8 +285,14 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 // nextTry is how long it takes until the others know that a process is gone, or it is back.
 const nextTry = 10 * time.Second
 
+// movePause is the pause of a run that moves away from a process that leaves.
+const movePause = 100 * time.Millisecond
+
 // again is when the run can be tried again, if it has been without a process; see Outcome.
 func (c *conductor) again() time.Duration {
+	if c.moves.Load() {
+		return movePause
+	}
 	if c.some((*party).missed) {
 		return nextTry
 	}

@@ -34,6 +34,8 @@ type hosted struct {
 	begin     context.CancelFunc
 	halted    context.Context
 	halt      context.CancelFunc
+	allowed   context.Context // ends when the nodes here can leave
+	allow     context.CancelFunc
 	lives     uint32           // of the run in this process, before this one
 	resume    chan *live.State // in which the nodes here go on
 	parts     checkpoint.Parts // of it
@@ -63,6 +65,7 @@ func (p *process) newHosted(run uint64, lead string, processes []string) *hosted
 	}
 	h.begun, h.begin = context.WithCancel(context.Background())
 	h.halted, h.halt = context.WithCancel(context.Background())
+	h.allowed, h.allow = context.WithCancel(context.Background())
 	h.Run = p.mesh.Run(run, append(slices.Clone(processes), lead), h.waitsFor)
 	h.stop, h.end = context.WithCancelCause(p.stop)
 	return h
@@ -283,6 +286,8 @@ func (h *hosted) told(m proto.Message) {
 		}
 	case *protos.EndRun:
 		h.end(errRunOver)
+	case *protos.LeaveRun:
+		h.allow()
 	}
 }
 

@@ -89,6 +89,8 @@ func (c *conductor) heard(name string, m proto.Message) {
 			w.Change(world.MemberChange{Node: int(m.Node), Present: m.Present, Leaving: m.Leaving,
 				Departed: m.Departed})
 		}
+	case *protos.LeaveRun:
+		c.process.begin(func() { c.leaves(name, m.HandOver) })
 	case *protos.RunResult:
 		if m.Left {
 			c.gone(name, "it has left the run", leavePause)

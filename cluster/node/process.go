@@ -142,6 +142,7 @@ type process struct {
 	declining chan struct{}                     // holds one for each caller that hears why it is not let in
 	joined    atomic.Bool                       // the cluster
 	draining  atomic.Bool                       // true once no run begins here any more
+	leavers   map[string]uint64                 // incarnations that have told a conductor here that they leave
 	leaving   atomic.Bool                       // true once the process leaves the registry and claims no more names
 	remember  func()                            // returns when the queue has the submissions of earlier lives
 	unlock    func() error                      // lets another process of this name have the folder of records
@@ -276,7 +277,8 @@ func (c Config) process() *process {
 	own := *c.Catalog
 	p := &process{
 		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
-		runs: map[uint64]*hosted{}, clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
+		runs: map[uint64]*hosted{}, leavers: map[string]uint64{}, clients: map[*request.Caller]bool{},
+		declining: make(chan struct{}, maxDeclined),
 		directory: directory{known: map[string]*listing{}, wake: make(chan struct{}, 1), number: 1},
 		expired:   make(chan error, 1), unlock: func() error { return nil },
 	}
@@ -457,7 +459,7 @@ func (p *process) leaveRuns(ctx context.Context) {
 	for _, h := range p.hosts() {
 		if w := h.World(); w != nil && h.conductor == nil && h.begun.Err() != nil {
 			leaving.Go(func() {
-				if err := w.Leave(ctx); err != nil {
+				if err := h.leave(ctx, w); err != nil {
 					p.log("run %x: not everything was handed over: %v", h.Number(), err)
 				}
 			})
@@ -656,8 +658,10 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	case *protos.PlaceRun:
 		run := f.Run
 		p.begin(func() { p.host(from.Name, run, m) })
-	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun, *protos.CutRun:
-		if mine {
+	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun, *protos.CutRun, *protos.LeaveRun:
+		if _, asks := m.(*protos.LeaveRun); asks && h != nil && h.conductor != nil {
+			h.conductor.heard(from.Name, m)
+		} else if mine {
 			h.told(m)
 		}
 	case *protos.AskRun:
