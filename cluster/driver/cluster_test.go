@@ -492,7 +492,6 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(c.dir, "records", "[^.]*")); len(left) > 0 {
 		t.Errorf("records are left: %v", left)
 	}
-	// No node lives on a process with another catalog, unless a placement says so.
 	if s, _ := c.result(client, long, "stop={steps: 20}", trace("good.csv")); s.Runs[0].Steps < 20 {
 		t.Errorf("nothing was done: %+v", s.Runs)
 	}

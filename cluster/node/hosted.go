@@ -272,6 +272,18 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, c *live.Ch
 	return w, nil
 }
 
+// ordered takes an order of the process that conducts the run. To that process itself a LeaveRun is a
+// question. It does nothing if the run, h, is not here.
+func (h *hosted) ordered(from string, m proto.Message) {
+	switch {
+	case h == nil:
+	case h.conductor != nil:
+		h.conductor.heard(from, m)
+	case h.Lead() == from:
+		h.told(m)
+	}
+}
+
 // told carries out an order of the process that conducts the run.
 func (h *hosted) told(m proto.Message) {
 	switch m := m.(type) {

@@ -659,11 +659,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		run := f.Run
 		p.begin(func() { p.host(from.Name, run, m) })
 	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun, *protos.CutRun, *protos.LeaveRun:
-		if _, asks := m.(*protos.LeaveRun); asks && h != nil && h.conductor != nil {
-			h.conductor.heard(from.Name, m)
-		} else if mine {
-			h.told(m)
-		}
+		h.ordered(from.Name, m)
 	case *protos.AskRun:
 		run := f.Run
 		p.begin(func() {
