@@ -69,7 +69,7 @@ func (x ActorCall_Verb) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ActorCall_Verb.Descriptor instead.
 func (ActorCall_Verb) EnumDescriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{51, 0}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{52, 0}
 }
 
 // PlaceRun has a process make the world of a run, with the actors of the nodes that live there.
@@ -676,6 +676,53 @@ func (x *NodeChanged) GetDeparted() bool {
 	return false
 }
 
+// LeaveRun tells the process that conducts a run that the sender is about to leave. As the answer it says
+// that the sender's nodes can leave; the conductor ends the run there instead if it goes on elsewhere.
+type LeaveRun struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sender's nodes that hand over what they hold.
+	HandOver      []int32 `protobuf:"varint,1,rep,packed,name=hand_over,json=handOver,proto3" json:"hand_over,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveRun) Reset() {
+	*x = LeaveRun{}
+	mi := &file_protos_cluster_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveRun) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveRun) ProtoMessage() {}
+
+func (x *LeaveRun) ProtoReflect() protoreflect.Message {
+	mi := &file_protos_cluster_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveRun.ProtoReflect.Descriptor instead.
+func (*LeaveRun) Descriptor() ([]byte, []int) {
+	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *LeaveRun) GetHandOver() []int32 {
+	if x != nil {
+		return x.HandOver
+	}
+	return nil
+}
+
 // AskRun asks a process how its part in a run stands.
 type AskRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -691,7 +738,7 @@ type AskRun struct {
 
 func (x *AskRun) Reset() {
 	*x = AskRun{}
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -703,7 +750,7 @@ func (x *AskRun) String() string {
 func (*AskRun) ProtoMessage() {}
 
 func (x *AskRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[9]
+	mi := &file_protos_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -716,7 +763,7 @@ func (x *AskRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskRun.ProtoReflect.Descriptor instead.
 func (*AskRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{9}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *AskRun) GetWave() uint64 {
@@ -745,14 +792,16 @@ type CutRun struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The processes that make the cut.
-	Processes     []string `protobuf:"bytes,2,rep,name=processes,proto3" json:"processes,omitempty"`
+	Processes []string `protobuf:"bytes,2,rep,name=processes,proto3" json:"processes,omitempty"`
+	// The nodes handle nothing after it, unless a cut follows that is not the last.
+	Last          bool `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CutRun) Reset() {
 	*x = CutRun{}
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -764,7 +813,7 @@ func (x *CutRun) String() string {
 func (*CutRun) ProtoMessage() {}
 
 func (x *CutRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[10]
+	mi := &file_protos_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -777,7 +826,7 @@ func (x *CutRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutRun.ProtoReflect.Descriptor instead.
 func (*CutRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{10}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CutRun) GetNumber() uint64 {
@@ -794,6 +843,13 @@ func (x *CutRun) GetProcesses() []string {
 	return nil
 }
 
+func (x *CutRun) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
 // CutPassed comes behind all that its sender had sent to the receiver before its nodes were saved.
 type CutPassed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -804,7 +860,7 @@ type CutPassed struct {
 
 func (x *CutPassed) Reset() {
 	*x = CutPassed{}
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -816,7 +872,7 @@ func (x *CutPassed) String() string {
 func (*CutPassed) ProtoMessage() {}
 
 func (x *CutPassed) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[11]
+	mi := &file_protos_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -829,7 +885,7 @@ func (x *CutPassed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutPassed.ProtoReflect.Descriptor instead.
 func (*CutPassed) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{11}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CutPassed) GetNumber() uint64 {
@@ -848,7 +904,7 @@ type AskState struct {
 
 func (x *AskState) Reset() {
 	*x = AskState{}
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -860,7 +916,7 @@ func (x *AskState) String() string {
 func (*AskState) ProtoMessage() {}
 
 func (x *AskState) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[12]
+	mi := &file_protos_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -873,7 +929,7 @@ func (x *AskState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AskState.ProtoReflect.Descriptor instead.
 func (*AskState) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{12}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 // StatePart is a part of the state of nodes.
@@ -889,7 +945,7 @@ type StatePart struct {
 
 func (x *StatePart) Reset() {
 	*x = StatePart{}
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +957,7 @@ func (x *StatePart) String() string {
 func (*StatePart) ProtoMessage() {}
 
 func (x *StatePart) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[13]
+	mi := &file_protos_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +970,7 @@ func (x *StatePart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatePart.ProtoReflect.Descriptor instead.
 func (*StatePart) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{13}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *StatePart) GetCut() uint64 {
@@ -948,7 +1004,7 @@ type RunMark struct {
 
 func (x *RunMark) Reset() {
 	*x = RunMark{}
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1016,7 @@ func (x *RunMark) String() string {
 func (*RunMark) ProtoMessage() {}
 
 func (x *RunMark) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[14]
+	mi := &file_protos_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1029,7 @@ func (x *RunMark) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunMark.ProtoReflect.Descriptor instead.
 func (*RunMark) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{14}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RunMark) GetMark() uint64 {
@@ -1006,7 +1062,7 @@ type RunState struct {
 
 func (x *RunState) Reset() {
 	*x = RunState{}
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1018,7 +1074,7 @@ func (x *RunState) String() string {
 func (*RunState) ProtoMessage() {}
 
 func (x *RunState) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[15]
+	mi := &file_protos_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1031,7 +1087,7 @@ func (x *RunState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunState.ProtoReflect.Descriptor instead.
 func (*RunState) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{15}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RunState) GetWave() uint64 {
@@ -1113,7 +1169,7 @@ type RunPeer struct {
 
 func (x *RunPeer) Reset() {
 	*x = RunPeer{}
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1181,7 @@ func (x *RunPeer) String() string {
 func (*RunPeer) ProtoMessage() {}
 
 func (x *RunPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[16]
+	mi := &file_protos_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1194,7 @@ func (x *RunPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunPeer.ProtoReflect.Descriptor instead.
 func (*RunPeer) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{16}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RunPeer) GetName() string {
@@ -1184,7 +1240,7 @@ type RunEvents struct {
 
 func (x *RunEvents) Reset() {
 	*x = RunEvents{}
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1252,7 @@ func (x *RunEvents) String() string {
 func (*RunEvents) ProtoMessage() {}
 
 func (x *RunEvents) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[17]
+	mi := &file_protos_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1265,7 @@ func (x *RunEvents) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvents.ProtoReflect.Descriptor instead.
 func (*RunEvents) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{17}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RunEvents) GetUntil() int64 {
@@ -1265,7 +1321,7 @@ type RunEvent struct {
 
 func (x *RunEvent) Reset() {
 	*x = RunEvent{}
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1277,7 +1333,7 @@ func (x *RunEvent) String() string {
 func (*RunEvent) ProtoMessage() {}
 
 func (x *RunEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[18]
+	mi := &file_protos_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1290,7 +1346,7 @@ func (x *RunEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunEvent.ProtoReflect.Descriptor instead.
 func (*RunEvent) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{18}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RunEvent) GetTime() int64 {
@@ -1465,7 +1521,7 @@ type EdgeCounters struct {
 
 func (x *EdgeCounters) Reset() {
 	*x = EdgeCounters{}
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1533,7 @@ func (x *EdgeCounters) String() string {
 func (*EdgeCounters) ProtoMessage() {}
 
 func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[19]
+	mi := &file_protos_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1546,7 @@ func (x *EdgeCounters) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EdgeCounters.ProtoReflect.Descriptor instead.
 func (*EdgeCounters) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{19}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EdgeCounters) GetFrom() string {
@@ -1576,7 +1632,7 @@ type RunResult struct {
 
 func (x *RunResult) Reset() {
 	*x = RunResult{}
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1644,7 @@ func (x *RunResult) String() string {
 func (*RunResult) ProtoMessage() {}
 
 func (x *RunResult) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[20]
+	mi := &file_protos_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1657,7 @@ func (x *RunResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RunResult.ProtoReflect.Descriptor instead.
 func (*RunResult) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{20}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RunResult) GetError() string {
@@ -1670,7 +1726,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1738,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[21]
+	mi := &file_protos_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1751,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{21}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Request) GetKind() isRequest_Kind {
@@ -1906,7 +1962,7 @@ type SubmitPlan struct {
 
 func (x *SubmitPlan) Reset() {
 	*x = SubmitPlan{}
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1918,7 +1974,7 @@ func (x *SubmitPlan) String() string {
 func (*SubmitPlan) ProtoMessage() {}
 
 func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[22]
+	mi := &file_protos_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1931,7 +1987,7 @@ func (x *SubmitPlan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SubmitPlan.ProtoReflect.Descriptor instead.
 func (*SubmitPlan) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{22}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SubmitPlan) GetFile() string {
@@ -1978,7 +2034,7 @@ type ListNodes struct {
 
 func (x *ListNodes) Reset() {
 	*x = ListNodes{}
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2046,7 @@ func (x *ListNodes) String() string {
 func (*ListNodes) ProtoMessage() {}
 
 func (x *ListNodes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[23]
+	mi := &file_protos_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2059,7 @@ func (x *ListNodes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodes.ProtoReflect.Descriptor instead.
 func (*ListNodes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{23}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 // ListRuns asks for what was submitted to this process.
@@ -2015,7 +2071,7 @@ type ListRuns struct {
 
 func (x *ListRuns) Reset() {
 	*x = ListRuns{}
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2027,7 +2083,7 @@ func (x *ListRuns) String() string {
 func (*ListRuns) ProtoMessage() {}
 
 func (x *ListRuns) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[24]
+	mi := &file_protos_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2040,7 +2096,7 @@ func (x *ListRuns) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRuns.ProtoReflect.Descriptor instead.
 func (*ListRuns) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{24}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 // WatchRun asks for the state of a submission with every change, until it has ended.
@@ -2053,7 +2109,7 @@ type WatchRun struct {
 
 func (x *WatchRun) Reset() {
 	*x = WatchRun{}
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2065,7 +2121,7 @@ func (x *WatchRun) String() string {
 func (*WatchRun) ProtoMessage() {}
 
 func (x *WatchRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[25]
+	mi := &file_protos_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2078,7 +2134,7 @@ func (x *WatchRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRun.ProtoReflect.Descriptor instead.
 func (*WatchRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{25}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchRun) GetId() string {
@@ -2100,7 +2156,7 @@ type ReadLog struct {
 
 func (x *ReadLog) Reset() {
 	*x = ReadLog{}
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2112,7 +2168,7 @@ func (x *ReadLog) String() string {
 func (*ReadLog) ProtoMessage() {}
 
 func (x *ReadLog) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[26]
+	mi := &file_protos_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2125,7 +2181,7 @@ func (x *ReadLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadLog.ProtoReflect.Descriptor instead.
 func (*ReadLog) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{26}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ReadLog) GetId() string {
@@ -2152,7 +2208,7 @@ type StopRun struct {
 
 func (x *StopRun) Reset() {
 	*x = StopRun{}
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2164,7 +2220,7 @@ func (x *StopRun) String() string {
 func (*StopRun) ProtoMessage() {}
 
 func (x *StopRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[27]
+	mi := &file_protos_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2177,7 +2233,7 @@ func (x *StopRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopRun.ProtoReflect.Descriptor instead.
 func (*StopRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{27}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StopRun) GetId() string {
@@ -2197,7 +2253,7 @@ type RemoveRun struct {
 
 func (x *RemoveRun) Reset() {
 	*x = RemoveRun{}
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2265,7 @@ func (x *RemoveRun) String() string {
 func (*RemoveRun) ProtoMessage() {}
 
 func (x *RemoveRun) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[28]
+	mi := &file_protos_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2278,7 @@ func (x *RemoveRun) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRun.ProtoReflect.Descriptor instead.
 func (*RemoveRun) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{28}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *RemoveRun) GetId() string {
@@ -2242,7 +2298,7 @@ type FetchRecord struct {
 
 func (x *FetchRecord) Reset() {
 	*x = FetchRecord{}
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2254,7 +2310,7 @@ func (x *FetchRecord) String() string {
 func (*FetchRecord) ProtoMessage() {}
 
 func (x *FetchRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[29]
+	mi := &file_protos_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,7 +2323,7 @@ func (x *FetchRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchRecord.ProtoReflect.Descriptor instead.
 func (*FetchRecord) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{29}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FetchRecord) GetId() string {
@@ -2288,7 +2344,7 @@ type RecoverRegistry struct {
 
 func (x *RecoverRegistry) Reset() {
 	*x = RecoverRegistry{}
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2300,7 +2356,7 @@ func (x *RecoverRegistry) String() string {
 func (*RecoverRegistry) ProtoMessage() {}
 
 func (x *RecoverRegistry) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[30]
+	mi := &file_protos_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2313,7 +2369,7 @@ func (x *RecoverRegistry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoverRegistry.ProtoReflect.Descriptor instead.
 func (*RecoverRegistry) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{30}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RecoverRegistry) GetNode() string {
@@ -2345,7 +2401,7 @@ type Reply struct {
 
 func (x *Reply) Reset() {
 	*x = Reply{}
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2357,7 +2413,7 @@ func (x *Reply) String() string {
 func (*Reply) ProtoMessage() {}
 
 func (x *Reply) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[31]
+	mi := &file_protos_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2370,7 +2426,7 @@ func (x *Reply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reply.ProtoReflect.Descriptor instead.
 func (*Reply) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{31}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Reply) GetKind() isReply_Kind {
@@ -2550,7 +2606,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2562,7 +2618,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[32]
+	mi := &file_protos_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2575,7 +2631,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{32}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Refusal) GetError() string {
@@ -2618,7 +2674,7 @@ type Submitted struct {
 
 func (x *Submitted) Reset() {
 	*x = Submitted{}
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2630,7 +2686,7 @@ func (x *Submitted) String() string {
 func (*Submitted) ProtoMessage() {}
 
 func (x *Submitted) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[33]
+	mi := &file_protos_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2643,7 +2699,7 @@ func (x *Submitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submitted.ProtoReflect.Descriptor instead.
 func (*Submitted) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{33}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Submitted) GetId() string {
@@ -2676,7 +2732,7 @@ type Recovered struct {
 
 func (x *Recovered) Reset() {
 	*x = Recovered{}
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2688,7 +2744,7 @@ func (x *Recovered) String() string {
 func (*Recovered) ProtoMessage() {}
 
 func (x *Recovered) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[34]
+	mi := &file_protos_cluster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2701,7 +2757,7 @@ func (x *Recovered) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovered.ProtoReflect.Descriptor instead.
 func (*Recovered) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{34}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Recovered) GetRecovery() *RegistryRecovery {
@@ -2745,7 +2801,7 @@ type UnreachableClaim struct {
 
 func (x *UnreachableClaim) Reset() {
 	*x = UnreachableClaim{}
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +2813,7 @@ func (x *UnreachableClaim) String() string {
 func (*UnreachableClaim) ProtoMessage() {}
 
 func (x *UnreachableClaim) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[35]
+	mi := &file_protos_cluster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +2826,7 @@ func (x *UnreachableClaim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnreachableClaim.ProtoReflect.Descriptor instead.
 func (*UnreachableClaim) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{35}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *UnreachableClaim) GetKind() string {
@@ -2803,13 +2859,15 @@ type Processes struct {
 	// A process of another registry, which neither supersedes the answering process's nor is superseded by it; empty
 	// without one.
 	OtherRegistry string `protobuf:"bytes,20,opt,name=other_registry,json=otherRegistry,proto3" json:"other_registry,omitempty"`
+	// Which processes the cluster does not let in because of their protocol, and why.
+	Refused       []string `protobuf:"bytes,3,rep,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Processes) Reset() {
 	*x = Processes{}
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2821,7 +2879,7 @@ func (x *Processes) String() string {
 func (*Processes) ProtoMessage() {}
 
 func (x *Processes) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[36]
+	mi := &file_protos_cluster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2834,7 +2892,7 @@ func (x *Processes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Processes.ProtoReflect.Descriptor instead.
 func (*Processes) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{36}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Processes) GetProcesses() []*Process {
@@ -2858,6 +2916,13 @@ func (x *Processes) GetOtherRegistry() string {
 	return ""
 }
 
+func (x *Processes) GetRefused() []string {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
 // Process is one process of the cluster.
 type Process struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -2879,14 +2944,16 @@ type Process struct {
 	// The silence, in ns, after which it counts another process as absent; 0 if the answering process does not know.
 	Timeout int64 `protobuf:"varint,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// Its role in the registry: leads, votes or learns; empty if it has none or the role is unknown.
-	Vote          string `protobuf:"bytes,12,opt,name=vote,proto3" json:"vote,omitempty"`
+	Vote string `protobuf:"bytes,12,opt,name=vote,proto3" json:"vote,omitempty"`
+	// It is about to leave: no run begins on it.
+	Leaves        bool `protobuf:"varint,13,opt,name=leaves,proto3" json:"leaves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2898,7 +2965,7 @@ func (x *Process) String() string {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[37]
+	mi := &file_protos_cluster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2911,7 +2978,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{37}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Process) GetName() string {
@@ -2998,6 +3065,13 @@ func (x *Process) GetVote() string {
 	return ""
 }
 
+func (x *Process) GetLeaves() bool {
+	if x != nil {
+		return x.Leaves
+	}
+	return false
+}
+
 // Submissions answers ListRuns.
 type Submissions struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3008,7 +3082,7 @@ type Submissions struct {
 
 func (x *Submissions) Reset() {
 	*x = Submissions{}
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3094,7 @@ func (x *Submissions) String() string {
 func (*Submissions) ProtoMessage() {}
 
 func (x *Submissions) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[38]
+	mi := &file_protos_cluster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3107,7 @@ func (x *Submissions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submissions.ProtoReflect.Descriptor instead.
 func (*Submissions) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{38}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Submissions) GetSubmissions() []*Submission {
@@ -3092,7 +3166,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3104,7 +3178,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[39]
+	mi := &file_protos_cluster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3117,7 +3191,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{39}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Submission) GetId() string {
@@ -3284,7 +3358,7 @@ type News struct {
 
 func (x *News) Reset() {
 	*x = News{}
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3296,7 +3370,7 @@ func (x *News) String() string {
 func (*News) ProtoMessage() {}
 
 func (x *News) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[40]
+	mi := &file_protos_cluster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3309,7 +3383,7 @@ func (x *News) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use News.ProtoReflect.Descriptor instead.
 func (*News) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{40}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *News) GetSubmissions() []*Submission {
@@ -3350,7 +3424,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3362,7 +3436,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[41]
+	mi := &file_protos_cluster_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3375,7 +3449,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{41}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogLines) GetLines() []string {
@@ -3395,7 +3469,7 @@ type Portion struct {
 
 func (x *Portion) Reset() {
 	*x = Portion{}
-	mi := &file_protos_cluster_proto_msgTypes[42]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3407,7 +3481,7 @@ func (x *Portion) String() string {
 func (*Portion) ProtoMessage() {}
 
 func (x *Portion) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[42]
+	mi := &file_protos_cluster_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3420,7 +3494,7 @@ func (x *Portion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Portion.ProtoReflect.Descriptor instead.
 func (*Portion) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{42}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Portion) GetBytes() []byte {
@@ -3439,7 +3513,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_protos_cluster_proto_msgTypes[43]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3451,7 +3525,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[43]
+	mi := &file_protos_cluster_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3464,7 +3538,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{43}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
 }
 
 // SpawnActor has an actor made that belongs to no run. A client asks any process for it, which picks one that
@@ -3489,7 +3563,7 @@ type SpawnActor struct {
 
 func (x *SpawnActor) Reset() {
 	*x = SpawnActor{}
-	mi := &file_protos_cluster_proto_msgTypes[44]
+	mi := &file_protos_cluster_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3501,7 +3575,7 @@ func (x *SpawnActor) String() string {
 func (*SpawnActor) ProtoMessage() {}
 
 func (x *SpawnActor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[44]
+	mi := &file_protos_cluster_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3514,7 +3588,7 @@ func (x *SpawnActor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpawnActor.ProtoReflect.Descriptor instead.
 func (*SpawnActor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{44}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SpawnActor) GetName() string {
@@ -3591,7 +3665,7 @@ type ListActors struct {
 
 func (x *ListActors) Reset() {
 	*x = ListActors{}
-	mi := &file_protos_cluster_proto_msgTypes[45]
+	mi := &file_protos_cluster_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3603,7 +3677,7 @@ func (x *ListActors) String() string {
 func (*ListActors) ProtoMessage() {}
 
 func (x *ListActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[45]
+	mi := &file_protos_cluster_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3616,7 +3690,7 @@ func (x *ListActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListActors.ProtoReflect.Descriptor instead.
 func (*ListActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{45}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListActors) GetName() string {
@@ -3636,7 +3710,7 @@ type AttachActors struct {
 
 func (x *AttachActors) Reset() {
 	*x = AttachActors{}
-	mi := &file_protos_cluster_proto_msgTypes[46]
+	mi := &file_protos_cluster_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3648,7 +3722,7 @@ func (x *AttachActors) String() string {
 func (*AttachActors) ProtoMessage() {}
 
 func (x *AttachActors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[46]
+	mi := &file_protos_cluster_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3661,7 +3735,7 @@ func (x *AttachActors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttachActors.ProtoReflect.Descriptor instead.
 func (*AttachActors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{46}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{47}
 }
 
 // Actors are the actors of one process or of all.
@@ -3682,7 +3756,7 @@ type Actors struct {
 
 func (x *Actors) Reset() {
 	*x = Actors{}
-	mi := &file_protos_cluster_proto_msgTypes[47]
+	mi := &file_protos_cluster_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +3768,7 @@ func (x *Actors) String() string {
 func (*Actors) ProtoMessage() {}
 
 func (x *Actors) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[47]
+	mi := &file_protos_cluster_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +3781,7 @@ func (x *Actors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actors.ProtoReflect.Descriptor instead.
 func (*Actors) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{47}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Actors) GetActors() []*Actor {
@@ -3779,7 +3853,7 @@ type Actor struct {
 
 func (x *Actor) Reset() {
 	*x = Actor{}
-	mi := &file_protos_cluster_proto_msgTypes[48]
+	mi := &file_protos_cluster_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3791,7 +3865,7 @@ func (x *Actor) String() string {
 func (*Actor) ProtoMessage() {}
 
 func (x *Actor) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[48]
+	mi := &file_protos_cluster_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3804,7 +3878,7 @@ func (x *Actor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Actor.ProtoReflect.Descriptor instead.
 func (*Actor) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{48}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Actor) GetName() string {
@@ -3906,7 +3980,7 @@ type ActorRequest struct {
 
 func (x *ActorRequest) Reset() {
 	*x = ActorRequest{}
-	mi := &file_protos_cluster_proto_msgTypes[49]
+	mi := &file_protos_cluster_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3918,7 +3992,7 @@ func (x *ActorRequest) String() string {
 func (*ActorRequest) ProtoMessage() {}
 
 func (x *ActorRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[49]
+	mi := &file_protos_cluster_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3931,7 +4005,7 @@ func (x *ActorRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorRequest.ProtoReflect.Descriptor instead.
 func (*ActorRequest) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{49}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ActorRequest) GetId() uint64 {
@@ -3997,7 +4071,7 @@ type ActorResponse struct {
 
 func (x *ActorResponse) Reset() {
 	*x = ActorResponse{}
-	mi := &file_protos_cluster_proto_msgTypes[50]
+	mi := &file_protos_cluster_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4009,7 +4083,7 @@ func (x *ActorResponse) String() string {
 func (*ActorResponse) ProtoMessage() {}
 
 func (x *ActorResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[50]
+	mi := &file_protos_cluster_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4022,7 +4096,7 @@ func (x *ActorResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorResponse.ProtoReflect.Descriptor instead.
 func (*ActorResponse) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{50}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ActorResponse) GetId() uint64 {
@@ -4085,7 +4159,7 @@ type ActorCall struct {
 
 func (x *ActorCall) Reset() {
 	*x = ActorCall{}
-	mi := &file_protos_cluster_proto_msgTypes[51]
+	mi := &file_protos_cluster_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4097,7 +4171,7 @@ func (x *ActorCall) String() string {
 func (*ActorCall) ProtoMessage() {}
 
 func (x *ActorCall) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[51]
+	mi := &file_protos_cluster_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4110,7 +4184,7 @@ func (x *ActorCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorCall.ProtoReflect.Descriptor instead.
 func (*ActorCall) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{51}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ActorCall) GetVerb() ActorCall_Verb {
@@ -4200,7 +4274,7 @@ type Vector struct {
 
 func (x *Vector) Reset() {
 	*x = Vector{}
-	mi := &file_protos_cluster_proto_msgTypes[52]
+	mi := &file_protos_cluster_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4212,7 +4286,7 @@ func (x *Vector) String() string {
 func (*Vector) ProtoMessage() {}
 
 func (x *Vector) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[52]
+	mi := &file_protos_cluster_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4225,7 +4299,7 @@ func (x *Vector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Vector.ProtoReflect.Descriptor instead.
 func (*Vector) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{52}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Vector) GetValues() []float32 {
@@ -4252,7 +4326,7 @@ type ActorReceipt struct {
 
 func (x *ActorReceipt) Reset() {
 	*x = ActorReceipt{}
-	mi := &file_protos_cluster_proto_msgTypes[53]
+	mi := &file_protos_cluster_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4264,7 +4338,7 @@ func (x *ActorReceipt) String() string {
 func (*ActorReceipt) ProtoMessage() {}
 
 func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
-	mi := &file_protos_cluster_proto_msgTypes[53]
+	mi := &file_protos_cluster_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4277,7 +4351,7 @@ func (x *ActorReceipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ActorReceipt.ProtoReflect.Descriptor instead.
 func (*ActorReceipt) Descriptor() ([]byte, []int) {
-	return file_protos_cluster_proto_rawDescGZIP(), []int{53}
+	return file_protos_cluster_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ActorReceipt) GetLine() uint64 {
@@ -4371,14 +4445,17 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\x05R\x04node\x12\x18\n" +
 	"\apresent\x18\x02 \x01(\bR\apresent\x12\x18\n" +
 	"\aleaving\x18\x03 \x01(\bR\aleaving\x12\x1a\n" +
-	"\bdeparted\x18\x04 \x01(\bR\bdeparted\"B\n" +
+	"\bdeparted\x18\x04 \x01(\bR\bdeparted\"'\n" +
+	"\bLeaveRun\x12\x1b\n" +
+	"\thand_over\x18\x01 \x03(\x05R\bhandOver\"B\n" +
 	"\x06AskRun\x12\x12\n" +
 	"\x04wave\x18\x01 \x01(\x04R\x04wave\x12\x12\n" +
 	"\x04mark\x18\x02 \x01(\x04R\x04mark\x12\x10\n" +
-	"\x03why\x18\x03 \x01(\bR\x03why\">\n" +
+	"\x03why\x18\x03 \x01(\bR\x03why\"R\n" +
 	"\x06CutRun\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1c\n" +
-	"\tprocesses\x18\x02 \x03(\tR\tprocesses\"#\n" +
+	"\tprocesses\x18\x02 \x03(\tR\tprocesses\x12\x12\n" +
+	"\x04last\x18\x03 \x01(\bR\x04last\"#\n" +
 	"\tCutPassed\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\"\n" +
 	"\n" +
@@ -4526,11 +4603,12 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x10UnreachableClaim\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
-	"\x05owner\x18\x03 \x01(\tR\x05owner\"\x8a\x01\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\"\xa4\x01\n" +
 	"\tProcesses\x12/\n" +
 	"\tprocesses\x18\x01 \x03(\v2\x11.gradwire.ProcessR\tprocesses\x12%\n" +
 	"\x0ewithout_quorum\x18\x02 \x01(\tR\rwithoutQuorum\x12%\n" +
-	"\x0eother_registry\x18\x14 \x01(\tR\rotherRegistry\"\x88\x03\n" +
+	"\x0eother_registry\x18\x14 \x01(\tR\rotherRegistry\x12\x18\n" +
+	"\arefused\x18\x03 \x03(\tR\arefused\"\xa0\x03\n" +
 	"\aProcess\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
@@ -4545,7 +4623,8 @@ const file_protos_cluster_proto_rawDesc = "" +
 	"\x05build\x18\n" +
 	" \x01(\tR\x05build\x12\x18\n" +
 	"\atimeout\x18\v \x01(\x03R\atimeout\x12\x12\n" +
-	"\x04vote\x18\f \x01(\tR\x04vote\x1a9\n" +
+	"\x04vote\x18\f \x01(\tR\x04vote\x12\x16\n" +
+	"\x06leaves\x18\r \x01(\bR\x06leaves\x1a9\n" +
 	"\vLabelsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"E\n" +
@@ -4675,7 +4754,7 @@ func file_protos_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_protos_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 57)
+var file_protos_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 58)
 var file_protos_cluster_proto_goTypes = []any{
 	(ActorCall_Verb)(0),      // 0: gradwire.ActorCall.Verb
 	(*PlaceRun)(nil),         // 1: gradwire.PlaceRun
@@ -4687,98 +4766,99 @@ var file_protos_cluster_proto_goTypes = []any{
 	(*HaltRun)(nil),          // 7: gradwire.HaltRun
 	(*EndRun)(nil),           // 8: gradwire.EndRun
 	(*NodeChanged)(nil),      // 9: gradwire.NodeChanged
-	(*AskRun)(nil),           // 10: gradwire.AskRun
-	(*CutRun)(nil),           // 11: gradwire.CutRun
-	(*CutPassed)(nil),        // 12: gradwire.CutPassed
-	(*AskState)(nil),         // 13: gradwire.AskState
-	(*StatePart)(nil),        // 14: gradwire.StatePart
-	(*RunMark)(nil),          // 15: gradwire.RunMark
-	(*RunState)(nil),         // 16: gradwire.RunState
-	(*RunPeer)(nil),          // 17: gradwire.RunPeer
-	(*RunEvents)(nil),        // 18: gradwire.RunEvents
-	(*RunEvent)(nil),         // 19: gradwire.RunEvent
-	(*EdgeCounters)(nil),     // 20: gradwire.EdgeCounters
-	(*RunResult)(nil),        // 21: gradwire.RunResult
-	(*Request)(nil),          // 22: gradwire.Request
-	(*SubmitPlan)(nil),       // 23: gradwire.SubmitPlan
-	(*ListNodes)(nil),        // 24: gradwire.ListNodes
-	(*ListRuns)(nil),         // 25: gradwire.ListRuns
-	(*WatchRun)(nil),         // 26: gradwire.WatchRun
-	(*ReadLog)(nil),          // 27: gradwire.ReadLog
-	(*StopRun)(nil),          // 28: gradwire.StopRun
-	(*RemoveRun)(nil),        // 29: gradwire.RemoveRun
-	(*FetchRecord)(nil),      // 30: gradwire.FetchRecord
-	(*RecoverRegistry)(nil),  // 31: gradwire.RecoverRegistry
-	(*Reply)(nil),            // 32: gradwire.Reply
-	(*Refusal)(nil),          // 33: gradwire.Refusal
-	(*Submitted)(nil),        // 34: gradwire.Submitted
-	(*Recovered)(nil),        // 35: gradwire.Recovered
-	(*UnreachableClaim)(nil), // 36: gradwire.UnreachableClaim
-	(*Processes)(nil),        // 37: gradwire.Processes
-	(*Process)(nil),          // 38: gradwire.Process
-	(*Submissions)(nil),      // 39: gradwire.Submissions
-	(*Submission)(nil),       // 40: gradwire.Submission
-	(*News)(nil),             // 41: gradwire.News
-	(*LogLines)(nil),         // 42: gradwire.LogLines
-	(*Portion)(nil),          // 43: gradwire.Portion
-	(*Done)(nil),             // 44: gradwire.Done
-	(*SpawnActor)(nil),       // 45: gradwire.SpawnActor
-	(*ListActors)(nil),       // 46: gradwire.ListActors
-	(*AttachActors)(nil),     // 47: gradwire.AttachActors
-	(*Actors)(nil),           // 48: gradwire.Actors
-	(*Actor)(nil),            // 49: gradwire.Actor
-	(*ActorRequest)(nil),     // 50: gradwire.ActorRequest
-	(*ActorResponse)(nil),    // 51: gradwire.ActorResponse
-	(*ActorCall)(nil),        // 52: gradwire.ActorCall
-	(*Vector)(nil),           // 53: gradwire.Vector
-	(*ActorReceipt)(nil),     // 54: gradwire.ActorReceipt
-	nil,                      // 55: gradwire.RunState.WaitsEntry
-	nil,                      // 56: gradwire.Process.LabelsEntry
-	nil,                      // 57: gradwire.Submission.PlacementEntry
-	(*RegistryRecovery)(nil), // 58: gradwire.RegistryRecovery
+	(*LeaveRun)(nil),         // 10: gradwire.LeaveRun
+	(*AskRun)(nil),           // 11: gradwire.AskRun
+	(*CutRun)(nil),           // 12: gradwire.CutRun
+	(*CutPassed)(nil),        // 13: gradwire.CutPassed
+	(*AskState)(nil),         // 14: gradwire.AskState
+	(*StatePart)(nil),        // 15: gradwire.StatePart
+	(*RunMark)(nil),          // 16: gradwire.RunMark
+	(*RunState)(nil),         // 17: gradwire.RunState
+	(*RunPeer)(nil),          // 18: gradwire.RunPeer
+	(*RunEvents)(nil),        // 19: gradwire.RunEvents
+	(*RunEvent)(nil),         // 20: gradwire.RunEvent
+	(*EdgeCounters)(nil),     // 21: gradwire.EdgeCounters
+	(*RunResult)(nil),        // 22: gradwire.RunResult
+	(*Request)(nil),          // 23: gradwire.Request
+	(*SubmitPlan)(nil),       // 24: gradwire.SubmitPlan
+	(*ListNodes)(nil),        // 25: gradwire.ListNodes
+	(*ListRuns)(nil),         // 26: gradwire.ListRuns
+	(*WatchRun)(nil),         // 27: gradwire.WatchRun
+	(*ReadLog)(nil),          // 28: gradwire.ReadLog
+	(*StopRun)(nil),          // 29: gradwire.StopRun
+	(*RemoveRun)(nil),        // 30: gradwire.RemoveRun
+	(*FetchRecord)(nil),      // 31: gradwire.FetchRecord
+	(*RecoverRegistry)(nil),  // 32: gradwire.RecoverRegistry
+	(*Reply)(nil),            // 33: gradwire.Reply
+	(*Refusal)(nil),          // 34: gradwire.Refusal
+	(*Submitted)(nil),        // 35: gradwire.Submitted
+	(*Recovered)(nil),        // 36: gradwire.Recovered
+	(*UnreachableClaim)(nil), // 37: gradwire.UnreachableClaim
+	(*Processes)(nil),        // 38: gradwire.Processes
+	(*Process)(nil),          // 39: gradwire.Process
+	(*Submissions)(nil),      // 40: gradwire.Submissions
+	(*Submission)(nil),       // 41: gradwire.Submission
+	(*News)(nil),             // 42: gradwire.News
+	(*LogLines)(nil),         // 43: gradwire.LogLines
+	(*Portion)(nil),          // 44: gradwire.Portion
+	(*Done)(nil),             // 45: gradwire.Done
+	(*SpawnActor)(nil),       // 46: gradwire.SpawnActor
+	(*ListActors)(nil),       // 47: gradwire.ListActors
+	(*AttachActors)(nil),     // 48: gradwire.AttachActors
+	(*Actors)(nil),           // 49: gradwire.Actors
+	(*Actor)(nil),            // 50: gradwire.Actor
+	(*ActorRequest)(nil),     // 51: gradwire.ActorRequest
+	(*ActorResponse)(nil),    // 52: gradwire.ActorResponse
+	(*ActorCall)(nil),        // 53: gradwire.ActorCall
+	(*Vector)(nil),           // 54: gradwire.Vector
+	(*ActorReceipt)(nil),     // 55: gradwire.ActorReceipt
+	nil,                      // 56: gradwire.RunState.WaitsEntry
+	nil,                      // 57: gradwire.Process.LabelsEntry
+	nil,                      // 58: gradwire.Submission.PlacementEntry
+	(*RegistryRecovery)(nil), // 59: gradwire.RegistryRecovery
 }
 var file_protos_cluster_proto_depIdxs = []int32{
 	2,  // 0: gradwire.PlaceRun.samples:type_name -> gradwire.SampleSet
-	17, // 1: gradwire.RunState.peers:type_name -> gradwire.RunPeer
-	55, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
-	19, // 3: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
-	20, // 4: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
-	23, // 5: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
-	24, // 6: gradwire.Request.nodes:type_name -> gradwire.ListNodes
-	25, // 7: gradwire.Request.runs:type_name -> gradwire.ListRuns
-	26, // 8: gradwire.Request.watch:type_name -> gradwire.WatchRun
-	27, // 9: gradwire.Request.log:type_name -> gradwire.ReadLog
-	28, // 10: gradwire.Request.stop:type_name -> gradwire.StopRun
-	30, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
-	45, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
-	46, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
-	47, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
-	29, // 15: gradwire.Request.remove:type_name -> gradwire.RemoveRun
-	31, // 16: gradwire.Request.recover:type_name -> gradwire.RecoverRegistry
-	33, // 17: gradwire.Reply.refusal:type_name -> gradwire.Refusal
-	34, // 18: gradwire.Reply.submitted:type_name -> gradwire.Submitted
-	37, // 19: gradwire.Reply.processes:type_name -> gradwire.Processes
-	39, // 20: gradwire.Reply.submissions:type_name -> gradwire.Submissions
-	40, // 21: gradwire.Reply.submission:type_name -> gradwire.Submission
-	42, // 22: gradwire.Reply.lines:type_name -> gradwire.LogLines
-	43, // 23: gradwire.Reply.portion:type_name -> gradwire.Portion
-	44, // 24: gradwire.Reply.done:type_name -> gradwire.Done
-	48, // 25: gradwire.Reply.actors:type_name -> gradwire.Actors
-	35, // 26: gradwire.Reply.recovered:type_name -> gradwire.Recovered
-	58, // 27: gradwire.Recovered.recovery:type_name -> gradwire.RegistryRecovery
-	36, // 28: gradwire.Recovered.claims:type_name -> gradwire.UnreachableClaim
-	38, // 29: gradwire.Processes.processes:type_name -> gradwire.Process
-	56, // 30: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
-	40, // 31: gradwire.Submissions.submissions:type_name -> gradwire.Submission
-	57, // 32: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
-	40, // 33: gradwire.News.submissions:type_name -> gradwire.Submission
-	49, // 34: gradwire.Actors.actors:type_name -> gradwire.Actor
-	45, // 35: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
-	46, // 36: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
-	48, // 37: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
+	18, // 1: gradwire.RunState.peers:type_name -> gradwire.RunPeer
+	56, // 2: gradwire.RunState.waits:type_name -> gradwire.RunState.WaitsEntry
+	20, // 3: gradwire.RunEvents.events:type_name -> gradwire.RunEvent
+	21, // 4: gradwire.RunEvents.edges:type_name -> gradwire.EdgeCounters
+	24, // 5: gradwire.Request.submit:type_name -> gradwire.SubmitPlan
+	25, // 6: gradwire.Request.nodes:type_name -> gradwire.ListNodes
+	26, // 7: gradwire.Request.runs:type_name -> gradwire.ListRuns
+	27, // 8: gradwire.Request.watch:type_name -> gradwire.WatchRun
+	28, // 9: gradwire.Request.log:type_name -> gradwire.ReadLog
+	29, // 10: gradwire.Request.stop:type_name -> gradwire.StopRun
+	31, // 11: gradwire.Request.fetch:type_name -> gradwire.FetchRecord
+	46, // 12: gradwire.Request.spawn:type_name -> gradwire.SpawnActor
+	47, // 13: gradwire.Request.actors:type_name -> gradwire.ListActors
+	48, // 14: gradwire.Request.attach:type_name -> gradwire.AttachActors
+	30, // 15: gradwire.Request.remove:type_name -> gradwire.RemoveRun
+	32, // 16: gradwire.Request.recover:type_name -> gradwire.RecoverRegistry
+	34, // 17: gradwire.Reply.refusal:type_name -> gradwire.Refusal
+	35, // 18: gradwire.Reply.submitted:type_name -> gradwire.Submitted
+	38, // 19: gradwire.Reply.processes:type_name -> gradwire.Processes
+	40, // 20: gradwire.Reply.submissions:type_name -> gradwire.Submissions
+	41, // 21: gradwire.Reply.submission:type_name -> gradwire.Submission
+	43, // 22: gradwire.Reply.lines:type_name -> gradwire.LogLines
+	44, // 23: gradwire.Reply.portion:type_name -> gradwire.Portion
+	45, // 24: gradwire.Reply.done:type_name -> gradwire.Done
+	49, // 25: gradwire.Reply.actors:type_name -> gradwire.Actors
+	36, // 26: gradwire.Reply.recovered:type_name -> gradwire.Recovered
+	59, // 27: gradwire.Recovered.recovery:type_name -> gradwire.RegistryRecovery
+	37, // 28: gradwire.Recovered.claims:type_name -> gradwire.UnreachableClaim
+	39, // 29: gradwire.Processes.processes:type_name -> gradwire.Process
+	57, // 30: gradwire.Process.labels:type_name -> gradwire.Process.LabelsEntry
+	41, // 31: gradwire.Submissions.submissions:type_name -> gradwire.Submission
+	58, // 32: gradwire.Submission.placement:type_name -> gradwire.Submission.PlacementEntry
+	41, // 33: gradwire.News.submissions:type_name -> gradwire.Submission
+	50, // 34: gradwire.Actors.actors:type_name -> gradwire.Actor
+	46, // 35: gradwire.ActorRequest.spawn:type_name -> gradwire.SpawnActor
+	47, // 36: gradwire.ActorRequest.list:type_name -> gradwire.ListActors
+	49, // 37: gradwire.ActorResponse.actors:type_name -> gradwire.Actors
 	0,  // 38: gradwire.ActorCall.verb:type_name -> gradwire.ActorCall.Verb
-	53, // 39: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
-	53, // 40: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
+	54, // 39: gradwire.ActorCall.vectors:type_name -> gradwire.Vector
+	54, // 40: gradwire.ActorReceipt.vectors:type_name -> gradwire.Vector
 	41, // [41:41] is the sub-list for method output_type
 	41, // [41:41] is the sub-list for method input_type
 	41, // [41:41] is the sub-list for extension type_name
@@ -4792,7 +4872,7 @@ func file_protos_cluster_proto_init() {
 		return
 	}
 	file_protos_registry_proto_init()
-	file_protos_cluster_proto_msgTypes[21].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[22].OneofWrappers = []any{
 		(*Request_Submit)(nil),
 		(*Request_Nodes)(nil),
 		(*Request_Runs)(nil),
@@ -4806,7 +4886,7 @@ func file_protos_cluster_proto_init() {
 		(*Request_Remove)(nil),
 		(*Request_Recover)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[31].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[32].OneofWrappers = []any{
 		(*Reply_Refusal)(nil),
 		(*Reply_Submitted)(nil),
 		(*Reply_Processes)(nil),
@@ -4818,7 +4898,7 @@ func file_protos_cluster_proto_init() {
 		(*Reply_Actors)(nil),
 		(*Reply_Recovered)(nil),
 	}
-	file_protos_cluster_proto_msgTypes[49].OneofWrappers = []any{
+	file_protos_cluster_proto_msgTypes[50].OneofWrappers = []any{
 		(*ActorRequest_Spawn)(nil),
 		(*ActorRequest_List)(nil),
 	}
@@ -4828,7 +4908,7 @@ func file_protos_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_protos_cluster_proto_rawDesc), len(file_protos_cluster_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   57,
+			NumMessages:   58,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

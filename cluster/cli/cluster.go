@@ -75,9 +75,11 @@ func nodesCommand(con *console) *cobra.Command {
 		Long: `List the nodes of a cluster as the node that is asked sees them, with the time that a
 heartbeat takes from it to each and back; with --round-trips, from each node to each. A node that
 has been silent for 1.5 s is suspended. One that has been silent for the node timeout of the node
-that is asked (--node-timeout) is absent, and others take its place. The column registry shows a
-node's part in the registry of actor names: it leads, votes, or learns the result of votes. Without
-a majority of the voters, nodes refuse new names; 'gradwire cluster recover' helps if it never returns.`,
+that is asked (--node-timeout) is absent, and others take its place. One that leaves hands over what
+it has, and no run begins on it. The column registry shows a node's part in the registry of names
+and submissions: it leads, votes, or learns the result of votes; 'in memory' if it cannot write its
+log. Without a majority of the voters, nodes refuse new names and submissions; 'gradwire cluster
+recover' helps if it never returns.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
 	}, func(ctx context.Context, c *driver.Client, _ []string) error {
 		if pairwise {
@@ -91,8 +93,11 @@ a majority of the voters, nodes refuse new names; 'gradwire cluster recover' hel
 		return con.table(nodes, func(w io.Writer) {
 			writeNodes(w, nodes)
 			for _, n := range nodes {
+				for _, why := range n.Refused {
+					fmt.Fprintf(w, "\nnot let in: %s\n", why)
+				}
 				if n.WithoutQuorum != "" {
-					fmt.Fprintf(w, "\nnode %s refuses new names of actors: %s\n", n.Name, n.WithoutQuorum)
+					fmt.Fprintf(w, "\nnode %s refuses new names and submissions: %s\n", n.Name, n.WithoutQuorum)
 				}
 				if n.OtherRegistry != "" {
 					fmt.Fprintf(w, "\nnodes %s and %s are in two registries, which may grant the same name\n",
@@ -114,9 +119,17 @@ func writeNodes(w io.Writer, nodes []driver.Node) {
 		"certificate")
 	for _, n := range nodes {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%v\t%s\n",
-			n.Name, n.Address, n.State, trip(n.RoundTrip), timeout(n.Timeout), orDash(n.Vote), n.Cores,
+			n.Name, n.Address, state(&n), trip(n.RoundTrip), timeout(n.Timeout), orDash(n.Vote), n.Cores,
 			orDash(n.Role), orDash(pairs(n.Labels)), time.Since(n.Started).Round(time.Second), certificate(n.Expires))
 	}
+}
+
+// state is the state of a node, and whether it is about to leave.
+func state(n *driver.Node) string {
+	if n.Leaves {
+		return n.State + ", leaves"
+	}
+	return n.State
 }
 
 // timeout formats a node timeout in seconds; 0 means that it is unknown.

@@ -273,7 +273,7 @@ func TestNameIsClaimedOnceAcrossAPartition(t *testing.T) {
 	i.join = i.at("c") + ":7946"
 	i.await("report of the lost quorum", func() bool {
 		return strings.Contains(i.must("nodes"),
-			"node c refuses new names of actors: no quorum: this process hears no majority of the voters a, ")
+			"node c refuses new names and submissions: no quorum: this process hears no majority of the voters a, ")
 	})
 	spec := driver.ActorSpec{Name: "votes", Kind: "tally", Settings: "{first: 40}", Node: "c"}
 	if _, err := c.Spawn(t.Context(), spec); err == nil || !strings.Contains(err.Error(),

@@ -67,7 +67,7 @@ func TestRecoverAfterTheLossOfAQuorum(t *testing.T) {
 	site.kill("a")
 	site.kill("b")
 	site.await("lack of a quorum", func() bool {
-		return strings.Contains(site.must("nodes"), "node c refuses new names of actors: no quorum")
+		return strings.Contains(site.must("nodes"), "node c refuses new names and submissions: no quorum")
 	})
 	if err := spawn("fresh", "c"); err == nil || !strings.Contains(err.Error(), "no quorum") {
 		t.Errorf("without a quorum: %v", err)

@@ -67,12 +67,17 @@ type Node struct {
 	// Vote is the process's part in the registry of actor names: leads, votes or learns. It is empty if the
 	// process has no part, or if the answering process does not know it.
 	Vote string `json:"vote,omitempty"`
+	// Leaves says that the process is about to leave: it hands over what it has, and nothing begins on it.
+	Leaves bool `json:"leaves,omitempty"`
 	// WithoutQuorum is the reason why the answering process cannot use the registry, and so refuses new names
 	// of actors. It is empty if the process can, and for all other processes.
 	WithoutQuorum string `json:"without_quorum,omitempty"`
 	// OtherRegistry is a process that belongs to another registry than the answering process. Both registries
 	// may grant the same name. It is empty without one, and for all other processes.
 	OtherRegistry string `json:"other_registry,omitempty"`
+	// Refused are the reasons why the answering process does not let others into the cluster, which speak
+	// another protocol. It is empty for all other processes.
+	Refused []string `json:"refused,omitempty"`
 }
 
 // Submission is a plan that was submitted, and how far it is.
@@ -317,11 +322,12 @@ func (c *Client) nodesOf(ctx context.Context, address string) ([]Node, error) {
 		n := Node{
 			Name: p.Name, Address: p.Address, Role: p.Role, Cores: int(p.Cores), Labels: p.Labels, State: p.State,
 			Started: time.Unix(0, int64(p.Incarnation)), RoundTrip: time.Duration(p.RoundTrip).Seconds(),
-			Build: p.Build, Timeout: time.Duration(p.Timeout).Seconds(), Vote: p.Vote,
+			Build: p.Build, Timeout: time.Duration(p.Timeout).Seconds(), Vote: p.Vote, Leaves: p.Leaves,
 		}
 		if p.State == "here" {
 			n.WithoutQuorum = r.GetProcesses().GetWithoutQuorum()
 			n.OtherRegistry = r.GetProcesses().GetOtherRegistry()
+			n.Refused = r.GetProcesses().GetRefused()
 		}
 		if p.Expires != 0 {
 			n.Expires = time.Unix(p.Expires, 0)

@@ -441,7 +441,7 @@ func TestWhatTheClusterCannotHostIsRefusedBeforeAnythingStarts(t *testing.T) {
 	c := newCluster(t)
 	data := t.TempDir()
 	defer c.serve("a", func(n *driver.NodeConfig) { n.Data = data })()
-	defer c.serve("other", func(n *driver.NodeConfig) { n.Role, n.Catalog = "special", withSolo() })()
+	defer c.serve("other", func(n *driver.NodeConfig) { n.Catalog = withSolo() })()
 	client := c.client(identity.Operator)
 	c.gather(client, 2)
 	secret := filepath.Join(t.TempDir(), "secret.csv")

@@ -332,6 +332,9 @@ func (s *Stage) Saves() bool { return s.saves != nil }
 // Save begins to write the state of a run of which worlds in several processes have their parts.
 func (s *Stage) Save(state *live.State) error { return s.saves.Save(state) }
 
+// AwaitSaved waits until the state of which Save was called last is on the disk.
+func (s *Stage) AwaitSaved() error { return s.saves.Folder.Wait() }
+
 // OnSaved adds a function to call whenever a state has been saved.
 func (s *Stage) OnSaved(do func()) {
 	if s.saves == nil {

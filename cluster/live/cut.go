@@ -40,11 +40,11 @@ type Checkpoints struct {
 	// the nodes of the run were saved before, if From is nil.
 	From   *State
 	Before uint64
-	// Begin has the other worlds of the run make a cut, and names their processes. The
-	// coordinator's world calls it when it begins one, and again while it waits for them; nil where
-	// all nodes live here. Passed calls Passed in the worlds of some processes, behind all that
-	// this one has sent them.
-	Begin  func(number uint64) (others []string)
+	// Begin has the other worlds of the run make a cut, and names their processes; last is as in
+	// World.Cut. The coordinator's world calls it when it begins one, and again while it waits for
+	// them; nil where all nodes live here. Passed calls Passed in the worlds of some processes,
+	// behind all that this one has sent them.
+	Begin  func(number uint64, last bool) (others []string)
 	Passed func(number uint64, others []string)
 	// Busy, if not nil, reports whether a state is still being saved: no cut begins then.
 	Busy func() bool
@@ -113,6 +113,7 @@ type cuts struct {
 	finished uint64            // the latest of which the others know that all has passed
 	running  bool              // one is being made
 	spoiled  bool              // who is there has changed since the latest began
+	last     uint64            // nodes handle nothing after it and later ones; 0 for none
 	closed   bool              // there will be no more
 	passed   map[string]uint64 // by process: the latest that it has finished
 	saving   sync.WaitGroup
@@ -145,11 +146,74 @@ func (w *World) Cuts() uint64 {
 }
 
 // Cut has the nodes that live here saved, as those of other processes are. It is called again while
-// some are waited for, without those that are gone. Place must have been called.
-func (w *World) Cut(number uint64, others []string) {
+// some are waited for, without those that are gone. After the last cut the nodes handle nothing,
+// unless another one follows that is not the last. Place must have been called.
+func (w *World) Cut(number uint64, others []string, last bool) {
 	c := &w.cuts
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if number > c.number {
+		w.setLast(number, last)
+	}
+	w.cut(number, others)
+}
+
+// CutNow begins a cut in the coordinator's world, and returns its number.
+func (w *World) CutNow(last bool) (number uint64) {
+	c := &w.cuts
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	number = c.number + 1
+	w.setLast(number, last)
+	w.cut(number, nil)
+	return number
+}
+
+// setLast takes note whether a cut that begins is the last one. If not, nodes that were held after an
+// earlier one go on; w.cuts.mu is held.
+func (w *World) setLast(number uint64, last bool) {
+	c := &w.cuts
+	switch {
+	case last && c.last == 0:
+		c.last = number
+	case !last && c.last != 0:
+		c.last = 0
+		for _, n := range w.nodes {
+			if !n.away {
+				n.life.Load().mailbox.release(true)
+			}
+		}
+	}
+}
+
+// afterSave lets a node that was saved for a cut go on, unless that is the last one.
+func (w *World) afterSave(m *mailbox, number uint64) {
+	w.cuts.mu.Lock()
+	defer w.cuts.mu.Unlock()
+	if w.cuts.last == 0 || number < w.cuts.last {
+		m.release(false)
+	} else {
+		m.keep()
+	}
+}
+
+// Cutting reports whether the nodes that live here are being saved.
+func (w *World) Cutting() bool {
+	w.cuts.mu.Lock()
+	defer w.cuts.mu.Unlock()
+	return w.cuts.running
+}
+
+// isLast reports whether nodes handle nothing after the cut of a number.
+func (w *World) isLast(number uint64) bool {
+	w.cuts.mu.Lock()
+	defer w.cuts.mu.Unlock()
+	return w.cuts.last != 0 && number >= w.cuts.last
+}
+
+// cut is Cut with w.cuts.mu held.
+func (w *World) cut(number uint64, others []string) {
+	c := &w.cuts
 	switch {
 	case w.config.Checkpoints == nil || c.closed:
 	case number == c.number:
@@ -218,7 +282,7 @@ func (w *World) makeCut(number uint64) bool {
 		w.record(s)
 	}
 	if c.Begin != nil {
-		w.Cut(number, c.Begin(number))
+		w.Cut(number, c.Begin(number, w.isLast(number)), false)
 	}
 	nodes, ok := w.present()
 	ok = ok && w.saveAll(s, nodes)
@@ -323,13 +387,24 @@ func (w *World) nextCut(saved bool) {
 	}
 	number := w.Cuts() + 1
 	w.clock.Watch(at, func() {
-		if c.Busy != nil && c.Busy() {
-			c.Begin(w.Cuts()) // others may wait for one that is gone
+		switch {
+		case w.isLast(w.Cuts()):
+		case c.Busy != nil && c.Busy():
+			c.Begin(w.Cuts(), false) // others may wait for one that is gone
 			w.nextCut(false)
-			return
+		default:
+			w.begin(number)
 		}
-		w.Cut(number, nil)
 	})
+}
+
+// begin begins the cut of a number in the coordinator's world, unless a later one has begun.
+func (w *World) begin(number uint64) {
+	w.cuts.mu.Lock()
+	defer w.cuts.mu.Unlock()
+	if number > w.cuts.number {
+		w.cut(number, nil)
+	}
 }
 
 // sooner is by how much sooner a cut that came to nothing is made again.
@@ -412,7 +487,8 @@ func (w *World) await(number uint64, holds func() bool) bool {
 			return false
 		}
 		if c := w.config.Checkpoints; looks%askAgain == 0 && c.Begin != nil {
-			w.Cut(number, c.Begin(number)) // somebody is gone, or has not heard it, or has not been heard
+			// A process is gone, has not heard of the cut, or has not been heard.
+			w.Cut(number, c.Begin(number, w.isLast(number)), false)
 		}
 		select {
 		case <-look.C:

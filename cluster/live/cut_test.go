@@ -86,12 +86,12 @@ func sent(number uint32, cuts uint64) *wire.Frame {
 func TestStateHasWhatWasOnItsWayWhenACutOvertakesAnother(t *testing.T) {
 	w, _, passed, saved, end := halfOfARun(t, nil)
 	w.Deliver(0, sent(1, 0))
-	w.Cut(1, []string{"x"})
+	w.Cut(1, []string{"x"}, false)
 	if number := <-passed; number != 1 {
 		t.Fatalf("cut %d has passed", number)
 	}
 	w.Deliver(0, sent(2, 0))
-	w.Cut(2, []string{"x"})
+	w.Cut(2, []string{"x"}, false)
 	if s := <-saved; s.Number != 1 || !s.Void || s.Nodes != nil {
 		t.Errorf("the cut that was overtaken has saved %+v", s)
 	}
@@ -116,6 +116,38 @@ func TestStateHasWhatWasOnItsWayWhenACutOvertakesAnother(t *testing.T) {
 	}
 }
 
+// After the last cut of a run the nodes handle nothing more, until another cut begins that is not the
+// last. The state has what came later.
+func TestNodesHandleNothingAfterTheLastCut(t *testing.T) {
+	w, a, passed, saved, end := halfOfARun(t, nil)
+	a.gate.arrive, a.gate.goOn = make(chan bool, 9), make(chan bool)
+	close(a.gate.goOn)
+	w.Deliver(0, sent(1, 0))
+	<-a.gate.arrive
+	w.Cut(1, []string{"x"}, true)
+	<-passed
+	w.Deliver(0, sent(2, 0))
+	w.Passed("x", 1)
+	s := <-saved
+	for at := w.Now() + 20*time.Millisecond; w.Now() < at; {
+		runtime.Gosched()
+	}
+	if n := len(a.gate.arrive); s.Number != 1 || s.Void || n > 0 {
+		t.Errorf("cut %d, void: %v; after it %d messages were handled", s.Number, s.Void, n)
+	}
+	w.Cut(2, []string{"x"}, false)
+	<-a.gate.arrive
+	end()
+	w, a, _, _, end = halfOfARun(t, s)
+	for w.Activity(-1).Handled == 0 {
+		runtime.Gosched()
+	}
+	end()
+	if len(a.got) != 2 || a.got[0] != 1 || a.got[1] != 2 {
+		t.Errorf("the node that goes on was sent %v, want 1 and 2", a.got)
+	}
+}
+
 // Actors compute values from their view when they are made.
 func TestActorThatIsRestoredIsMadeInItsView(t *testing.T) {
 	w, a, passed, saved, end := halfOfARun(t, nil)
@@ -124,7 +156,7 @@ func TestActorThatIsRestoredIsMadeInItsView(t *testing.T) {
 	w.Deliver(0, sent(1, 0))
 	<-a.gate.arrive // so the actor has handled the view
 	close(a.gate.goOn)
-	w.Cut(1, []string{"x"})
+	w.Cut(1, []string{"x"}, false)
 	<-passed
 	w.Passed("x", 1)
 	s := <-saved
@@ -140,10 +172,10 @@ func TestActorThatIsRestoredIsMadeInItsView(t *testing.T) {
 func TestCutEndsWithoutAProcessThatIsGone(t *testing.T) {
 	w, _, passed, saved, end := halfOfARun(t, nil)
 	defer end()
-	w.Cut(1, []string{"x", "y"})
+	w.Cut(1, []string{"x", "y"}, false)
 	<-passed
 	w.Passed("y", 1)
-	w.Cut(1, []string{"y"})
+	w.Cut(1, []string{"y"}, false)
 	<-passed
 	if s := <-saved; s.Void || s.Number != 1 {
 		t.Errorf("%+v", s)
@@ -200,7 +232,7 @@ func TestTheCoordinatorHearsOfCrashesBeforeTheCut(t *testing.T) {
 	}
 	var state *live.State
 	run(nil, func(w *live.World) {
-		w.Cut(1, nil)
+		w.Cut(1, nil, false)
 		state = <-saved
 	})
 	delete(state.Nodes, 0)
@@ -225,7 +257,7 @@ func TestStateIsOfTheInstantAtWhichTheLastNodeWasSaved(t *testing.T) {
 	a.gate.arrive, a.gate.goOn = make(chan bool), make(chan bool)
 	w.Deliver(0, sent(1, 0))
 	<-a.gate.arrive
-	w.Cut(1, []string{"x"})
+	w.Cut(1, []string{"x"}, false)
 	at := w.Now() + 20*time.Millisecond // how long its handler takes
 	for w.Now() < at {
 		runtime.Gosched()

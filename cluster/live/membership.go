@@ -130,6 +130,18 @@ func (w *World) Leave(ctx context.Context) error {
 	}
 }
 
+// HandOvers returns the nodes that live here and hand something over when they leave.
+func (w *World) HandOvers() (nodes []int) {
+	w.Locked(func() {
+		for i, n := range w.nodes[:len(w.nodes)-1] {
+			if !n.away && w.cycle.HandsOver(i) {
+				nodes = append(nodes, i)
+			}
+		}
+	})
+	return nodes
+}
+
 // leaveEvery is how often Leave looks whether everything has been handed over.
 const leaveEvery = 10 * time.Millisecond
 

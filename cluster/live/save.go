@@ -20,7 +20,8 @@ import (
 type cut struct {
 	times    uint64          // it was saved
 	asked    uint64          // it is to be: it handles nothing before it has been
-	held     int             // number of current saves
+	held     int             // number of current saves, and of those that the node is kept after
+	kept     int             // number of the latter
 	still    []chan struct{} // are closed when no handler is at work and no job is under way
 	collects bool            // messages that were sent before it was saved
 	late     [][]byte        // the frames of these
@@ -128,12 +129,24 @@ func (m *mailbox) take(s *saved, number uint64) bool {
 	return true
 }
 
-// release lets a node handle messages again after its save.
-func (m *mailbox) release() {
+// release lets a node handle messages again after its save or, with kept, after keep.
+func (m *mailbox) release(kept bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.cut.held--
+	if kept {
+		m.cut.held -= m.cut.kept
+		m.cut.kept = 0
+	} else {
+		m.cut.held--
+	}
 	m.goOn()
+}
+
+// keep has a node handle nothing after its save until it is released.
+func (m *mailbox) keep() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cut.kept++
 }
 
 // collected ends the collection of the messages that were on their way, and returns their frames.
@@ -182,7 +195,7 @@ func (l *life) save(number uint64, given <-chan struct{}) (now *NodeState, err e
 	w.Locked(func() { now.Sent = w.config.Network.UsedBy(l.node.index, nil) })
 	w.sendsAfter(l.node, number)
 	now.Actor, err = save(s, l.node.name())
-	m.release()
+	w.afterSave(m, number)
 	if err != nil {
 		return nil, fmt.Errorf("this run cannot be saved: node %s: %w", l.node.name(), err)
 	}

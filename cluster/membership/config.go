@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 // The timing of the protocol. The package's documentation says why.
@@ -78,7 +80,7 @@ type Config struct {
 	// other.
 	Label string
 	// Meta is what the process announces about itself. If Bind names no particular IP, Address must
-	// be set; otherwise it defaults to Bind.
+	// be set; otherwise it defaults to Bind. Protocol defaults to what this build speaks.
 	Meta Meta
 	// Streams is the TCP side. It must work before Join is called.
 	Streams Streams
@@ -137,12 +139,15 @@ func (c Config) checked() (Config, netip.AddrPort, error) {
 		}
 		c.Meta.Address = bind.String()
 	}
+	if c.Meta.Protocol == (protocol.Range{}) {
+		c.Meta.Protocol = protocol.Spoken()
+	}
 	if c.Notify == nil {
 		c.Notify = func(Event) {}
 	}
 	c.Key, c.Seeds = slices.Clone(c.Key), slices.Clone(c.Seeds)
 	c.Meta.Labels = maps.Clone(c.Meta.Labels)
-	_, err = (&announcement{Meta: c.Meta, leaving: true}).encode()
+	_, err = (&announcement{Meta: c.Meta, leaving: true, draining: true}).encode()
 	return c, bind, err
 }
 

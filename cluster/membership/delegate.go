@@ -3,9 +3,12 @@ package membership
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 // delegate is what memberlist calls, for the most part with its lock held: nothing here calls
@@ -29,10 +32,13 @@ func (d *delegate) MergeRemoteState([]byte, bool)   {}
 
 // NotifyAlive refuses what could not be a node, before memberlist believes it or tells others.
 func (d *delegate) NotifyAlive(n *memberlist.Node) error {
-	m, _, err := understand(n)
+	m, _, err := d.understand(n)
+	if err == nil {
+		err = d.speaks(m)
+	}
 	if err != nil {
 		d.malformed.Add(1)
-		return err
+		return d.roll.refuse(err)
 	}
 	if d.roll.stale(m.Name, m.Meta.Incarnation) {
 		d.outdated.Add(1)
@@ -42,13 +48,13 @@ func (d *delegate) NotifyAlive(n *memberlist.Node) error {
 }
 
 func (d *delegate) NotifyJoin(n *memberlist.Node) {
-	if m, leaving, err := understand(n); err == nil { // as it was in NotifyAlive
+	if m, leaving, err := d.understand(n); err == nil { // as it was in NotifyAlive
 		d.roll.appeared(m, leaving)
 	}
 }
 
 func (d *delegate) NotifyUpdate(n *memberlist.Node) {
-	if m, leaving, err := understand(n); err == nil {
+	if m, leaving, err := d.understand(n); err == nil {
 		d.roll.changed(m, leaving)
 	}
 }
@@ -58,18 +64,17 @@ func (d *delegate) NotifyLeave(n *memberlist.Node) { d.roll.vanished(n.Name) }
 // NotifyConflict hears of a second node with a name that is not free. The first stays.
 func (d *delegate) NotifyConflict(_, _ *memberlist.Node) { d.conflicts.Add(1) }
 
-// NotifyMerge refuses to join those that speak another protocol or among whom this node's name is
-// taken, and sees whether they have let it in.
+// NotifyMerge refuses to join those with whom this node has no version of the protocol in common or
+// among whom its name is taken, and sees whether they have let it in.
 func (d *delegate) NotifyMerge(peers []*memberlist.Node) error {
+	if err := d.versions(peers); err != nil {
+		d.malformed.Add(1)
+		return d.refuse(d.roll.refuse(err))
+	}
 	for _, p := range peers {
-		here := p.State == memberlist.StateAlive || p.State == memberlist.StateSuspect
-		m, _, err := understand(p)
-		var other *protocolError
+		here := isHere(p)
+		m, _, err := d.understand(p)
 		switch {
-		case here && p.Name != d.config.Name && errors.As(err, &other):
-			d.malformed.Add(1)
-			return d.refuse(fmt.Errorf("node %.80q speaks %w, this one %s: run the same program on all", p.Name, other,
-				spoken(protocol, d.config.Meta.Build)))
 		case p.Name != d.config.Name || err != nil:
 		case here && m.Gossip != d.transport.advertise:
 			return d.refuse(&nameError{name: m.Name, holder: m.Gossip})
@@ -87,8 +92,72 @@ func (d *delegate) refuse(err error) error {
 	return err
 }
 
+func isHere(n *memberlist.Node) bool {
+	return n.State == memberlist.StateAlive || n.State == memberlist.StateSuspect
+}
+
+// versions returns an error if nodes that this one merges with, as far as they are here, and this
+// cluster have no version of the protocol in common. The error of a node that is about to join a
+// cluster names that node.
+func (d *delegate) versions(peers []*memberlist.Node) error {
+	own := d.config.Meta.Protocol
+	theirs := protocol.Range{Oldest: 1, Newest: math.MaxUint8}
+	for _, p := range peers {
+		if !isHere(p) || p.Name == d.config.Name {
+			continue
+		}
+		m, _, err := d.understand(p)
+		var other *protocol.Error
+		switch {
+		case errors.As(err, &other):
+			m.Meta.Protocol = other.Range
+		case err != nil:
+			continue
+		}
+		if err == nil {
+			err = d.speaks(m)
+		}
+		if theirs = theirs.Meet(m.Meta.Protocol); !theirs.Valid() {
+			theirs = m.Meta.Protocol
+		}
+		if err != nil && d.entered.Load() {
+			return err
+		}
+	}
+	if own.Agreed(theirs) == 0 && !d.entered.Load() {
+		return &protocol.Error{Name: d.config.Name, Build: d.config.Meta.Build, Range: own, Others: theirs,
+			Whom: "this cluster"}
+	}
+	return nil
+}
+
+// speaks returns an error if a node and the others of the cluster have no version in common.
+func (d *delegate) speaks(m Member) error {
+	if m.Name == d.config.Name || d.spoken(m.Name).Agreed(m.Meta.Protocol) != 0 {
+		return nil
+	}
+	return d.foreign(m.Name, &protocol.Error{Range: m.Meta.Protocol, Build: m.Meta.Build})
+}
+
+// foreign completes the error about a node whose versions are not those of the cluster.
+func (d *delegate) foreign(name string, err *protocol.Error) *protocol.Error {
+	err.Name, err.Others, err.Whom = name, d.spoken(name), "this cluster"
+	return err
+}
+
+// spoken returns the versions that all members of the cluster speak but one.
+func (d *delegate) spoken(but string) protocol.Range {
+	all := d.config.Meta.Protocol
+	for _, m := range d.roll.snapshot().Members {
+		if both := all.Meet(m.Meta.Protocol); m.Name != but && both.Valid() {
+			all = both
+		}
+	}
+	return all
+}
+
 // understand returns the member that memberlist's node stands for.
-func understand(n *memberlist.Node) (Member, bool, error) {
+func (d *delegate) understand(n *memberlist.Node) (Member, bool, error) {
 	ip, ok := netip.AddrFromSlice(n.Addr)
 	if !ok || ip.IsUnspecified() || n.Port == 0 {
 		return Member{}, false, errors.New("it cannot be reached")
@@ -96,11 +165,16 @@ func understand(n *memberlist.Node) (Member, bool, error) {
 	if err := checkName(n.Name); err != nil {
 		return Member{}, false, err
 	}
-	a, err := decode(n.Meta)
+	a, err := decode(n.Meta, d.config.Meta.Protocol)
+	var other *protocol.Error
+	if errors.As(err, &other) {
+		err = d.foreign(n.Name, other)
+	}
 	if err != nil {
 		return Member{}, false, err
 	}
-	return Member{Name: n.Name, Meta: a.Meta, Gossip: netip.AddrPortFrom(ip.Unmap(), n.Port)}, a.leaving, nil
+	return Member{Name: n.Name, Meta: a.Meta, Gossip: netip.AddrPortFrom(ip.Unmap(), n.Port),
+		Leaves: a.draining || a.leaving}, a.leaving, nil
 }
 
 // nameError says that another node has this one's name.

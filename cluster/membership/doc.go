@@ -37,6 +37,7 @@
 // # Builds
 //
 // Processes of two builds that would misunderstand each other do not become members of one cluster:
-// each says in its metadata which version of the protocol it speaks, and refuses another. Join then
-// names both builds.
+// each says in its metadata which versions of the protocol it speaks (see package protocol), and a
+// cluster lets a process in only if all members and the process have a version in common. Join then
+// says which process is to be upgraded, and the members have an event of the kind Refused.
 package membership

@@ -25,6 +25,7 @@ type Members struct {
 	announced atomic.Pointer[[]byte] // the node's own metadata
 	refusal   atomic.Pointer[error]  // why the latest merge was not made
 	admitted  atomic.Bool            // somebody has this node in its list
+	entered   atomic.Bool            // this node has joined a cluster, or begun one
 
 	// Announcements that were not believed: of what cannot be a node, of an incarnation before that
 	// which is here, and of a second node with a name that is not free.
@@ -77,6 +78,7 @@ func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.Packet
 	if err := m.enter(ctx); err != nil {
 		return fail(errors.Join(err, m.Shutdown()))
 	}
+	m.entered.Store(true)
 	m.running.Go(func() { m.roll.deliver(c.Notify, m.closing) })
 	m.running.Go(m.rejoinLoop)
 	m.running.Go(m.examine)
@@ -95,6 +97,10 @@ func (m *Members) setAnnouncement(a announcement) error {
 // View returns who is here.
 func (m *Members) View() View { return m.roll.snapshot() }
 
+// Incompatible says of each process that was not let in because of its protocol, and has not become a
+// member since, why.
+func (m *Members) Incompatible() []string { return m.roll.refused() }
+
 // IsFirstSeed reports whether the first seed resolves to this node's own address. It may take until
 // dialTimeout.
 func (m *Members) IsFirstSeed() bool {
@@ -107,6 +113,25 @@ func (m *Members) IsFirstSeed() bool {
 	return err == nil && slices.Contains(all, m.transport.advertise)
 }
 
+// Drain tells the others that the process is about to leave. It stays a member until Leave.
+func (m *Members) Drain(ctx context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.gone {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx))
+	defer cancel()
+	err := m.setAnnouncement(announcement{Meta: m.config.Meta, draining: true})
+	if err == nil {
+		err = m.untilAlone(func() error { return m.list.UpdateNode(timeLeft(ctx)) })
+	}
+	if err != nil {
+		return fmt.Errorf("membership of node %q: draining: %w", m.config.Name, err)
+	}
+	return nil
+}
+
 // Leave tells the others that the process leaves, and shuts down. It takes about a second, at most
 // until ctx's deadline (without one: 5 s). If it returns an error, the others may see a crash.
 func (m *Members) Leave(ctx context.Context) error {
@@ -117,7 +142,7 @@ func (m *Members) Leave(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx))
 	defer cancel()
-	err := m.setAnnouncement(announcement{Meta: m.config.Meta, leaving: true})
+	err := m.setAnnouncement(announcement{Meta: m.config.Meta, leaving: true, draining: true})
 	if err == nil {
 		err = m.untilAlone(func() error { return m.list.UpdateNode(timeLeft(ctx)) })
 	}

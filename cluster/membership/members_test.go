@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/memberlist"
+
+	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 func TestNodesThatJoinedHaveTheSameView(t *testing.T) {
@@ -431,7 +433,7 @@ func (l liar) MergeRemoteState([]byte, bool)   {}
 func TestHostileMetadataAreRefusedAndCounted(t *testing.T) {
 	t.Parallel()
 	nodes := cluster(t, 2, nil)
-	for i, meta := range [][]byte{nil, []byte("{}"), bytes.Repeat([]byte{0xff}, 512), {protocol, 0, 0, 1}} {
+	for i, meta := range [][]byte{nil, []byte("{}"), bytes.Repeat([]byte{0xff}, 512), {protocol.Negotiated, 0, 0, 1}} {
 		var w wires
 		p := openPort(t, loopback(), &w)
 		conn, err := net.ListenPacket("udp", p.own)
@@ -473,15 +475,17 @@ func TestHostileMetadataAreRefusedAndCounted(t *testing.T) {
 	}
 }
 
+// The metadata are those of builds that differ by more than their range.
 func TestNodeOfAnotherBuildIsNotJoinedAndNamed(t *testing.T) {
 	t.Parallel()
+	later := append(appendText([]byte{protocol.Negotiated + 2}, "v9"), protocol.Negotiated+1)
 	for name, x := range map[string]struct {
 		meta []byte
 		want string
 	}{
-		"later": {append(appendText([]byte{protocol + 1}, "v9"), "unheard of"...),
-			"version 3 of the protocol (build v9)"},
-		"earlier": {[]byte{1, 0, 1, 2, 0, 3, 'a', ':', '1', 0}, "version 1 of the protocol (build unknown)"},
+		"later":     {append(later, "unheard of"...), "this cluster 6 to 7: upgrade a"},
+		"earlier":   {append(appendText([]byte{2}, "v7"), "as before"...), "this cluster 2: first upgrade the others"},
+		"the first": {[]byte{1, 0, 1, 2, 0, 3, 'a', ':', '1', 0}, "this cluster 1: first upgrade the others"},
 	} {
 		var w wires
 		p := openPort(t, loopback(), &w)
@@ -504,16 +508,63 @@ func TestNodeOfAnotherBuildIsNotJoinedAndNamed(t *testing.T) {
 		}
 		tr.begin()
 		_, err = start(t, "a", spec{seeds: []string{p.own}, patience: patienceOfTests,
-			change: func(c *Config) { c.Meta.Build = "v8" }})
-		want := `node "b" speaks ` + x.want + ", this one version 2 of the protocol (build v8): run the same program " +
-			"on all"
-		if err == nil || !strings.Contains(err.Error(), want) {
+			change: func(c *Config) { c.Meta.Build, c.Meta.Protocol = "v8", protocol.Of(protocol.Negotiated) }})
+		if err == nil || !strings.Contains(err.Error(), "process a (build v8) speaks protocol 5, "+x.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := l.Shutdown(); err != nil {
 			t.Error(err)
 		}
 		p.close()
+	}
+}
+
+// speaking is a spec of a node of some versions that joins another one.
+func speaking(oldest, newest byte, seeds ...string) spec {
+	return spec{seeds: seeds, patience: patienceOfTests, change: func(c *Config) {
+		c.Meta.Protocol = protocol.Range{Oldest: oldest, Newest: newest}
+	}}
+}
+
+// A process joins if all members and the process have a version in common, also where it meets each
+// member in another one. Otherwise the process and the members name it and say what to upgrade.
+func TestProcessesJoinIfAllSpeakOneVersion(t *testing.T) {
+	t.Parallel()
+	a := mustStart(t, "a", speaking(5, 7))
+	b := mustStart(t, "b", speaking(6, 8, a.address))
+	a.await(Joined, "b")
+	b.await(Joined, "a")
+	for name, x := range map[string]struct {
+		oldest, newest byte
+		want           string
+	}{
+		"old": {5, 5, "process old speaks protocol 5, this cluster 6 to 7: upgrade old"},
+		"new": {8, 9, "process new speaks protocol 8 to 9, this cluster 6 to 7: first upgrade the others to a build that " +
+			"speaks both"},
+	} {
+		for _, seed := range []*node{a, b} {
+			_, err := start(t, name, speaking(x.oldest, x.newest, seed.address))
+			if err == nil || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for _, n := range []*node{a, b} {
+			if e := n.await(Refused, name); e.Reason == nil || e.Reason.Error() != x.want {
+				t.Errorf("%s hears of %v", n.name, e.Reason)
+			}
+			if !slices.Contains(n.Incompatible(), x.want) {
+				t.Errorf("%s has refused %v", n.name, n.Incompatible())
+			}
+		}
+	}
+	upgraded := mustStart(t, "old", speaking(6, 6, b.address))
+	a.await(Joined, "old")
+	b.await(Joined, "old")
+	if got := upgraded.names(); !slices.Equal(got, []string{"a", "b", "old"}) {
+		t.Errorf("old sees %v", got)
+	}
+	if got := a.Incompatible(); len(got) != 1 || !strings.HasPrefix(got[0], "process new ") {
+		t.Errorf("a has refused %v", got)
 	}
 }
 
@@ -568,5 +619,39 @@ func TestShutdownLeavesNothingOpen(t *testing.T) {
 	}
 	if after := measure(t); after.descriptors > before.descriptors {
 		t.Errorf("%d descriptors are open, %d before", after.descriptors, before.descriptors)
+	}
+}
+
+// All others see that a process drains before it leaves. Until then it is a member.
+func TestProcessThatDrainsIsKnownToLeave(t *testing.T) {
+	t.Parallel()
+	nodes := cluster(t, 3, nil)
+	leaves := func(n *node, name string) bool {
+		i := slices.IndexFunc(n.View().Members, func(m Member) bool { return m.Name == name })
+		return i >= 0 && n.View().Members[i].Leaves
+	}
+	if leaves(nodes[0], "b") {
+		t.Error("b leaves already")
+	}
+	if err := nodes[1].Drain(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range nodes {
+		eventually(t, "b drains", func() bool { return leaves(n, "b") })
+		if got := n.names(); !slices.Equal(got, []string{"a", "b", "c"}) {
+			t.Errorf("%s sees %v", n.name, got)
+		}
+	}
+	if leaves(nodes[0], "c") {
+		t.Errorf("a sees %+v", nodes[0].View())
+	}
+	if err := nodes[1].Leave(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	nodes[0].await(Left, "b")
+	again := mustStart(t, "b", spec{seeds: []string{nodes[0].address}, incarnation: 9})
+	nodes[0].await(Joined, "b")
+	if leaves(nodes[0], "b") || leaves(again, "b") {
+		t.Error("the next incarnation of b leaves")
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/gradwire/gradwire/cluster/naming"
+	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 // Limits of what a node says of itself. Together they allow more than MaxMeta; what does
@@ -23,18 +24,17 @@ const (
 
 	maxRole    = 32
 	maxBuild   = 64
+	maxCatalog = 32
 	maxAddress = 255 + len(":65535")
 	maxCores   = 1 << 16
 	maxLabels  = 32
 	maxText    = 255
 )
 
-// protocol is the first byte of encoded metadata. It grows with what keeps processes of two builds
-// from understanding each other: a change of metadata, of the transport's records, of frames, or of
-// what messages mean. From version 2 on the build comes next, so that it can be named in any case.
-const protocol = 2
-
-const flagLeaving = 1
+const (
+	flagLeaving  = 1
+	flagDraining = 2
+)
 
 // Meta is what a node says of itself. It travels in every message that says that the
 // node is alive, so it is small: at most MaxMeta bytes encoded. A Meta that was received
@@ -53,6 +53,10 @@ type Meta struct {
 	Labels map[string]string
 	// Build names the program for people, in at most 64 bytes.
 	Build string
+	// Catalog distinguishes what plans can name here, in at most 32 bytes.
+	Catalog string
+	// Protocol is the versions of the protocol that the node speaks.
+	Protocol protocol.Range
 }
 
 // announcement is metadata as it travels.
@@ -61,11 +65,14 @@ type announcement struct {
 	// leaving says that the process is about to leave: memberlist does not tell the others whether
 	// an end was a crash.
 	leaving bool
+	// draining says that the process prepares to leave: no work is to begin on it.
+	draining bool
 }
 
-// encode returns the metadata as bytes: protocol, build, flags, incarnation, cores, role,
-// address and labels in the order of their keys, numbers as uvarints, texts with their
-// length in front. Equal metadata have equal bytes.
+// encode returns the metadata as bytes: the newest protocol, build, the oldest protocol, flags,
+// incarnation, cores, role, address, catalog and labels in the order of their keys, numbers as uvarints, texts
+// with their length in front. Equal metadata have equal bytes. The order up to the oldest protocol
+// never changes, so that every build can name every other; later builds add only to the end.
 func (a *announcement) encode() ([]byte, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -74,11 +81,14 @@ func (a *announcement) encode() ([]byte, error) {
 	if a.leaving {
 		flags |= flagLeaving
 	}
-	b := append(appendText([]byte{protocol}, a.Build), flags)
+	if a.draining {
+		flags |= flagDraining
+	}
+	b := append(appendText([]byte{a.Protocol.Newest}, a.Build), a.Protocol.Oldest, flags)
 	b = binary.AppendUvarint(b, a.Incarnation)
 	b = binary.AppendUvarint(b, uint64(a.Cores))
 	b = appendText(b, a.Role)
-	b = appendText(b, a.Address)
+	b = appendText(appendText(b, a.Address), a.Catalog)
 	b = binary.AppendUvarint(b, uint64(len(a.Labels)))
 	for _, k := range slices.Sorted(maps.Keys(a.Labels)) {
 		b = appendText(appendText(b, k), a.Labels[k])
@@ -95,6 +105,9 @@ func appendText(b []byte, s string) []byte {
 
 // check returns an error that names the field and what it accepts.
 func (a *announcement) check() error {
+	if !a.Protocol.Valid() {
+		return fmt.Errorf("protocol is %v, which is no version", a.Protocol)
+	}
 	if a.Incarnation == 0 {
 		return errors.New("incarnation is 0, it begins at 1 and grows with every start")
 	}
@@ -105,6 +118,9 @@ func (a *announcement) check() error {
 		return err
 	}
 	if err := checkText("build", a.Build, maxBuild); err != nil {
+		return err
+	}
+	if err := checkText("catalog", a.Catalog, maxCatalog); err != nil {
 		return err
 	}
 	if err := checkAddress(a.Address); err != nil {
@@ -163,8 +179,10 @@ func checkName(s string) error {
 	return nil
 }
 
-// decode is the inverse of encode. It accepts nothing that encode does not write.
-func decode(b []byte) (announcement, error) {
+// decode is the inverse of encode for a node that speaks some versions. It accepts nothing that encode
+// does not write, except from later builds. The error is a [protocol.Error] without names if the node
+// and the other have no version in common.
+func decode(b []byte, own protocol.Range) (announcement, error) {
 	if len(b) > MaxMeta {
 		return announcement{}, fmt.Errorf("metadata have %d bytes, at most %d are accepted", len(b), MaxMeta)
 	}
@@ -172,15 +190,17 @@ func decode(b []byte) (announcement, error) {
 		return announcement{}, errTruncated
 	}
 	r := reader{left: b[1:]}
-	a := announcement{Meta: Meta{Build: r.text()}}
-	if b[0] != protocol {
-		return announcement{}, &protocolError{b[0], a.Build}
+	a, err := r.spoken(b[0], own)
+	if err != nil {
+		return announcement{}, err
 	}
-	a.leaving = r.byte()&flagLeaving != 0
+	flags := r.byte()
+	a.leaving, a.draining = flags&flagLeaving != 0, flags&flagDraining != 0
 	a.Incarnation = r.number()
 	a.Cores = int(min(r.number(), maxCores+1))
 	a.Role = r.text()
 	a.Address = r.text()
+	a.Catalog = r.text()
 	if n := r.number(); n > maxLabels {
 		r.fail(fmt.Errorf("%d labels, accepted are at most %d", n, maxLabels))
 	} else if n > 0 && r.err == nil {
@@ -195,26 +215,37 @@ func decode(b []byte) (announcement, error) {
 	}
 	if canonical, err := a.encode(); err != nil {
 		return announcement{}, err
-	} else if !bytes.Equal(canonical, b) {
+	} else if a.Protocol.Newest <= own.Newest && !bytes.Equal(canonical, b) {
 		return announcement{}, errors.New("metadata are not in their canonical form")
 	}
 	return a, nil
 }
 
-// protocolError says what a node speaks that does not speak this one's protocol.
-type protocolError struct {
-	version byte
-	build   string
-}
+// firstNamed is the first version of the protocol whose metadata have the build in second place.
+const firstNamed = 2
 
-func (e *protocolError) Error() string { return spoken(e.version, e.build) }
-
-// spoken names a protocol. Before version 2 nodes did not tell their build.
-func spoken(version byte, build string) string {
-	if version < 2 || build == "" || checkText("build", build, maxBuild) != nil {
-		build = "unknown"
+// spoken reads what metadata begin with: build and versions.
+func (r *reader) spoken(newest byte, own protocol.Range) (a announcement, err error) {
+	a.Protocol = protocol.Of(newest)
+	if newest >= firstNamed {
+		a.Build = r.text()
 	}
-	return fmt.Sprintf("version %d of the protocol (build %s)", version, build)
+	if newest >= protocol.Negotiated {
+		a.Protocol.Oldest = r.byte()
+	}
+	switch {
+	case r.err != nil:
+		return a, r.err
+	case !a.Protocol.Valid():
+		return a, fmt.Errorf("protocol is %v, which is no version", a.Protocol)
+	case own.Agreed(a.Protocol) == 0:
+		other := &protocol.Error{Range: a.Protocol, Others: own}
+		if checkText("build", a.Build, maxBuild) == nil {
+			other.Build = a.Build
+		}
+		return a, other
+	}
+	return a, nil
 }
 
 var errTruncated = errors.New("metadata are cut short")

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 // How nodes look for those they have lost.
@@ -172,7 +174,7 @@ func (m *Members) contact(a netip.AddrPort) error {
 // holder answers.
 func (m *Members) isFinal(err error) bool {
 	var late *incarnationError
-	var other *protocolError
+	var other *protocol.Error
 	if errors.As(err, &late) || errors.As(err, &other) {
 		return true
 	}

@@ -1,10 +1,14 @@
 package membership
 
 import (
+	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 // Bounds of what is remembered.
@@ -35,11 +39,13 @@ const (
 	// Missed: events were dropped, because Notify did not return for so long that more
 	// than 4,096 waited. The view is right.
 	Missed
+	// Refused: a process was not let in, because it speaks another protocol. Event.Reason says more.
+	Refused
 )
 
 // String returns the kind's name.
 func (k Kind) String() string {
-	names := [...]string{"none", "joined", "left", "failed", "returned", "missed"}
+	names := [...]string{"none", "joined", "left", "failed", "returned", "missed", "refused"}
 	if int(k) < len(names) {
 		return names[k]
 	}
@@ -52,6 +58,8 @@ type Member struct {
 	Meta Meta
 	// Gossip is where its packets and streams of gossip go.
 	Gossip netip.AddrPort
+	// Leaves says that it prepares to leave: no work is to begin on it.
+	Leaves bool
 }
 
 // View is who was here after a number of changes that this node heard of. Numbers of different
@@ -72,6 +80,8 @@ type Event struct {
 	View uint64
 	// Missed is how many events were dropped, for the kind of that name.
 	Missed int
+	// Reason is why the process was refused.
+	Reason error
 }
 
 type standing uint8
@@ -108,14 +118,40 @@ type roll struct {
 	queue    []Event
 	missed   int
 	doubtful []doubt
-	raised   uint64 // doubts so far
+	raised   uint64            // doubts so far
+	foreign  map[string]string // by process: why it was refused
 }
 
 func newRoll(self string) *roll {
 	return &roll{
 		self: self, wake: make(chan struct{}, 1), lost: make(chan struct{}, 1), doubted: make(chan struct{}, 1),
-		entries: map[string]*entry{},
+		entries: map[string]*entry{}, foreign: map[string]string{},
 	}
+}
+
+// maxForeign is how many processes that were refused are remembered.
+const maxForeign = 32
+
+// refuse takes note of a process that was not let in, if err is about its protocol, and returns err.
+func (r *roll) refuse(err error) error {
+	var other *protocol.Error
+	if !errors.As(err, &other) || other.Name == r.self {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.foreign[other.Name] != err.Error() && len(r.foreign) < maxForeign {
+		r.foreign[other.Name] = err.Error()
+		r.publish(Event{Kind: Refused, Member: Member{Name: other.Name}, View: r.number, Reason: err})
+	}
+	return err
+}
+
+// refused says of each process that was not let in why.
+func (r *roll) refused() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Values(r.foreign))
 }
 
 // appeared enters a node of which memberlist says that it is here now.
@@ -160,6 +196,9 @@ func (r *roll) replace(e *entry, m Member, leaving bool) {
 		return
 	}
 	e.leaving = leaving
+	if e.Leaves != m.Leaves {
+		e.Leaves, r.view = m.Leaves, nil
+	}
 }
 
 // vanished takes note that memberlist has given a node up. Unless that was to be expected it stays
@@ -223,14 +262,20 @@ func (r *roll) set(e *entry, m Member, leaving bool, s standing, kind Kind) {
 	r.number++
 	r.view = nil
 	e.Member, e.leaving, e.standing, e.changed = m, leaving, s, r.number
+	delete(r.foreign, m.Name)
 	if m.Name == r.self {
 		return
 	}
+	r.publish(Event{Kind: kind, Member: m, View: r.number})
+}
+
+// publish has Notify called with an event.
+func (r *roll) publish(e Event) {
 	if len(r.queue) == maxEvents {
 		r.queue = r.queue[1:]
 		r.missed++
 	}
-	r.queue = append(r.queue, Event{Kind: kind, Member: m, View: r.number})
+	r.queue = append(r.queue, e)
 	signal(r.wake)
 }
 

@@ -32,6 +32,9 @@ func (p *process) answer(c *request.Caller) error {
 	if err := p.entered(); err != nil {
 		return err
 	}
+	if p.draining.Load() && (r.GetSubmit() != nil || r.GetSpawn() != nil) {
+		return refusal.Again(fmt.Errorf("process %s is about to leave the cluster: ask another one", p.config.Name))
+	}
 	if r.GetAttach() != nil {
 		return p.residents.Attach(c, in)
 	}
@@ -83,9 +86,11 @@ func (p *process) processes() *protos.Processes {
 			Build:       m.Meta.Build,
 			Timeout:     timeout,
 			Vote:        registryRole(&status, m.Name),
+			Leaves:      m.Leaves,
 		})
 	}
 	all.WithoutQuorum, all.OtherRegistry = unanswered, status.Other
+	all.Refused = p.members.Incompatible()
 	return all
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/experiment"
 	"github.com/gradwire/gradwire/cluster/journal"
 	"github.com/gradwire/gradwire/cluster/live"
+	"github.com/gradwire/gradwire/cluster/membership"
 	"github.com/gradwire/gradwire/cluster/placement"
 	"github.com/gradwire/gradwire/cluster/plan/syntax"
 	"github.com/gradwire/gradwire/cluster/record"
@@ -49,9 +50,15 @@ type conductor struct {
 	saving  sync.WaitGroup       // of a state
 	saves   atomic.Int64         // of which so many are under way
 	folder  sync.Mutex           // held meanwhile
-	stalled time.Duration        // since when nothing has moved in a bounded run; 0 if something does
-	pauses  atomic.Int64         // of this process, that were noticed
-	slept   []time.Duration      // when those began that were noticed after the halt
+	drains  atomic.Bool          // the run is saved for the last time, because a process leaves
+	moves   atomic.Bool          // the run goes on on other processes from there
+	// stored is the number of the latest cut that is in the folder or is being written, and storedAt
+	// its instant.
+	stored   atomic.Uint64
+	storedAt atomic.Int64
+	stalled  time.Duration   // since when nothing has moved in a bounded run; 0 if something does
+	pauses   atomic.Int64    // of this process, that were noticed
+	slept    []time.Duration // when those began that were noticed after the halt
 }
 
 // resultPatience is how long a run that has ended waits for what the other processes say last.
@@ -105,7 +112,7 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	// Who does not answer is taken to have reserved nothing: whether it can take part is seen when
 	// it is asked to.
 	reserved := v.process.residents.Reserved(ctx)
-	where, err := v.rules.Assign(s.Point.Spec.Plan, v.process.present(), reserved)
+	where, err := v.assign(s, reserved)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +130,20 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	c := v.process.newConductor(v.submission.NextRun(), v.submission.Log, m)
 	c.died = v.died
 	return c, nil
+}
+
+// assign returns the process of each node. Nodes live on processes with this one's catalog alone, unless
+// rules name others, which then say why they cannot host them.
+func (v *venue) assign(s *experiment.Stage, reserved map[string]int) ([]string, error) {
+	all := v.process.placeable()
+	alike := slices.DeleteFunc(slices.Clone(all), func(m membership.Member) bool {
+		return m.Meta.Catalog != v.process.fingerprint
+	})
+	where, err := v.rules.Assign(s.Point.Spec.Plan, alike, reserved)
+	if err != nil && len(alike) < len(all) {
+		return v.rules.Assign(s.Point.Spec.Plan, all, reserved)
+	}
+	return where, err
 }
 
 // checkSharing refuses to share downlinks. Messages of several processes meet there, each of which
@@ -264,8 +285,14 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 // nextTry is how long it takes until the others know that a process is gone, or it is back.
 const nextTry = 10 * time.Second
 
+// movePause is the pause of a run that moves away from a process that leaves.
+const movePause = 100 * time.Millisecond
+
 // again is when the run can be tried again, if it has been without a process; see Outcome.
 func (c *conductor) again() time.Duration {
+	if c.moves.Load() {
+		return movePause
+	}
 	if c.some((*party).missed) {
 		return nextTry
 	}

@@ -34,6 +34,8 @@ type hosted struct {
 	begin     context.CancelFunc
 	halted    context.Context
 	halt      context.CancelFunc
+	allowed   context.Context // ends when the nodes here can leave
+	allow     context.CancelFunc
 	lives     uint32           // of the run in this process, before this one
 	resume    chan *live.State // in which the nodes here go on
 	parts     checkpoint.Parts // of it
@@ -63,6 +65,7 @@ func (p *process) newHosted(run uint64, lead string, processes []string) *hosted
 	}
 	h.begun, h.begin = context.WithCancel(context.Background())
 	h.halted, h.halt = context.WithCancel(context.Background())
+	h.allowed, h.allow = context.WithCancel(context.Background())
 	h.Run = p.mesh.Run(run, append(slices.Clone(processes), lead), h.waitsFor)
 	h.stop, h.end = context.WithCancelCause(p.stop)
 	return h
@@ -269,6 +272,18 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, c *live.Ch
 	return w, nil
 }
 
+// ordered takes an order of the process that conducts the run. To that process itself a LeaveRun is a
+// question. It does nothing if the run, h, is not here.
+func (h *hosted) ordered(from string, m proto.Message) {
+	switch {
+	case h == nil:
+	case h.conductor != nil:
+		h.conductor.heard(from, m)
+	case h.Lead() == from:
+		h.told(m)
+	}
+}
+
 // told carries out an order of the process that conducts the run.
 func (h *hosted) told(m proto.Message) {
 	switch m := m.(type) {
@@ -283,6 +298,8 @@ func (h *hosted) told(m proto.Message) {
 		}
 	case *protos.EndRun:
 		h.end(errRunOver)
+	case *protos.LeaveRun:
+		h.allow()
 	}
 }
 

@@ -89,6 +89,8 @@ func (c *conductor) heard(name string, m proto.Message) {
 			w.Change(world.MemberChange{Node: int(m.Node), Present: m.Present, Leaving: m.Leaving,
 				Departed: m.Departed})
 		}
+	case *protos.LeaveRun:
+		c.process.begin(func() { c.leaves(name, m.HandOver) })
 	case *protos.RunResult:
 		if m.Left {
 			c.gone(name, "it has left the run", leavePause)
@@ -311,8 +313,16 @@ func (c *conductor) change(name string, present bool) {
 	}
 }
 
-// back has a process that was gone place its nodes again, with actors that know nothing.
+// back has a process that was gone take part again, unless it leaves: such a process may connect again
+// until it has gone.
 func (c *conductor) back(name string) {
+	if !c.process.holders.Leaves(name) {
+		c.placeAgain(name)
+	}
+}
+
+// placeAgain has a process that was gone place its nodes again, with actors that know nothing.
+func (c *conductor) placeAgain(name string) {
 	c.mu.Lock()
 	q := c.parties[name]
 	if q == nil || q.err == nil || !c.begun {

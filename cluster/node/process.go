@@ -28,6 +28,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/membership"
 	"github.com/gradwire/gradwire/cluster/mesh"
+	"github.com/gradwire/gradwire/cluster/protocol"
 	"github.com/gradwire/gradwire/cluster/record"
 	"github.com/gradwire/gradwire/cluster/record/lockfile"
 	"github.com/gradwire/gradwire/cluster/refusal"
@@ -140,6 +141,8 @@ type process struct {
 	expired   chan error                        // gets why the process has to leave
 	declining chan struct{}                     // holds one for each caller that hears why it is not let in
 	joined    atomic.Bool                       // the cluster
+	draining  atomic.Bool                       // true once no run begins here any more
+	leavers   map[string]uint64                 // incarnations that have told a conductor here that they leave
 	leaving   atomic.Bool                       // true once the process leaves the registry and claims no more names
 	remember  func()                            // returns when the queue has the submissions of earlier lives
 	unlock    func() error                      // lets another process of this name have the folder of records
@@ -274,7 +277,8 @@ func (c Config) process() *process {
 	own := *c.Catalog
 	p := &process{
 		config: c, catalog: &own, fingerprint: fingerprint(c.Catalog), incarnation: uint64(time.Now().UnixNano()),
-		runs: map[uint64]*hosted{}, clients: map[*request.Caller]bool{}, declining: make(chan struct{}, maxDeclined),
+		runs: map[uint64]*hosted{}, leavers: map[string]uint64{}, clients: map[*request.Caller]bool{},
+		declining: make(chan struct{}, maxDeclined),
 		directory: directory{known: map[string]*listing{}, wake: make(chan struct{}, 1), number: 1},
 		expired:   make(chan error, 1), unlock: func() error { return nil },
 	}
@@ -366,7 +370,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 	about := membership.Config{
 		Name: c.Name, Bind: p.node.Address(), Seeds: c.Seeds, Insecure: c.Insecure, Label: clusterLabel,
 		Meta: membership.Meta{Role: c.Role, Address: c.Advertise, Incarnation: p.incarnation, Cores: c.Cores,
-			Labels: c.Labels, Build: build()},
+			Labels: c.Labels, Build: build(), Catalog: p.fingerprint},
 		Streams: &p.gossip, Notify: p.member,
 	}
 	if c.Identity != nil {
@@ -381,7 +385,9 @@ func (p *process) connect(ctx context.Context) (err error) {
 	case c.JoinTimeout < 0:
 		about.Waits = p.joining
 	}
-	p.members, err = membership.Join(ctx, about)
+	if p.members, err = membership.Join(ctx, about); errors.As(err, new(*protocol.Error)) {
+		err = refusal.Input(err) // another program is needed
+	}
 	return err
 }
 
@@ -440,10 +446,6 @@ const leavePatience = 3 * time.Second
 // releasePatience is how long a process waits at most until others go on with what it carries out.
 const releasePatience = 2 * time.Second
 
-// handOverPatience is how long a process takes at most to hand over what its nodes hold in runs
-// that others conduct.
-const handOverPatience = 10 * time.Second
-
 // leaveSubmissions has others go on with the submissions that this process carries out.
 func (p *process) leaveSubmissions() {
 	ctx, cancel := context.WithTimeout(context.Background(), releasePatience)
@@ -452,14 +454,12 @@ func (p *process) leaveSubmissions() {
 }
 
 // leaveRuns has the nodes that hand something over do so.
-func (p *process) leaveRuns() {
-	ctx, cancel := context.WithTimeout(context.Background(), handOverPatience)
-	defer cancel()
+func (p *process) leaveRuns(ctx context.Context) {
 	var leaving sync.WaitGroup
 	for _, h := range p.hosts() {
 		if w := h.World(); w != nil && h.conductor == nil && h.begun.Err() != nil {
 			leaving.Go(func() {
-				if err := w.Leave(ctx); err != nil {
+				if err := h.leave(ctx, w); err != nil {
 					p.log("run %x: not everything was handed over: %v", h.Number(), err)
 				}
 			})
@@ -493,10 +493,12 @@ func (p *process) awaitWork() bool {
 // left behind.
 func (p *process) close() error {
 	if p.members != nil {
+		if p.joined.Load() {
+			p.drain()
+		}
 		p.leaveSubmissions()
 	}
 	if p.joined.Load() {
-		p.leaveRuns()
 		p.leaveRegistry()
 	}
 	p.mu.Lock() // whatever begins from now on finds that the process is stopping
@@ -545,6 +547,9 @@ func (c *Config) logf(format string, args ...any) {
 // member follows who is in the cluster.
 func (p *process) member(e membership.Event) {
 	switch e.Kind {
+	case membership.Refused:
+		p.log("does not let %s in: %v", e.Member.Name, e.Reason)
+		return
 	case membership.Joined, membership.Returned:
 		if err := p.node.Connect(e.Member.Name, e.Member.Meta.Address); err != nil {
 			p.log("%v", err)
@@ -653,10 +658,8 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 	case *protos.PlaceRun:
 		run := f.Run
 		p.begin(func() { p.host(from.Name, run, m) })
-	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun, *protos.CutRun:
-		if mine {
-			h.told(m)
-		}
+	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun, *protos.CutRun, *protos.LeaveRun:
+		h.ordered(from.Name, m)
 	case *protos.AskRun:
 		run := f.Run
 		p.begin(func() {

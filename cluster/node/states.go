@@ -51,7 +51,7 @@ func (h *hosted) passed(number uint64, others []string) {
 func (h *hosted) cut(m *protos.CutRun) {
 	if w := h.World(); w != nil {
 		own := h.process.config.Name
-		w.Cut(m.Number, slices.DeleteFunc(m.Processes, func(name string) bool { return name == own }))
+		w.Cut(m.Number, slices.DeleteFunc(m.Processes, func(name string) bool { return name == own }), m.Last)
 	}
 }
 
@@ -114,7 +114,7 @@ func (c *conductor) takesPart(name string) bool {
 }
 
 // beginCut has the other processes save the state of their nodes, and names them.
-func (c *conductor) beginCut(number uint64) (others []string) {
+func (c *conductor) beginCut(number uint64, last bool) (others []string) {
 	for _, name := range c.names {
 		if c.takesPart(name) {
 			others = append(others, name)
@@ -122,7 +122,7 @@ func (c *conductor) beginCut(number uint64) (others []string) {
 	}
 	all := append(slices.Clone(others), c.process.config.Name)
 	c.states.Expect(number, all)
-	c.Tell(others, &protos.CutRun{Number: number, Processes: all})
+	c.Tell(others, &protos.CutRun{Number: number, Processes: all, Last: last})
 	return others
 }
 
@@ -137,6 +137,9 @@ func (c *conductor) save(s *live.State) {
 	}
 	if err := c.stage.Save(s); err != nil {
 		c.end(err)
+	} else if !s.Void {
+		c.storedAt.Store(int64(s.At))
+		c.stored.Store(s.Number)
 	}
 }
 

@@ -102,6 +102,34 @@ func TestVoters(t *testing.T) {
 		w.run(200 * tick)
 		wantVoters(t, w, "a", "b", "c")
 	})
+	t.Run("one that leaves hands its vote over", func(t *testing.T) {
+		for leaver := range 4 {
+			w := cluster(t, 4)
+			p := w.processes[leaver]
+			p.member.Leave()
+			w.run(30 * tick)
+			if s := p.member.Status(); s.Votes || s.Leads {
+				t.Fatalf("%s has left: %s", p.name, w.describe())
+			}
+			w.crash(p)
+			w.run(30 * tick)
+			if v := w.view().Voters; len(v) != 3 || slices.Contains(v, p.name) {
+				t.Errorf("voters %v after %s has left", v, p.name)
+			}
+		}
+	})
+	t.Run("the vote of one of two goes to the other", func(t *testing.T) {
+		w := cluster(t, 2)
+		w.processes[0].member.Leave()
+		w.run(30 * tick)
+		w.crash(w.processes[0])
+		w.run(30 * tick)
+		wantVoters(t, w, "b")
+	})
+}
+
+// TestVotersThatFail crashes voters, or makes their disks fail, one after the other.
+func TestVotersThatFail(t *testing.T) {
 	t.Run("five of which two fall silent become three, and five again", func(t *testing.T) {
 		w := cluster(t, 5)
 		w.crash(w.processes[0])
@@ -134,30 +162,6 @@ func TestVoters(t *testing.T) {
 			w.run(100 * tick)
 			wantVoters(t, w, want...)
 		}
-	})
-	t.Run("one that leaves hands its vote over", func(t *testing.T) {
-		for leaver := range 4 {
-			w := cluster(t, 4)
-			p := w.processes[leaver]
-			p.member.Leave()
-			w.run(30 * tick)
-			if s := p.member.Status(); s.Votes || s.Leads {
-				t.Fatalf("%s has left: %s", p.name, w.describe())
-			}
-			w.crash(p)
-			w.run(30 * tick)
-			if v := w.view().Voters; len(v) != 3 || slices.Contains(v, p.name) {
-				t.Errorf("voters %v after %s has left", v, p.name)
-			}
-		}
-	})
-	t.Run("the vote of one of two goes to the other", func(t *testing.T) {
-		w := cluster(t, 2)
-		w.processes[0].member.Leave()
-		w.run(30 * tick)
-		w.crash(w.processes[0])
-		w.run(30 * tick)
-		wantVoters(t, w, "b")
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/protocol"
 	"github.com/gradwire/gradwire/cluster/transport/lane"
 	"github.com/gradwire/gradwire/cluster/transport/lobby"
 )
@@ -100,9 +101,12 @@ func (n *Node) protocols() []string {
 // connection; ready must report true for that.
 func (n *Node) meet(s *socket, ready func() bool) bool {
 	in := bufio.NewReaderSize(s, readAhead)
-	hello, about, err := s.hear(in, helloRecord)
+	hello, about, err := s.hear(in, helloRecord, n.config.Protocol)
 	if err != nil {
 		n.refused.malformed.Add(1)
+		if errors.As(err, new(*protocol.Error)) {
+			writeGreeting(s, refusalRecord, refuse(n.config.Protocol)) //nolint:errcheck // the caller is gone
+		}
 		return false
 	}
 	refusal := byte(refusedTarget)

@@ -13,6 +13,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
+
+	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 // listen starts a node named b on this machine, without TLS.
@@ -75,11 +77,11 @@ func FuzzAccept(f *testing.F) {
 	putRecord(beat[:], beatRecord, beatSize)
 	var last [recordHeader]byte
 	putRecord(last[:], farewellRecord, 0)
-	g := greeting{incarnation: 1, attempt: 1, name: "z", target: "b"}
+	g := greeting{incarnation: 1, attempt: 1, name: "z", target: "b", spoken: protocol.Spoken()}
 	f.Add(whole(g, written(f, example(), example(0, 5, 0)), beat[:], last[:]))
 	f.Add(whole(g, written(f, example(3)), last[:], beat[:]))
-	f.Add(whole(greeting{incarnation: 1, attempt: 1, name: "b", target: "b"}))
-	f.Add(whole(greeting{incarnation: 1, name: "z", target: "b"}))
+	f.Add(whole(greeting{incarnation: 1, attempt: 1, name: "b", target: "b", spoken: protocol.Spoken()}))
+	f.Add(whole(greeting{incarnation: 1, name: "z", target: "b", spoken: protocol.Spoken()}))
 	f.Add([]byte("\x09gradwire1"))
 	limits := Limits{Frame: 1 << 16, Handshake: 10 * time.Second, Heartbeat: time.Hour, Backoff: time.Millisecond}
 	n := listen(f, limits)

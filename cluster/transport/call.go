@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 // Two processes may call each other at the same time. Which of the calls becomes the
@@ -95,7 +96,7 @@ func (p *peer) call(broken bool) (over bool) {
 		s.drop()
 	}
 	switch {
-	case errors.Is(err, refusals[refusedStale]):
+	case errors.Is(err, refusals[refusedStale]), errors.As(err, new(*protocol.Error)):
 		p.down(fmt.Errorf("%w: %w", ErrRefused, err))
 	case broken && errors.Is(err, syscall.ECONNREFUSED) && p.conn == nil && p.accepting == 0:
 		p.down(fmt.Errorf("%w: %w", ErrRefused, err))
@@ -118,6 +119,7 @@ func (n *Node) greeting(p *peer) greeting {
 	return greeting{
 		incarnation: n.config.Incarnation, serial: p.serial, known: p.about.Incarnation, taken: p.got,
 		refused: p.refusals, name: n.config.Name, target: p.name, address: n.config.Advertise,
+		spoken: n.config.Protocol,
 	}
 }
 
@@ -142,12 +144,16 @@ func (n *Node) hello(
 	in = bufio.NewReaderSize(s, readAhead)
 	o := n.offer(s, g)
 	if err = writeGreeting(s, helloRecord, g.append(nil)); err == nil {
-		welcome, about, err = s.hear(in, welcomeRecord)
+		welcome, about, err = s.hear(in, welcomeRecord, g.spoken)
 	}
 	if o != nil {
 		s.shared = o.end(err == nil && welcome.memory == g.memory)
 	}
-	if err == nil && about.Name != g.target {
+	var other *protocol.Error
+	switch {
+	case errors.As(err, &other):
+		err = &protocol.Error{Name: g.name, Range: g.spoken, Others: other.Range, Whom: "process " + g.target}
+	case err == nil && about.Name != g.target:
 		err = refusals[refusedTarget]
 	}
 	return s, in, about, welcome, err
@@ -201,18 +207,16 @@ func (s *socket) endWith(ctx context.Context) (prevent func() bool) {
 
 // hear reads a greeting, of a kind, and tells who is at the other end: the greeting must agree with
 // the certificate.
-func (s *socket) hear(in *bufio.Reader, kind byte) (g greeting, about Peer, err error) {
+func (s *socket) hear(in *bufio.Reader, kind byte, own protocol.Range) (g greeting, about Peer, err error) {
 	got, body, err := readGreeting(in)
 	switch {
 	case err != nil:
 	case got == refusalRecord:
-		if err = refusals[body[0]]; err == nil {
-			err = bad("refusal of kind %d", body[0])
-		}
+		err = refusal(body, own)
 	case got != kind:
 		err = bad("record of kind %d where one of kind %d was to be", got, kind)
 	default:
-		g, err = getGreeting(body)
+		g, err = getGreeting(body, own)
 	}
 	if err == nil {
 		about, err = s.other()
@@ -220,7 +224,7 @@ func (s *socket) hear(in *bufio.Reader, kind byte) (g greeting, about Peer, err 
 	if err == nil && s.sealed != nil && about.Name != g.name {
 		err = bad("the certificate of %s says %s", g.name, about.Name)
 	}
-	about.Name, about.Incarnation = g.name, g.incarnation
+	about.Name, about.Incarnation, about.Protocol = g.name, g.incarnation, own.Agreed(g.spoken)
 	return g, about, err
 }
 

@@ -96,7 +96,7 @@ func TestCallerOfAnotherNameThanItsCertificateIsRefused(t *testing.T) {
 
 // hello writes a greeting independently of the code under test.
 func hello(name, target string, incarnation, attempt uint64) []byte {
-	body := append([]byte("GWcn"), 4)
+	body := append([]byte("GWcn"), 5, 5)
 	for _, v := range []uint64{incarnation, attempt, 0, 0, 0, 0, 0} {
 		body = binary.LittleEndian.AppendUint64(body, v)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/gradwire/gradwire/cluster/naming"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
+
+	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 // The errors that a program may want to tell apart.
@@ -112,6 +114,9 @@ type Config struct {
 	Name string
 	// Incarnation is larger than in all earlier processes of this name; not 0.
 	Incarnation uint64
+	// Protocol is the versions of the protocol that the process speaks; the zero Range stands for
+	// those of this build.
+	Protocol protocol.Range
 	// Address is where to listen, "127.0.0.1:0" for instance; empty for a node that calls
 	// but cannot be called, such as a client's.
 	Address string
@@ -185,6 +190,9 @@ type Node struct {
 func Listen(config Config) (*Node, error) {
 	if err := config.check(); err != nil {
 		return nil, err
+	}
+	if config.Protocol == (protocol.Range{}) {
+		config.Protocol = protocol.Spoken()
 	}
 	n := &Node{config: config, began: time.Now(), peers: map[string]*peer{},
 		removed: map[string]<-chan struct{}{}}

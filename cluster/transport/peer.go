@@ -21,6 +21,8 @@ type Peer struct {
 	// Incarnation tells the lives of a process of this name apart; a later one has a
 	// larger number.
 	Incarnation uint64
+	// Protocol is the version of the protocol that was agreed on.
+	Protocol byte
 	// Role is the one in its certificate: identity.Node for peers that exchange frames, and for all
 	// without TLS.
 	Role identity.Role

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/gradwire/gradwire/cluster/naming"
+	"github.com/gradwire/gradwire/cluster/protocol"
 	"github.com/gradwire/gradwire/cluster/transport/lane"
 	"github.com/gradwire/gradwire/cluster/wire"
 )
@@ -113,15 +114,13 @@ type greeting struct {
 	address     string      // where who sends it can be called; empty if nowhere
 	ends        string      // of the connection, as its caller sees them
 	memory      string      // where memory to share is offered, or was taken; empty if there is none
+	spoken      protocol.Range
 }
 
-const (
-	greetingMagic   = "GWcn"
-	greetingVersion = 4
-)
+const greetingMagic = "GWcn"
 
 func (g *greeting) append(b []byte) []byte {
-	b = append(append(b, greetingMagic...), greetingVersion)
+	b = append(append(b, greetingMagic...), g.spoken.Newest, g.spoken.Oldest)
 	for _, v := range [...]uint64{g.incarnation, g.attempt, g.serial, g.known, g.taken[lane.Urgent],
 		g.taken[lane.Bulk], g.refused} {
 		b = binary.LittleEndian.AppendUint64(b, v)
@@ -132,15 +131,26 @@ func (g *greeting) append(b []byte) []byte {
 	return b
 }
 
-func getGreeting(b []byte) (g greeting, err error) {
-	const fixed = len(greetingMagic) + 1 + 7*8
+// getGreeting reads a greeting. The range of its sender stands where the version stood of builds that
+// speak one, and a later build adds only to the end. The error is a [protocol.Error] without names if
+// the sender and this node, which speaks own, have no version in common.
+func getGreeting(b []byte, own protocol.Range) (g greeting, err error) {
+	const fixed = len(greetingMagic) + 2 + 7*8
 	if len(b) < fixed || string(b[:len(greetingMagic)]) != greetingMagic {
 		return g, bad("no greeting of a node")
 	}
-	if v := b[len(greetingMagic)]; v != greetingVersion {
-		return g, bad("version %d of the greeting, accepted is %d", v, greetingVersion)
+	b = b[len(greetingMagic):]
+	g.spoken = protocol.Range{Oldest: b[1], Newest: b[0]}
+	if b[0] < protocol.Negotiated {
+		g.spoken = protocol.Of(b[0])
 	}
-	b = b[len(greetingMagic)+1:]
+	switch {
+	case !g.spoken.Valid():
+		return g, bad("protocol %v", g.spoken)
+	case own.Agreed(g.spoken) == 0:
+		return g, &protocol.Error{Range: g.spoken, Others: own}
+	}
+	b = b[2:]
 	for _, v := range [...]*uint64{&g.incarnation, &g.attempt, &g.serial, &g.known, &g.taken[lane.Urgent],
 		&g.taken[lane.Bulk], &g.refused} {
 		*v, b = binary.LittleEndian.Uint64(b), b[8:]
@@ -152,7 +162,7 @@ func getGreeting(b []byte) (g greeting, err error) {
 		end := 2 + int(binary.LittleEndian.Uint16(b))
 		*s, b = string(b[2:end]), b[end:]
 	}
-	if len(b) > 0 || g.incarnation == 0 || naming.Problem(g.name) != "" ||
+	if len(b) > 0 && g.spoken.Newest <= own.Newest || g.incarnation == 0 || naming.Problem(g.name) != "" ||
 		naming.Problem(g.target) != "" {
 		return g, bad("the greeting names no node, no incarnation, or goes on for %d bytes", len(b))
 	}
@@ -165,6 +175,8 @@ const (
 	refusedDouble = 2 // there is, or will be, another connection
 	refusedTarget = 3 // the name called is not this node's
 	refusedFull   = 4 // too many peers
+	// refusedProtocol: no version of the protocol is in common. The range of the called follows.
+	refusedProtocol = 5
 )
 
 var refusals = map[byte]error{
@@ -172,6 +184,20 @@ var refusals = map[byte]error{
 	refusedDouble: errDouble,
 	refusedTarget: errors.New("a node of another name answers there"),
 	refusedFull:   errors.New("there are too many peers there"),
+}
+
+// refuse says in a refusal of this node's range that a caller speaks another protocol.
+func refuse(own protocol.Range) []byte { return []byte{refusedProtocol, own.Newest, own.Oldest} }
+
+// refusal is the error that the body of a refusal stands for.
+func refusal(body []byte, own protocol.Range) error {
+	if body[0] == refusedProtocol && len(body) > 2 {
+		return &protocol.Error{Range: protocol.Range{Oldest: body[2], Newest: body[1]}, Others: own}
+	}
+	if err := refusals[body[0]]; err != nil {
+		return err
+	}
+	return bad("refusal of kind %d", body[0])
 }
 
 var errDouble = errors.New("another connection is there")

@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/gradwire/gradwire/cluster/protocol"
 	"github.com/gradwire/gradwire/cluster/transport/lane"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
@@ -234,11 +235,11 @@ func FuzzStream(f *testing.F) {
 // FuzzGreeting reads hostile greetings.
 func FuzzGreeting(f *testing.F) {
 	g := greeting{incarnation: 1, attempt: 2, serial: 3, known: 5, taken: lane.Counts{4, 6}, refused: 7,
-		name: "a", target: "b", address: "c:1"}
+		name: "a", target: "b", address: "c:1", spoken: protocol.Spoken()}
 	f.Add(g.append(nil))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		g, err := getGreeting(b)
-		if err == nil && !bytes.Equal(g.append(nil), b) {
+		g, err := getGreeting(b, protocol.Spoken())
+		if err == nil && g.spoken == protocol.Spoken() && !bytes.Equal(g.append(nil), b) {
 			t.Errorf("%q was read as %+v", b, g)
 		}
 	})

@@ -105,8 +105,9 @@ var table = map[string]string{
 	"cluster/transport/lane":  "cluster/queue cluster/wire",
 	"cluster/transport/lobby": "",
 	"cluster/transport": "cluster/queue cluster/transport/... cluster/wire cluster/identity cluster/naming " +
-		"golang.org/x/sys/unix" + message,
-	"cluster/membership":    "cluster/identity cluster/naming github.com/hashicorp/memberlist",
+		"cluster/protocol golang.org/x/sys/unix" + message,
+	"cluster/membership":    "cluster/identity cluster/naming cluster/protocol github.com/hashicorp/memberlist",
+	"cluster/protocol":      "",
 	"cluster/identity":      "cluster/naming",
 	"cluster/naming":        "",
 	"cluster/plan":          "cluster/plan/... cluster/link cluster/link/lines cluster/naming",
@@ -184,7 +185,7 @@ var table = map[string]string{
 	"cluster/node": "cluster/registry/... cluster/submission cluster/store cluster/holders cluster/journal " +
 		"cluster/experiment cluster/shelf cluster/resident cluster/request cluster/checkpoint cluster/placement " +
 		"cluster/memory cluster/refusal cluster/plan/... cluster/catalog cluster/live cluster/mesh cluster/record " +
-		"cluster/record/lockfile cluster/wire cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
+		"cluster/record/lockfile cluster/protocol cluster/wire cluster/transport cluster/membership cluster/identity actors actors/world actors/train" +
 		mailbox + message + xxhash,
 	"cluster/driver/drivertest": "cluster/driver",
 	"cluster/driver": "cluster/experiment cluster/node cluster/client cluster/request cluster/refusal " +
