@@ -135,7 +135,8 @@ func TestRunsGoOnWithoutAQuorum(t *testing.T) {
 	s.start("a")
 	s.start("b")
 	s.over(id)
-	if now := s.status(id); now.State != driver.Done && now.State != driver.Degraded || now.Done != 25 || now.Process != "c" {
+	now := s.status(id)
+	if ended := now.State == driver.Done || now.State == driver.Degraded; !ended || now.Done != 25 || now.Process != "c" {
 		t.Errorf("%+v", now)
 	}
 	s.await("copies", func() bool { return len(s.status(id).Lacking) == 0 })

@@ -27,7 +27,7 @@ import (
 
 // play lets a run happen from the newest of its checkpoints that can be used, or else from its
 // beginning. A run that fails because the venue has lost a process goes on from the newest it has
-// then. The stage is to be closed.
+// then, or begins again if it had not begun. The stage is to be closed.
 func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, error) {
 	folder := r.checkpoints(next)
 	if folder != nil && !r.FromCheckpoint && r.Venue.Traits().Clock == VirtualTime {
@@ -52,16 +52,21 @@ func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, er
 			}
 		} else {
 			var newest string
-			if failure != nil && pause > 0 && ctx.Err() == nil {
+			mayGoOn := failure != nil && pause > 0 && ctx.Err() == nil
+			if mayGoOn {
 				newest = folder.Newest()
 			}
 			if tries++; newest != "" && !slices.Contains(names, newest) {
 				tries = 0
 			}
-			if newest == "" || tries == maxAttempts {
+			switch {
+			case newest == "" && (!mayGoOn || !out.Unbegun) || tries == maxAttempts:
 				return s, out, failure, nil
+			case newest == "":
+				note += fmt.Sprintf("; it begins in %v", pause)
+			default:
+				note += fmt.Sprintf("; it goes on from its newest checkpoint in %v", pause)
 			}
-			note += fmt.Sprintf("; it goes on from its newest checkpoint in %v", pause)
 		}
 		if err := s.close(); err != nil {
 			return nil, Outcome{}, nil, err
@@ -89,7 +94,7 @@ func (o *Outcome) lost(why string) {
 		What: "what was saved of the run was lost, and it began anew: " + why}}, o.Incidents)
 }
 
-// maxAttempts is how often a run goes on from one checkpoint.
+// maxAttempts is how often a run begins, or goes on from one checkpoint.
 const maxAttempts = 3
 
 // attempt lets a run happen from the first of some checkpoints, or from its beginning if there are

@@ -322,3 +322,38 @@ func TestOnlyNumbersThatThePlanAcceptsLieBeyondACandidate(t *testing.T) {
 		}
 	}
 }
+
+// unready is a venue that cannot begin the first runs.
+type unready struct {
+	Virtual
+	refusals, runs int
+}
+
+func (u *unready) Play(ctx context.Context, s *Stage) (Outcome, error) {
+	if u.runs++; u.runs > u.refusals {
+		return u.Virtual.Play(ctx, s)
+	}
+	return Outcome{Again: 1, Unbegun: true}, fmt.Errorf("run %d: process b is gone: left", u.runs)
+}
+
+func TestRunThatHasNotBegunIsTriedThreeTimes(t *testing.T) {
+	for refusals, outcome := range []record.Outcome{record.Done, record.Done, record.Done, record.Failed} {
+		p, err := Parse("plain.yaml", []byte(tuned), "tune={}", "sweep={}", "architecture={kind: gossip}", "repeats=1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := &unready{refusals: refusals}
+		r, err := Prepare(t.Context(), p, Options{Out: filepath.Join(t.TempDir(), "out"), Jobs: 1}, Site{Venue: v})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = r.RunAll(t.Context()) // the outcome says how it ended
+		report, err := r.Report(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(report.Runs) != 1 || report.Runs[0].Outcome != outcome {
+			t.Errorf("after %d refusals: %+v", refusals, report.Runs)
+		}
+	}
+}

@@ -100,6 +100,8 @@ type Outcome struct {
 	// Again is not 0 if a process was lost or could not be reached. The figures of the run, or its
 	// error, may then say nothing about the plan, and another run can after this time.
 	Again time.Duration
+	// Unbegun says that the run has not begun: it can be tried again without a checkpoint.
+	Unbegun bool
 }
 
 // Virtual is a venue in virtual time: deterministic, as fast as the machine computes.

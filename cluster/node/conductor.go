@@ -252,12 +252,15 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 		c.begins(c.message)
 		err = c.placeAll(ctx)
 		again = c.again()
+		if again == 0 && slices.ContainsFunc(c.names, c.process.holders.Leaves) {
+			again = movePause
+		}
 	}
 	if err != nil {
 		if w != nil {
 			w.Abandon()
 		}
-		return experiment.Outcome{Again: again}, err
+		return experiment.Outcome{Again: again, Unbegun: true}, err
 	}
 	c.stage.Placed()
 	c.mu.Lock()

@@ -154,8 +154,9 @@ func TestVotersThatFail(t *testing.T) {
 			p.disk.fault = failedOld
 			w.run(1) // so that they fail one after the other
 			for p.member.Err() == nil {
-				w.submit(p, &call{kind: put, key: "actor:p"}, &protos.RegistryCommand{Kind: &protos.RegistryCommand_PutActor{
-					PutActor: &protos.PutActor{Name: "p", Spec: []byte{0, 0}}}})
+				actor := &protos.PutActor{Name: "p", Spec: []byte{0, 0}}
+				w.submit(p, &call{kind: put, key: "actor:p"}, &protos.RegistryCommand{
+					Kind: &protos.RegistryCommand_PutActor{PutActor: actor}})
 				w.run(tick)
 			}
 			w.useMemory(p)

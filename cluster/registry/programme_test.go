@@ -254,8 +254,8 @@ func TestFaults(t *testing.T) { tryFaults(t, "TestFaults", faultKinds) }
 
 // TestFaultsInMemory adds processes whose disks fail and that go on with their logs in memory.
 func TestFaultsInMemory(t *testing.T) {
-	tryFaults(t, "TestFaultsInMemory", append(slices.Clone(faultKinds), "old", "old", "new", "memory", "memory", "memory",
-		"memory", "memory", "memory"))
+	more := []string{"old", "old", "new", "memory", "memory", "memory", "memory", "memory", "memory"}
+	tryFaults(t, "TestFaultsInMemory", append(more, faultKinds...))
 }
 
 func tryFaults(t *testing.T, test string, kinds []string) {

@@ -75,7 +75,8 @@ func (w *world) follow(p *process) {
 	p.history, p.applied = h, 0
 	again := func(calls []*call) (copies []*call) {
 		for _, c := range calls {
-			same := &call{kind: c.kind, key: c.key, process: c.process, life: c.life, token: c.token, version: c.version}
+			same := &call{kind: c.kind, key: c.key, process: c.process, life: c.life, token: c.token,
+				version: c.version}
 			copies = append(copies, h.add(w, p, same))
 		}
 		return copies
