@@ -136,7 +136,8 @@ func TestRunsGoOnWithoutAQuorum(t *testing.T) {
 	s.start("b")
 	s.over(id)
 	now := s.status(id)
-	if ended := now.State == driver.Done || now.State == driver.Degraded; !ended || now.Done != 25 || now.Process != "c" {
+	ended := now.State == driver.Done || now.State == driver.Degraded
+	if !ended || now.Done != 25 || now.Process != "c" {
 		t.Errorf("%+v", now)
 	}
 	s.await("copies", func() bool { return len(s.status(id).Lacking) == 0 })

@@ -106,10 +106,9 @@ type Config struct {
 	Begin func(do func())
 	// Ready finds out whether a plan can be carried out here, and makes the folder of its record.
 	Ready func(ctx context.Context, p *protos.HeldPlan, dir string) error
-	// Adopt has this process carry a submission out, in a term: with the record in the
-	// folder that p names, which has the runs that have finished. If it has ended here already, it
-	// returns how. Why says what happened to the process that carried it out before; it is empty
-	// after an orderly handover.
+	// Adopt has this process carry a submission out, in a term: with the record in the folder that p
+	// names, which has the runs that have finished. If it has ended already, it returns how. Why says
+	// what happened to the process that carried it out before; it is empty after an orderly handover.
 	Adopt func(p *protos.HeldPlan, term uint64, why string) *protos.Submission
 	// Drop has this process carry a submission out no longer, because another one does; it is empty
 	// if that is not known. It returns when nothing is written to the record any more.
@@ -276,7 +275,7 @@ func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []stri
 		latest := s.offer(ctx, h, &denied)
 		if len(latest) == 0 {
 			if err := s.enroll(ctx, r, h); err != nil {
-				s.withdraw(h)
+				s.withdraw(h, true)
 				return nil, "", err
 			}
 			return plan.Holders, denied.copies(plan), nil
@@ -287,7 +286,7 @@ func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []stri
 		able = slices.DeleteFunc(able, func(name string) bool { return denied.why[name] != "" })
 	}
 	if h != nil {
-		s.withdraw(h)
+		s.withdraw(h, false)
 	}
 	why := fmt.Sprintf("that takes three processes, and the cluster has %d", len(s.config.Others())+1)
 	if len(denied.all) > 0 {
@@ -423,11 +422,13 @@ func (s *Service) offer(ctx context.Context, h *holding, before *denials) map[st
 	return denied
 }
 
-// withdraw makes the processes that took a submission, when it was offered last, drop it.
-func (s *Service) withdraw(h *holding) {
+// withdraw makes the processes that took a submission, when it was offered last, drop it. If it was
+// claimed, the registry is told that it has ended, because the claim may have its effect later.
+func (s *Service) withdraw(h *holding, claimed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h.duty.ending, h.duty.removed, h.duty.over = true, true, true
+	h.ended = true
+	h.duty.ending, h.duty.removed, h.duty.over = true, true, !claimed
 	for name, c := range h.duty.copies {
 		if c.files == nil {
 			delete(h.duty.copies, name)
