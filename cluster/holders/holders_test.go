@@ -546,6 +546,7 @@ func TestSilentProcessKeepsItsSubmissionAndNothingCountsMeanwhile(t *testing.T) 
 		c.mu.Lock()
 		clear(c.cut)
 		c.mu.Unlock()
+		time.Sleep(5 * time.Second) // in which a hears of the registry's leader
 		if run, err := a.make(t.Context(), "1"); err != nil || run != 1 {
 			t.Errorf("run %d, %v", run, err)
 		}
