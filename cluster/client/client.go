@@ -64,7 +64,7 @@ type Node struct {
 	// Timeout is the node timeout in seconds: the process regards another process as absent after so long a
 	// silence. It is 0 if the answering process does not know it.
 	Timeout float64 `json:"node_timeout_s,omitzero"`
-	// Vote is the process's part in the registry of actor names: leads, votes or learns. It is empty if the
+	// Vote is the process's part in the registry of names and submissions: leads, votes or learns. It is empty if the
 	// process has no part, or if the answering process does not know it.
 	Vote string `json:"vote,omitempty"`
 	// Leaves says that the process is about to leave: it hands over what it has, and nothing begins on it.

@@ -173,6 +173,29 @@ func TestHolderWhoseCopyIsDeletedGetsAllOfItAgain(t *testing.T) {
 	})
 }
 
+// A holder whose disk is emptied while the submission ends gets a copy all the same.
+func TestHolderThatIsEmptiedAtTheEndGetsACopy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		a := c.at("a")
+		a.submit("1")
+		if _, err := a.make(t.Context(), "1"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // both have it
+		c.kill("b")
+		if err := errors.Join(a.finish(t.Context(), "1"), os.RemoveAll(filepath.Join(c.dir, "b"))); err != nil {
+			t.Fatal(err)
+		}
+		b := c.start("b")
+		time.Sleep(10 * time.Second)
+		if b.Copy("1") == nil || a.Lacking("1") != nil {
+			t.Errorf("b has %v; lacking %v", c.copies("b"), a.Lacking("1"))
+		}
+	})
+}
+
 // A process whose record is gone yields it to the copy of another one. As long as it has the
 // record, or does not answer, a copy stays a copy.
 func TestCopyBecomesTheRecordWhereTheRecordIsLost(t *testing.T) {
