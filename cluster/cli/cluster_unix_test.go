@@ -101,7 +101,15 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 	if code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no submission") {
 		t.Errorf("code %d: %s", code, errs)
 	}
-	next := site.program(site.flags("submit", "plan.yaml", "--set", "stop={steps: 20}")...) // b is free for it
+	// The first of two nodes is the registry's only voter.
+	code, _, errs = site.run("submit", site.path("plan.yaml"), "--detach")
+	if code != cli.ExitTryAgain || !strings.Contains(errs, "no submission is accepted now: no quorum: this process "+
+		"hears no majority of the voters a") {
+		t.Errorf("without the voter: code %d: %s", code, errs)
+	}
+	site.seed = all[1].Address
+	site.start("a")
+	next := site.program(site.flags("submit", "plan.yaml", "--set", "stop={steps: 20}")...)
 	next.start(t)
 	if s := next.end(t); s.ExitStatus() != cli.ExitDone {
 		t.Errorf("the next submission ends with %v: %s", s, next.errs.String())
