@@ -40,7 +40,7 @@ func (s *Service) Advanced(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.all[id]
-	if h == nil || h.duty == nil || h.ended {
+	if h == nil || h.duty == nil || h.duty.lost || h.ended {
 		return
 	}
 	if s.markAdvanced(h) {

@@ -414,6 +414,7 @@ func (s *Service) enter(head *protos.CopyHead, e *protos.RegistrySubmission) (*h
 	h := s.all[head.Plan.Id]
 	refused := func(why string) (*holding, *protos.CopyAnswer) { return nil, &protos.CopyAnswer{Error: why} }
 	known, term := h != nil && !h.dismissed(), head.Version.GetTerm()
+	owns := e.GetOwner().GetName() == head.From && e.GetTerm() == term
 	switch {
 	case !s.ready || s.leaving:
 		return refused("its process has just begun, or leaves")
@@ -424,11 +425,11 @@ func (s *Service) enter(head *protos.CopyHead, e *protos.RegistrySubmission) (*h
 		return nil, &protos.CopyAnswer{Enough: true}
 	case known && h.busy:
 		return refused("it is being changed")
-	case h != nil && term < h.term || term < e.GetTerm():
+	case h != nil && term < h.term && !owns || term < e.GetTerm():
 		return refused("another process has owned it since")
 	case term == e.GetTerm() && !e.GetEnded() && e.GetOwner().GetName() != head.From:
 		return refused("its owner is another process: " + cmp.Or(e.GetOwner().GetName(), "none at present"))
-	case known && !h.ended && versionOf(head.Version).Before(h.version):
+	case known && !h.ended && versionOf(head.Version).Before(h.version) && !(owns && head.Whole):
 		return refused("something later is here")
 	case !known && head.Dismissed:
 		return nil, &protos.CopyAnswer{}

@@ -140,7 +140,7 @@ type Service struct {
 	all        map[string]*holding
 	left       map[string]uint64 // the incarnation of each other process that leaves, or has left
 	leaderless time.Duration     // since when the registry has no leader, as far as is known here; 0 if it has one
-	releases   map[string]bool   // submissions whose release this process is proposing
+	proposing  map[string]bool   // submissions about which propose has a command under way
 }
 
 // Version says how much of a submission's record a process has. Versions are ordered by the term of
@@ -207,7 +207,7 @@ func New(c Config) *Service {
 		c.Disk = osDisk{}
 	}
 	return &Service{config: c, began: time.Now(), all: map[string]*holding{}, left: map[string]uint64{},
-		releases: map[string]bool{}}
+		proposing: map[string]bool{}}
 }
 
 // now is on the clock of this process.
@@ -329,6 +329,7 @@ func (s *Service) enroll(ctx context.Context, r Registry, h *holding) error {
 	defer s.mu.Unlock()
 	h.busy = false
 	h.duty.committed = h.version
+	s.advance(h) // so that a copy shows that the submission was accepted
 	s.supply(h.duty)
 	return nil
 }
@@ -477,7 +478,7 @@ func (s *Service) reach(ctx context.Context, id string, goesOn bool, add func(h 
 	switch {
 	case h != nil && h.ended && h.by == s.config.Process:
 		return nil
-	case h == nil || h.duty == nil || h.ended:
+	case h == nil || h.duty == nil || h.duty.lost || h.ended:
 		return ErrElsewhere
 	}
 	d, began := h.duty, s.now()
@@ -488,7 +489,7 @@ func (s *Service) reach(ctx context.Context, id string, goesOn bool, add func(h 
 	for !d.lost {
 		alone := s.leaderless != 0 && s.now()-s.leaderless > slowAfter
 		switch {
-		case h.ended || !d.ending && d.committed.Number >= want:
+		case h.ended || !d.ending && (d.committed.Number >= want || s.alone(d)):
 			return nil
 		case (alone || s.now()-began > slowAfter) && !d.slow:
 			d.slow = true

@@ -47,29 +47,28 @@ func (s *Service) mend(h *holding, now time.Duration) {
 }
 
 // lost returns a holder that leaves, has been gone for a while, or takes no copies; s.mu is held.
-func (s *Service) lost(h *holding, now time.Duration) string {
+func (s *Service) lost(h *holding, now time.Duration) (lost string) {
 	for _, name := range s.others(h.plan) {
 		since, known := h.duty.away[name]
-		c := h.duty.copies[name]
+		c, departs := h.duty.copies[name], s.departs(name)
+		gone := s.config.Gone(name, 0)
 		switch {
-		case s.departs(name):
-			return name
-		case !s.config.Gone(name, 0):
+		case !gone && !departs:
 			delete(h.duty.away, name)
 			if known && c.why == "" {
 				s.tellCopies(h, "")
 			}
-			if c.failed >= mostFailures && c.refused != 0 {
-				return name
-			}
 		case !known:
+			since = now
 			h.duty.away[name] = now
 			s.tellCopies(h, "")
-		case now-since >= replaceAfter:
-			return name
+		}
+		refuses := !gone && c.failed >= mostFailures && c.refused != 0
+		if lost == "" && (departs || refuses || gone && now-since >= replaceAfter) {
+			lost = name
 		}
 	}
-	return ""
+	return lost
 }
 
 // choose has another process become a holder, if there is one; s.mu is held.
@@ -114,7 +113,7 @@ func (s *Service) Leave(ctx context.Context) {
 			continue
 		}
 		if _ = s.keep(h); s.hasHeir(h) && r != nil { // keep has logged its error
-			s.giveBackOwnership(r, h, protos.Release_OWNER_LEFT)
+			s.giveBackOwnership(r, h, h.duty.term, protos.Release_OWNER_LEFT)
 			s.giveUp(h, "", "")
 			all = append(all, h)
 		}
@@ -149,7 +148,7 @@ func (s *Service) HandOver(id string) bool {
 	}
 	h.plan = s.giveBack(h.plan)
 	h.recordless, h.version = true, Version{}
-	s.giveBackOwnership(r, h, protos.Release_OWNER_WITHOUT_RECORD)
+	s.giveBackOwnership(r, h, h.duty.term, protos.Release_OWNER_WITHOUT_RECORD)
 	s.giveUp(h, "", "")
 	return true
 }
@@ -176,10 +175,16 @@ func (s *Service) hasHeir(h *holding) bool { return len(s.storing(h)) > 0 }
 
 // handedOver reports whether another process owns each submission that was given up, if one can.
 func (s *Service) handedOver(r Registry, all []*holding) bool {
+	s.mu.Lock()
+	var ids []string
+	for _, h := range all {
+		ids = append(ids, h.plan.Id)
+	}
+	s.mu.Unlock()
 	owned := true
 	if r == nil || r.ReadLocal(s.config.Stop, func(state *registry.State) {
-		for _, h := range all {
-			e := state.Submission(h.plan.Id)
+		for _, id := range ids {
+			e := state.Submission(id)
 			owned = owned && (e == nil || e.Ended || e.Owner != nil && e.Owner.Name != s.config.Process)
 		}
 	}) != nil {

@@ -44,29 +44,27 @@ func (s *Service) look() {
 		return
 	}
 	status := r.Status()
-	if status.Cluster == 0 || status.Err != nil {
-		return
-	}
 	var ids []string
 	s.mu.Lock()
 	switch ids = slices.Collect(maps.Keys(s.all)); {
-	case status.Leader != "":
+	case status.Leader != "" && status.Cluster != 0 && status.Err == nil:
 		s.leaderless = 0
 	case s.leaderless == 0:
 		s.leaderless = s.now()
 	}
 	s.mu.Unlock()
+	if status.Cluster == 0 || status.Err != nil {
+		return
+	}
 	entries := map[string]*protos.RegistrySubmission{}
-	var owned []*protos.RegistrySubmission // all, in the leader
+	var owned []*protos.RegistrySubmission // by this process; in the leader, by any
 	if err := r.ReadLocal(s.config.Stop, func(state *registry.State) {
 		for _, id := range ids {
 			entries[id] = proto.CloneOf(state.Submission(id))
 		}
-		if status.Leads {
-			for _, e := range state.Submissions() {
-				if e.Owner != nil {
-					owned = append(owned, proto.CloneOf(e))
-				}
+		for _, e := range state.Submissions() {
+			if e.Owner != nil && (status.Leads || s.isOwner(e)) {
+				owned = append(owned, proto.CloneOf(e))
 			}
 		}
 	}); err != nil {
@@ -75,8 +73,15 @@ func (s *Service) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, e := range owned {
-		if s.isOwnerGone(e) {
-			s.release(r, e)
+		switch {
+		case s.isOwner(e) && s.all[e.Id] == nil: // it was refused, and its claim was granted too late
+			s.propose(r, e.Id, &protos.RegistryCommand{Kind: &protos.RegistryCommand_EndSubmission{
+				EndSubmission: &protos.EndSubmission{Id: e.Id, Term: e.Term},
+			}})
+		case !s.isOwner(e) && (e.Owner.Name == s.config.Process || s.config.Gone(e.Owner.Name, e.Owner.Incarnation)):
+			s.propose(r, e.Id, &protos.RegistryCommand{Kind: &protos.RegistryCommand_ReleaseSubmission{
+				ReleaseSubmission: &protos.ReleaseSubmission{Id: e.Id, Term: e.Term},
+			}})
 		}
 	}
 	now := s.now()
@@ -86,35 +91,24 @@ func (s *Service) look() {
 			continue
 		}
 		h.entry = entries[id]
-		if s.judge(r, h, now); h.duty != nil && !h.duty.lost {
+		if s.judge(r, h, status.Cluster, now); h.duty != nil && !h.duty.lost {
 			s.mend(h, now)
 		}
 	}
 }
 
-// isOwnerGone reports whether the owner of a submission is gone, or knows nothing of the submission;
-// s.mu is held.
-func (s *Service) isOwnerGone(e *protos.RegistrySubmission) bool {
-	o := e.Owner
-	if o.Name != s.config.Process {
-		return s.config.Gone(o.Name, o.Incarnation)
-	}
-	return o.Incarnation != s.config.Incarnation || s.all[e.Id] == nil // its claim was answered too late
-}
-
-// release proposes that the owner of a submission is gone; s.mu is held.
-func (s *Service) release(r Registry, e *protos.RegistrySubmission) {
-	if s.releases[e.Id] {
+// propose proposes a command about a submission, unless another one is under way. look repeats it if
+// it has no effect; s.mu is held.
+func (s *Service) propose(r Registry, id string, command *protos.RegistryCommand) {
+	if s.proposing[id] {
 		return
 	}
-	s.releases[e.Id] = true
+	s.proposing[id] = true
 	s.config.Begin(func() {
-		_, _ = s.do(r, &protos.RegistryCommand{Kind: &protos.RegistryCommand_ReleaseSubmission{
-			ReleaseSubmission: &protos.ReleaseSubmission{Id: e.Id, Term: e.Term},
-		}}) // look proposes it again
+		_, _ = s.do(r, command) // look repeats it
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		delete(s.releases, e.Id)
+		delete(s.proposing, id)
 	})
 }
 
@@ -125,8 +119,8 @@ func (s *Service) do(r Registry, c *protos.RegistryCommand) (*protos.RegistryRes
 	return r.Do(ctx, c)
 }
 
-// judge compares a holding with its entry in the registry; s.mu is held.
-func (s *Service) judge(r Registry, h *holding, now time.Duration) {
+// judge compares a holding with its entry in the registry with a number; s.mu is held.
+func (s *Service) judge(r Registry, h *holding, number uint64, now time.Duration) {
 	e := h.entry
 	if e == nil {
 		s.judgeUnknown(r, h, now)
@@ -138,31 +132,41 @@ func (s *Service) judge(r Registry, h *holding, now time.Duration) {
 	switch {
 	case e.Ended:
 		s.judgeEnded(h, e, now)
-	case e.Term < h.term && owner != "": // the registry was recovered from an earlier state
-		s.release(r, e)
-	case owner != s.config.Process && owner != "":
+	case owner == s.config.Process:
+		s.judgeOwn(r, h, e)
+	case owner != "" && e.Term < h.term && h.plan.Registry == number: // the local state lags behind
+	case owner != "":
 		h.claims = 0
 		if h.term = e.Term; h.duty != nil || s.hasRecord(h) {
 			s.giveUp(h, owner, "")
 			return
 		}
-		s.judgeUse(h, now)
-	case owner != "": // this process is the owner
-		switch {
-		case h.recordless:
-			s.giveBackOwnership(r, h, protos.Release_OWNER_WITHOUT_RECORD)
-		case h.duty == nil:
-			s.takeOver(r, h)
-		case s.isOwner(e) && e.Term != h.duty.term: // the answer to its claim was lost
-			s.goOn(r, h)
-		}
+		s.judgeUse(r, h, now)
 	case h.duty != nil && e.Term > h.duty.term: // another process was the owner for a while
 		s.giveUp(h, "", "")
 	case h.duty != nil:
 		s.claim(r, h)
 	default:
-		s.judgeUse(h, now)
+		s.judgeUse(r, h, now)
 		s.candidate(r, h, now)
+	}
+}
+
+// judgeOwn compares a holding with an entry that names this process as the owner; s.mu is held.
+func (s *Service) judgeOwn(r Registry, h *holding, e *protos.RegistrySubmission) {
+	switch d := h.duty; {
+	case !s.isOwner(e): // an earlier incarnation, which the leader releases
+	case h.recordless:
+		s.giveBackOwnership(r, h, e.Term, protos.Release_OWNER_WITHOUT_RECORD)
+	case d == nil && e.Term < h.term: // the registry was recovered from a state before another process owned it
+		s.giveBackOwnership(r, h, e.Term, protos.Release_OWNER_GONE)
+	case d == nil:
+		s.takeOver(r, h)
+	case e.Term != d.term: // the answer to its claim was lost
+		s.goOn(r, h)
+	case versionOf(e.Version).Before(d.committed): // the registry was recovered from an earlier state
+		d.committed, d.replicas = versionOf(e.Version), e.Replicas
+		d.change()
 	}
 }
 
@@ -182,16 +186,42 @@ func (s *Service) hasRecord(h *holding) bool {
 	return h.folder != "" && h.folder != s.copyName(h.plan.Id)
 }
 
-// judgeUse drops a copy that has been of no use for a while: this process is no holder; s.mu is held.
-func (s *Service) judgeUse(h *holding, now time.Duration) {
+// judgeUse drops a copy that has been of no use for a while, though the registry has answered: this
+// process is no holder; s.mu is held.
+func (s *Service) judgeUse(r Registry, h *holding, now time.Duration) {
 	switch {
-	case slices.Contains(h.entry.Replicas, s.config.Process):
+	case s.leaderless != 0 || slices.Contains(h.entry.Replicas, s.config.Process):
 		h.useless = 0
 	case h.useless == 0:
 		h.useless = now
 	case now-h.useless > waitPatience:
-		s.forget(h, "")
+		s.confirm(r, h, func(e *protos.RegistrySubmission, _ uint64) {
+			if e != nil && !slices.Contains(e.Replicas, s.config.Process) {
+				s.forget(h, "")
+			}
+		})
 	}
+}
+
+// confirm reads the registry, and then acts on the latest entry of a holding, which is nil without one,
+// and the registry's number, unless the holding has changed; s.mu is held.
+func (s *Service) confirm(r Registry, h *holding, act func(e *protos.RegistrySubmission, number uint64)) {
+	h.asking = true
+	id := h.plan.Id
+	s.config.Begin(func() {
+		var entry *protos.RegistrySubmission
+		var number uint64
+		ctx, cancel := context.WithTimeout(s.config.Stop, commandPatience)
+		defer cancel()
+		err := r.Read(ctx, func(state *registry.State) {
+			entry, number = proto.CloneOf(state.Submission(id)), state.Cluster()
+		})
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if h.asking = false; err == nil && !h.ended && !h.busy {
+			act(entry, number)
+		}
+	})
 }
 
 // judgeEnded gives a submission up that a process has ended; s.mu is held.
@@ -221,8 +251,8 @@ func (s *Service) judgeEnded(h *holding, e *protos.RegistrySubmission, now time.
 
 // judgeUnknown handles a holding that the registry does not know. The registry has forgotten the
 // submission long after its end, or its process was killed before it was accepted, or the registry
-// was recovered from an earlier state. In the last case the holder, first of all the owner, claims
-// the submission; s.mu is held.
+// was recovered from an earlier state. In the last case a holder, first of all the owner, claims the
+// submission; s.mu is held.
 func (s *Service) judgeUnknown(r Registry, h *holding, now time.Duration) {
 	if h.absent == 0 {
 		h.absent = now
@@ -230,24 +260,12 @@ func (s *Service) judgeUnknown(r Registry, h *holding, now time.Duration) {
 	if h.duty == nil && now-h.absent < waitPatience {
 		return
 	}
-	h.asking = true
-	id := h.plan.Id
-	s.config.Begin(func() {
-		var known bool
-		var number uint64
-		ctx, cancel := context.WithTimeout(s.config.Stop, commandPatience)
-		defer cancel()
-		err := r.Read(ctx, func(state *registry.State) {
-			known, number = state.Submission(id) != nil, state.Cluster()
-		})
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		h.asking = false
+	s.confirm(r, h, func(e *protos.RegistrySubmission, number uint64) {
 		switch {
-		case err != nil || known || h.ended || h.busy:
-		case h.plan.Registry == number && h.duty == nil:
+		case e != nil || h.recordless:
+		case h.duty == nil && (h.plan.Registry == number || h.version.Number == 0): // it has ended, or was refused
 			s.forget(h, "")
-		case !h.recordless:
+		default:
 			s.claim(r, h)
 		}
 	})
@@ -317,7 +335,7 @@ func (s *Service) claim(r Registry, h *holding) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		h.asking = false
-		if err != nil || h.ended || h.busy || entry.GetTerm() != term || !s.isOwner(entry) {
+		if err != nil || h.ended || h.busy || h.recordless || entry.GetTerm() != term || !s.isOwner(entry) {
 			return // look finds who owns it
 		}
 		h.entry = entry
@@ -360,13 +378,16 @@ func (s *Service) takeOver(r Registry, h *holding) {
 	why := s.prepare(h, e)
 	h.plan.Registry = r.Status().Cluster
 	h.folder = h.plan.Folder
-	if s.keep(h) != nil { // first: an earlier name is found again, see load
-		h.folder, h.plan, h.version = before.folder, before.plan, before.version
-		s.giveBackOwnership(r, h, protos.Release_OWNER_WITHOUT_RECORD)
-		return
+	err := s.keep(h) // first: an earlier name is found again, see load
+	if err == nil {
+		if err = s.rename(before.folder, h.folder); err != nil {
+			s.config.Log("submission %s: %v", h.plan.Id, err)
+		}
 	}
-	if err := s.rename(before.folder, h.folder); err != nil {
-		s.config.Log("submission %s: %v", h.plan.Id, err)
+	if err != nil {
+		h.folder, h.plan, h.version = before.folder, before.plan, before.version
+		s.giveBackOwnership(r, h, e.Term, protos.Release_OWNER_WITHOUT_RECORD)
+		return
 	}
 	d, plan := s.newDuty(h, e.Term), h.plan
 	d.committed = versionOf(e.Version)
@@ -405,11 +426,11 @@ func (s *Service) prepare(h *holding, e *protos.RegistrySubmission) (why string)
 	return why
 }
 
-// giveBackOwnership ends the ownership of this process; s.mu is held.
-func (s *Service) giveBackOwnership(r Registry, h *holding, why protos.Release) {
+// giveBackOwnership ends the ownership of this process in a term; s.mu is held.
+func (s *Service) giveBackOwnership(r Registry, h *holding, term uint64, why protos.Release) {
 	h.asking = true
 	command := &protos.RegistryCommand{Kind: &protos.RegistryCommand_GiveUpSubmission{
-		GiveUpSubmission: &protos.GiveUpSubmission{Id: h.plan.Id, Term: h.term, Release: why},
+		GiveUpSubmission: &protos.GiveUpSubmission{Id: h.plan.Id, Term: term, Release: why},
 	}}
 	s.config.Begin(func() {
 		_, _ = s.do(r, command) // look repeats it
@@ -427,8 +448,9 @@ func (s *Service) giveUp(h *holding, to, ended string) {
 		h.duty.lost = true
 		h.duty.change()
 	}
+	id := h.plan.Id
 	s.config.Begin(func() {
-		s.config.Drop(h.plan.Id, to)
+		s.config.Drop(id, to)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		h.busy, h.duty = false, nil
@@ -478,13 +500,13 @@ func (s *Service) commit(d *duty) {
 // it knows all; s.mu is held.
 func (s *Service) dueCommand(d *duty) *protos.RegistryCommand {
 	h := d.of
-	counts := s.counts(d)
+	stored := s.stored(d)
 	switch {
-	case d.removed, d.ending && counts && d.committed == h.version:
+	case d.removed, d.ending && (stored && d.committed == h.version || s.alone(d)):
 		return &protos.RegistryCommand{Kind: &protos.RegistryCommand_EndSubmission{
 			EndSubmission: &protos.EndSubmission{Id: h.plan.Id, Term: d.term},
 		}}
-	case counts && (d.committed != h.version || !slices.Equal(d.replicas, h.plan.Holders)):
+	case stored && (d.committed != h.version || !slices.Equal(d.replicas, h.plan.Holders)):
 		return &protos.RegistryCommand{Kind: &protos.RegistryCommand_CommitVersion{
 			CommitVersion: &protos.CommitVersion{
 				Id: h.plan.Id, Term: d.term, Version: h.version.message(), Replicas: h.plan.Holders,
@@ -521,17 +543,20 @@ func (s *Service) committed(d *duty, c *protos.RegistryCommand, result *protos.R
 	return true
 }
 
-// counts reports whether the latest version of a submission would survive this process: another
-// holder has it. If the others that are present cannot store copies, or all are gone for long, it
-// counts all the same, so that the runs go on; s.mu is held.
-func (s *Service) counts(d *duty) bool {
+// stored reports whether another holder has the latest version of a submission; s.mu is held.
+func (s *Service) stored(d *duty) bool {
+	return slices.ContainsFunc(s.others(d.of.plan), func(name string) bool {
+		return d.copies[name].has == d.of.version
+	})
+}
+
+// alone reports whether no other holder can store copies: those that are present cannot, or all have
+// been gone for long. Then the runs go on, and what finishes does not survive this process; s.mu is
+// held.
+func (s *Service) alone(d *duty) bool {
 	h := d.of
 	present, long := 0, true
 	for _, name := range s.others(h.plan) {
-		c := d.copies[name]
-		if c.has == h.version {
-			return true
-		}
 		if since, away := d.away[name]; !away || s.now()-since < replaceAfter {
 			long = false
 		}

@@ -15,7 +15,7 @@ func (s *Service) Saved(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.all[id]
-	if h == nil || h.duty == nil || h.ended {
+	if h == nil || h.duty == nil || h.duty.lost || h.ended {
 		return
 	}
 	s.saved(h)
