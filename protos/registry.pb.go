@@ -1302,7 +1302,7 @@ type RegistrySubmission struct {
 	Owner *RegistryProcess       `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	Term  uint64                 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`
 	Ended bool                   `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
-	// The index of the log entry that granted the latest claim.
+	// The index of the log entry that granted the latest claim, or ended the submission.
 	Index uint64 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
 	// The processes that hold copies of the record, and the version that no later owner lacks.
 	Replicas []string `protobuf:"bytes,6,rep,name=replicas,proto3" json:"replicas,omitempty"`

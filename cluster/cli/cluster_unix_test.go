@@ -101,14 +101,7 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 	if code != cli.ExitInput || !strings.Contains(errs, "the cluster knows no submission") {
 		t.Errorf("code %d: %s", code, errs)
 	}
-	// The first of two nodes is the registry's only voter.
-	code, _, errs = site.run("submit", site.path("plan.yaml"), "--detach")
-	if code != cli.ExitTryAgain || !strings.Contains(errs, "no submission is accepted now: no quorum: this process "+
-		"hears no majority of the voters a") {
-		t.Errorf("without the voter: code %d: %s", code, errs)
-	}
-	site.seed = all[1].Address
-	site.start("a")
+	site.bringBackVoter(all[1].Address)
 	next := site.program(site.flags("submit", "plan.yaml", "--set", "stop={steps: 20}")...)
 	next.start(t)
 	if s := next.end(t); s.ExitStatus() != cli.ExitDone {
@@ -122,6 +115,19 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 	if s := site.nodes["b"].end(t); s.ExitStatus() != cli.ExitDone {
 		t.Errorf("b ends with %v", s) // it waits for all that it hosts
 	}
+}
+
+// bringBackVoter starts node a again, which is the only voter of two nodes. Without it, the other one
+// accepts no submission.
+func (s *site) bringBackVoter(seed string) {
+	s.t.Helper()
+	code, _, errs := s.run("submit", s.path("plan.yaml"), "--detach")
+	if code != cli.ExitTryAgain || !strings.Contains(errs, "no submission is accepted now: no quorum: this process "+
+		"hears no majority of the voters a") {
+		s.t.Errorf("without the voter: code %d: %s", code, errs)
+	}
+	s.seed = seed
+	s.start("a")
 }
 
 // hangUp gives a node a certificate that ends soon, has it read with SIGHUP, and then one that

@@ -16,7 +16,7 @@ func clusterCommand(con *console) *cobra.Command {
 	cmd := group(&cobra.Command{
 		Use:   "cluster",
 		Short: "Repair a cluster's registry",
-		Long: `Repair a cluster's registry, which records the owners of names. A registry decides only while a
+		Long: `Repair a cluster's registry, which records the owners of names and submissions. A registry decides only while a
 majority of its voters is there; 'gradwire nodes' says so and names them.`,
 		Example: "  gradwire nodes\n  gradwire cluster recover --from c",
 	})
@@ -32,12 +32,12 @@ func recoverCommand(con *console) *cobra.Command {
 		Long: `Start a new registry from one node's log. Use it if a majority of the voters is lost for good;
 'gradwire nodes' names the voters. Otherwise start the lost nodes again: then nothing is lost.
 
-The node keeps all that its log has, and grants names again at once. The new registry supersedes the
-former one: a node of the former one that hears of it keeps a copy of its log, and joins the new one
-without a vote. The command lists what the node cannot prove: entries that may not have been decided,
-and claims of nodes that it does not reach. It cannot list decisions that never reached the node.
-Recover from one node only: of two new registries one wins when they meet, and the decisions of the
-other are dropped.
+The node keeps all that its log has, and grants names and submissions again at once. The new
+registry supersedes the former one: a node of the former one that hears of it keeps a copy of its
+log, and joins the new one without a vote. The command lists what the node cannot prove: entries that
+may not have been decided, and claims of nodes that it does not reach. It cannot list decisions that
+never reached the node. Recover from one node only: of two new registries one wins when they meet,
+and the decisions of the other are dropped.
 
 The node refuses while the registry has a quorum, and if a node with a longer log is reachable. The
 exit code is 75 while the voters may still elect a leader. Only an operator may recover.`,

@@ -185,6 +185,26 @@ func TestProcessThatLeavesHandsItsSubmissionsOver(t *testing.T) {
 	})
 }
 
+// An owner whose other holders have left goes on alone, without a word of them.
+func TestOwnerGoesOnWhenAllOthersHaveLeft(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		a := c.at("a")
+		a.submit("1")
+		c.leave("b")
+		c.leave("c")
+		for want := range 2 {
+			if run, err := a.make(t.Context(), "1"); err != nil || run != want {
+				t.Errorf("run %d, %v", run, err)
+			}
+		}
+		if err := a.finish(t.Context(), "1"); err != nil || a.Holds("1") {
+			t.Errorf("the end: %v", err)
+		}
+	})
+}
+
 // All processes take their leave at a time, as when all machines are switched off.
 func TestSubmissionIsThereAfterAllHaveLeft(t *testing.T) {
 	bubble(t, func(t *testing.T) {

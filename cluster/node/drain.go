@@ -41,7 +41,7 @@ func (p *process) drain() {
 	})
 	for _, c := range p.conductors() {
 		draining.Go(func() {
-			if c.isSaved() && c.saveLast(ctx, p.config.Name) {
+			if c.isSaved() && c.saveLast(ctx, p.config.Name) && p.holders.Holds(c.message.Submission) {
 				if err := p.holders.Commit(ctx, c.message.Submission); err != nil {
 					c.log("no other process has the state of the run yet: %v", err)
 				}

@@ -78,7 +78,7 @@ func (p *process) reachable() []membership.Member {
 func (p *process) isGone(name string, incarnation uint64) bool {
 	peer, known := p.node.Peer(name)
 	switch life := peer.Peer.Incarnation; {
-	case known && (peer.State.Gone() || life != 0 && incarnation != 0 && life != incarnation):
+	case known && (peer.State.Gone() || incarnation != 0 && life > incarnation):
 		return true
 	case known && peer.State != transport.Unknown:
 		return false

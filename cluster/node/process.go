@@ -83,8 +83,8 @@ type Config struct {
 	// the price of later timers; see live.Config.
 	KeepRuntime bool
 	// NodeTimeout is the silence after which this process counts another one as absent: it places no
-	// run there any more, other holders take over the submissions of the absent process, and replicas
-	// take the place of its servers. Processes need not have equal timeouts: terms and incarnations
+	// run there any more, replicas take the place of its servers, and if this process leads the
+	// registry, other holders take over the submissions of the absent process. Processes need not have equal timeouts: terms and incarnations
 	// keep two from acting as one. 0 stands for DefaultNodeTimeout; LeastNodeTimeout or more is
 	// accepted.
 	NodeTimeout time.Duration

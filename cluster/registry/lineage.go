@@ -105,8 +105,8 @@ func (m *Member) checkLineage(f *protos.RegistryFrame) bool {
 
 // giveUp makes this member a new member, without a state, of the registry that supersedes its own.
 func (m *Member) giveUp(own, to *lineage, process string) {
-	m.logf("registry %x of process %s supersedes registry %x: this process keeps a copy of its log, which ends at "+
-		"entry %d, and joins as a new member. It drops %s",
+	m.logf("registry %x of process %s supersedes registry %x: this process joins as a new member. Its log, which it "+
+		"copies if it is in a file, ends at entry %d. It drops %s",
 		to.cluster, process, own.cluster, m.lastIndex(), m.state.holdings())
 	saved := &Saved{Identity: &protos.RegistryIdentity{Name: m.config.Name, Id: m.newID(), Joins: to.cluster,
 		Superseded: to.superseded}}

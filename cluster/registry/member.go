@@ -220,7 +220,7 @@ func (m *Member) logf(format string, args ...any) {
 func (m *Member) stop(err error) {
 	if m.failed == nil {
 		m.failed = err
-		m.logf("this process takes no part in the registry until it is restarted: %v", err)
+		m.logf("the registry's member stops: %v", err)
 	}
 }
 

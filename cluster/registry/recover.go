@@ -69,8 +69,6 @@ func (m *Member) checkRecoverable() error {
 	status := m.Status()
 	heard, voters := m.heardVoters()
 	switch {
-	case m.config.Volatile:
-		return errors.New("this process has its copy of the registry in memory only: recover from another process")
 	case m.failed != nil:
 		return fmt.Errorf("this process takes no part in the registry: %w", m.failed)
 	case m.state.cluster == 0:

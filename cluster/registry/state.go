@@ -16,7 +16,7 @@ const (
 	// maxSessions bounds the sessions. The session that has been idle longest is evicted; its process
 	// opens another session.
 	maxSessions = 1024
-	// maxEnded bounds the ended submissions. The one that was claimed longest ago is evicted.
+	// maxEnded bounds the ended submissions. The one that ended first is evicted.
 	maxEnded = 1000
 )
 
@@ -210,7 +210,7 @@ func (s *State) execute(index uint64, by *protos.RegistryProcess, c *protos.Regi
 	case *protos.RegistryCommand_ReleaseSubmission:
 		return s.releaseSubmission(k.ReleaseSubmission)
 	case *protos.RegistryCommand_EndSubmission:
-		return s.endSubmission(by, k.EndSubmission)
+		return s.endSubmission(index, by, k.EndSubmission)
 	case *protos.RegistryCommand_PutActor:
 		name := k.PutActor.GetName()
 		s.actors[name] = &protos.RegistryActor{Name: name, Spec: k.PutActor.GetSpec(), Index: index}

@@ -90,19 +90,19 @@ func (s *State) releaseSubmission(k *protos.ReleaseSubmission) *protos.RegistryR
 	return release(v, protos.Release_OWNER_GONE)
 }
 
-func (s *State) endSubmission(by *protos.RegistryProcess, k *protos.EndSubmission) *protos.RegistryResult {
+func (s *State) endSubmission(index uint64, by *protos.RegistryProcess,
+	k *protos.EndSubmission) *protos.RegistryResult {
 	v, denied := s.owned(by, k.GetId(), k.GetTerm())
 	if denied != nil {
 		return denied
 	}
-	v.Ended = true
+	v.Ended, v.Index = true, index
 	r := release(v, protos.Release_OWNER_GONE)
 	s.evictEnded()
 	return r
 }
 
-// evictEnded deletes the ended submission that was claimed longest ago, if there are more than
-// maxEnded.
+// evictEnded deletes the submission that ended first, if more than maxEnded have ended.
 func (s *State) evictEnded() {
 	ended := map[string]*protos.RegistrySubmission{}
 	for id, v := range s.submissions {

@@ -201,10 +201,10 @@ func (m *Member) applyChange(data []byte) error {
 
 // voterChanges returns the changes that lead to the desired voters: an odd number, at most
 // maxVoters. Active voters keep their votes. Free votes go to active learners that have the log, in
-// the order of joining, then to silent voters, and last to departed voters. Five voters of which two
-// or more are silent become three, so that the registry survives the loss of one more. Fewer than
-// half of the voters have their logs in memory, and only for want of others. A departed
-// voter first becomes a learner, so that it learns of the change, and is removed once it is silent.
+// the order of joining, then to silent voters, and last to departed voters. Without other
+// candidates, five voters of which one or two are silent become three. Fewer than half of the voters
+// have their logs in memory, and only for want of others. A departed voter first becomes a learner, so
+// that it learns of the change, and is removed once it is silent.
 func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 	members := m.byJoining()
 	latest := m.latestMembers(members)

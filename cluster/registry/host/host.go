@@ -282,9 +282,11 @@ func (h *Host) submit(ctx context.Context, do func()) error {
 func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.RegistryResult, error) {
 	answer := make(chan *protos.RegistryResult, 1)
 	var ticket uint64
+	var member *registry.Member // that has the ticket
 	own := proto.Clone(c).(*protos.RegistryCommand)
 	if err := h.submit(ctx, func() {
-		ticket = h.member.Submit(own)
+		member = h.member
+		ticket = member.Submit(own)
 		h.commands[ticket] = answer
 	}); err != nil {
 		return nil, err
@@ -301,8 +303,10 @@ func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.Regis
 		return nil, h.Status().Err
 	case <-ctx.Done():
 		h.enqueue(func() {
-			delete(h.commands, ticket)
-			h.member.Cancel(ticket)
+			if member == h.member {
+				delete(h.commands, ticket)
+				member.Cancel(ticket)
+			}
 		})
 		return nil, h.unanswered(ctx)
 	}
@@ -390,6 +394,10 @@ type Recovery struct {
 func (h *Host) Recover(ctx context.Context, do func(*registry.State)) (*Recovery, error) {
 	r, done := &Recovery{}, make(chan error, 1)
 	if err := h.submit(ctx, func() {
+		if h.file == nil {
+			done <- errors.New("this process has its copy of the registry in memory only: recover from another process")
+			return
+		}
 		var err error
 		if r.RegistryRecovery, r.Already, err = h.member.Recover(); err == nil {
 			r.Copy = h.file.Superseded(r.Superseded)
