@@ -429,7 +429,7 @@ func (s *Service) enter(head *protos.CopyHead, e *protos.RegistrySubmission) (*h
 		return refused("another process has owned it since")
 	case term == e.GetTerm() && !e.GetEnded() && e.GetOwner().GetName() != head.From:
 		return refused("its owner is another process: " + cmp.Or(e.GetOwner().GetName(), "none at present"))
-	case known && !h.ended && versionOf(head.Version).Before(h.version) && !(owns && head.Whole):
+	case known && !h.ended && versionOf(head.Version).Before(h.version) && (!owns || !head.Whole):
 		return refused("something later is here")
 	case !known && head.Dismissed:
 		return nil, &protos.CopyAnswer{}

@@ -256,8 +256,8 @@ func TestAProcessWithoutAFileVotesFromMemory(t *testing.T) {
 	if s := w.hosts["c"].Status(); !slices.Equal(s.InMemory, []string{"b"}) {
 		t.Errorf("%v have their logs in memory", s.InMemory)
 	}
-	recover := func(*registry.State) { t.Error("a registry starts from memory") }
-	if _, err := w.hosts["b"].Recover(patience(t, time.Minute), recover); err == nil ||
+	starts := func(*registry.State) { t.Error("a registry starts from memory") }
+	if _, err := w.hosts["b"].Recover(patience(t, time.Minute), starts); err == nil ||
 		!strings.Contains(err.Error(), "in memory only") {
 		t.Errorf("b recovers: %v", err)
 	}
