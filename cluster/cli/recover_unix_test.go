@@ -122,6 +122,7 @@ func TestRunsGoOnWithoutAQuorum(t *testing.T) {
 	s.join = s.addresses()["c"]
 	s.seed = s.join
 	id := s.submitTo(s.join, shortRuns, "several", "--place", "peer=c", "--repeats=25")
+	other := strings.TrimSpace(s.must("submit", s.path("several.yaml"), "--detach"))
 	s.kill("a")
 	s.kill("b")
 	s.await("lack of a quorum", s.logged(id, "counts when a majority of the registry's voters, "))
@@ -130,6 +131,11 @@ func TestRunsGoOnWithoutAQuorum(t *testing.T) {
 	if code != cli.ExitTryAgain || !strings.Contains(errs, "no submission is accepted now: no quorum: this process "+
 		"hears no majority of the voters ") {
 		t.Errorf("without a quorum: exit code %d: %s", code, errs)
+	}
+	s.must("stop", other)
+	if code, _, errs := s.run("remove", other); code != cli.ExitTryAgain ||
+		!strings.Contains(errs, "has ended, but the registry does not know yet") {
+		t.Errorf("removed without a quorum: exit code %d: %s", code, errs)
 	}
 	s.await("further runs", func() bool { return s.status(id).Done > done+2 })
 	s.start("a")
@@ -141,4 +147,5 @@ func TestRunsGoOnWithoutAQuorum(t *testing.T) {
 		t.Errorf("%+v", now)
 	}
 	s.await("copies", func() bool { return len(s.status(id).Lacking) == 0 })
+	s.must("remove", other)
 }

@@ -170,7 +170,10 @@ func (q *Queue) answerRemove(ctx context.Context, c *request.Caller, id string) 
 	if err == nil && s.held != nil {
 		s, err = q.claim(ctx, id)
 	}
-	if err != nil && !errors.Is(err, errLost) {
+	if err == nil || errors.Is(err, errLost) {
+		err = s.known()
+	}
+	if err != nil {
 		return err
 	}
 	if err := q.remove(s); err != nil {
@@ -178,6 +181,15 @@ func (q *Queue) answerRemove(ctx context.Context, c *request.Caller, id string) 
 	}
 	q.config.Log("%s has removed run %s with its record in %s", c.Name, s.ID, s.folder())
 	return c.Done()
+}
+
+// known returns an error if the registry does not know yet that the submission has ended: another
+// process would go on with it.
+func (s *Submission) known() error {
+	if h := s.queue.config.Holders; h != nil && h.Holds(s.ID) {
+		return refusal.Again(fmt.Errorf("submission %s has ended, but the registry does not know yet", s.ID))
+	}
+	return nil
 }
 
 // answerFetch sends the folder of a record as an archive.

@@ -73,6 +73,9 @@ func (q *Queue) goOn(ctx context.Context, by, id string) (s *Submission, note st
 	if err == nil && former.held != nil {
 		former, err = q.claim(ctx, id)
 	}
+	if err == nil {
+		err = former.known()
+	}
 	switch {
 	case err != nil:
 		return nil, "", err
