@@ -418,11 +418,12 @@ func (s *Service) enter(head *protos.CopyHead, e *protos.RegistrySubmission) (*h
 	switch {
 	case !s.ready || s.leaving:
 		return refused("its process has just begun, or leaves")
-	case known && h.ended && !head.Dismissed:
-		if !head.Ended || h.by != head.From {
-			return refused("it has ended, at process " + h.by)
-		}
+	case known && h.ended && !head.Dismissed && (!head.Ended || h.by != head.From):
+		return refused("it has ended, at process " + h.by)
+	case known && h.ended && !head.Dismissed && h.folder != "":
 		return nil, &protos.CopyAnswer{Enough: true}
+	case known && h.ended && !head.Dismissed && !head.Whole:
+		return refused("its copy is not here")
 	case known && h.busy:
 		return refused("it is being changed")
 	case h != nil && term < h.term && !owns || term < e.GetTerm():
@@ -444,7 +445,7 @@ func (s *Service) enter(head *protos.CopyHead, e *protos.RegistrySubmission) (*h
 		h = &holding{plan: head.Plan}
 		s.all[head.Plan.Id] = h
 	case s.hasRecord(h):
-		s.giveUp(h, head.From, "")
+		s.giveUp(h, head.From)
 		return refused("it is being changed")
 	}
 	h.term, h.busy = term, true

@@ -35,6 +35,7 @@ type cluster struct {
 	lost     float64 // share of messages
 	builds   map[string]string
 	cut      map[[2]string]bool
+	founder  string                  // process that may found another registry
 	cutAt    time.Time               // when a test cut a connection
 	absent   map[string]bool         // as the others see it
 	arrivals map[[2]string]time.Time // of the latest message between two processes
@@ -134,7 +135,7 @@ func (p *process) openRegistry() {
 func (c *cluster) founds(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.all) == 0
+	return len(c.all) == 0 || name == c.founder
 }
 
 // voters waits until a number of processes vote in the registry.
@@ -606,6 +607,59 @@ func TestProcessThatComesBackGoesOnIfNobodyHas(t *testing.T) {
 		p := c.successor("1", "")
 		if run, err := p.make(t.Context(), "1"); err != nil || run != 1 || p.text("1", 0) != "0 by a 1" {
 			t.Errorf("run %d, %v; run 0 is %q", run, err, p.text("1", 0))
+		}
+	})
+}
+
+// All logs of the registry are lost, and another one is founded: the submission goes on.
+func TestSubmissionGoesOnInANewRegistry(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		c.at("a").submit("1")
+		if _, err := c.at("a").make(t.Context(), "1"); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "b", "c"} {
+			c.kill(name)
+		}
+		if err := os.RemoveAll(filepath.Join(c.dir, "registry")); err != nil {
+			t.Fatal(err)
+		}
+		c.founder = "b"
+		for _, name := range []string{"b", "c", "a"} {
+			c.start(name)
+		}
+		p := c.successor("1", "")
+		if run, err := p.make(t.Context(), "1"); err != nil || run != 1 || p.text("1", 0) != "0 by a 1" {
+			t.Errorf("run %d, %v; run 0 is %q", run, err, p.text("1", 0))
+		}
+	})
+}
+
+// An owner pauses until another process has ended its submission: its record becomes a copy of that
+// of the other one.
+func TestOwnerThatPausesUntilTheEndGetsACopy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c")
+		defer c.close()
+		a := c.at("a")
+		a.submit("1")
+		c.mu.Lock()
+		c.cut[[2]string{"a", "b"}], c.cut[[2]string{"a", "c"}], c.absent["a"] = true, true, true
+		c.mu.Unlock()
+		b := c.successor("1", "a")
+		if err := b.finish(t.Context(), "1"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		c.mu.Lock()
+		clear(c.cut)
+		clear(c.absent)
+		c.mu.Unlock()
+		time.Sleep(20 * time.Second)
+		if a.folder("1") != "" || a.Copy("1") == nil || b.Lacking("1") != nil {
+			t.Errorf("a carries %q out, and has %v; lacking %v", a.folder("1"), c.copies("a"), b.Lacking("1"))
 		}
 	})
 }

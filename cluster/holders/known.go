@@ -23,6 +23,13 @@ import (
 // silentAfter is how long an owner says nothing until holders say that it is silent.
 const silentAfter = 2 * time.Second
 
+// WithoutQuorum reports whether the registry has no leader, as far as this process knows.
+func (s *Service) WithoutQuorum() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaderless != 0
+}
+
 // Held are the submissions under way that this process holds for others, as far as it knows them,
 // with the time at which the owner was last heard.
 func (s *Service) Held() (all []*protos.Submission) {
@@ -53,9 +60,9 @@ func (s *Service) heldHere(h *holding) *protos.Submission {
 		return nil
 	}
 	owner := cmp.Or(h.owner, h.plan.Holders[0])
-	heard := h.heard
+	heard, unknown := h.heard, h.absent != 0 && s.leaderless == 0
 	switch {
-	case owner == s.config.Process:
+	case owner == s.config.Process || unknown:
 		heard = time.Now()
 	case heard.IsZero(): // the registry has not answered yet
 		heard = s.began
@@ -73,6 +80,8 @@ func (s *Service) heldHere(h *holding) *protos.Submission {
 		m.Share = float64(m.Done) / float64(max(m.Total, m.Done))
 	}
 	switch {
+	case unknown:
+		m.Why = "the registry does not know it; unless it has ended, a process that holds it goes on with it soon"
 	case h.entry != nil && h.entry.Owner == nil:
 		m.Why = "another holder is about to take over"
 	case time.Since(heard) > silentAfter:

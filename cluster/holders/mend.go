@@ -114,7 +114,7 @@ func (s *Service) Leave(ctx context.Context) {
 		}
 		if _ = s.keep(h); s.hasHeir(h) && r != nil { // keep has logged its error
 			s.giveBackOwnership(r, h, h.duty.term, protos.Release_OWNER_LEFT)
-			s.giveUp(h, "", "")
+			s.giveUp(h, "")
 			all = append(all, h)
 		}
 	}
@@ -149,7 +149,7 @@ func (s *Service) HandOver(id string) bool {
 	h.plan = s.giveBack(h.plan)
 	h.recordless, h.version = true, Version{}
 	s.giveBackOwnership(r, h, h.duty.term, protos.Release_OWNER_WITHOUT_RECORD)
-	s.giveUp(h, "", "")
+	s.giveUp(h, "")
 	return true
 }
 

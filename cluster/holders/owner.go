@@ -123,7 +123,7 @@ func (s *Service) do(r Registry, c *protos.RegistryCommand) (*protos.RegistryRes
 func (s *Service) judge(r Registry, h *holding, number uint64, now time.Duration) {
 	e := h.entry
 	if e == nil {
-		s.judgeUnknown(r, h, now)
+		s.judgeUnknown(r, h, number, now)
 		return
 	}
 	h.absent = 0
@@ -138,12 +138,12 @@ func (s *Service) judge(r Registry, h *holding, number uint64, now time.Duration
 	case owner != "":
 		h.claims = 0
 		if h.term = e.Term; h.duty != nil || s.hasRecord(h) {
-			s.giveUp(h, owner, "")
+			s.giveUp(h, owner)
 			return
 		}
 		s.judgeUse(r, h, now)
 	case h.duty != nil && e.Term > h.duty.term: // another process was the owner for a while
-		s.giveUp(h, "", "")
+		s.giveUp(h, "")
 	case h.duty != nil:
 		s.claim(r, h)
 	default:
@@ -238,10 +238,8 @@ func (s *Service) judgeEnded(h *holding, e *protos.RegistrySubmission, now time.
 		h.duty.change()
 	case by == s.config.Process:
 		s.forget(h, by)
-	case h.duty != nil:
-		s.giveUp(h, by, by)
-	case s.hasRecord(h):
-		s.giveUp(h, by, "")
+	case h.duty != nil || s.hasRecord(h): // the record becomes a copy, until the last files come
+		s.giveUp(h, by)
 	case h.useless == 0:
 		h.useless = now
 	case now-h.useless > endPatience:
@@ -253,11 +251,18 @@ func (s *Service) judgeEnded(h *holding, e *protos.RegistrySubmission, now time.
 // submission long after its end, or its process was killed before it was accepted, or the registry
 // was recovered from an earlier state. In the last case a holder, first of all the owner, claims the
 // submission; s.mu is held.
-func (s *Service) judgeUnknown(r Registry, h *holding, now time.Duration) {
+func (s *Service) judgeUnknown(r Registry, h *holding, number uint64, now time.Duration) {
 	if h.absent == 0 {
 		h.absent = now
 	}
-	if h.duty == nil && now-h.absent < waitPatience {
+	wait := waitPatience
+	switch {
+	case h.duty != nil:
+		wait = 0
+	case h.plan.Registry != number:
+		wait = endPatience
+	}
+	if now-h.absent < wait {
 		return
 	}
 	s.confirm(r, h, func(e *protos.RegistrySubmission, number uint64) {
@@ -353,7 +358,7 @@ func (s *Service) claim(r Registry, h *holding) {
 func (s *Service) goOn(r Registry, h *holding) {
 	d, term := h.duty, h.entry.Term
 	if term > d.term+1 && h.entry.Previous.GetName() != s.config.Process {
-		s.giveUp(h, "", "")
+		s.giveUp(h, "")
 		return
 	}
 	h.term, d.term, h.version.Term = term, term, term
@@ -403,7 +408,9 @@ func (s *Service) takeOver(r Registry, h *holding) {
 // happened to the earlier owner; empty after an orderly handover; s.mu is held.
 func (s *Service) prepare(h *holding, e *protos.RegistrySubmission) (why string) {
 	previous := e.Previous.GetName()
-	s.hear(h, previous)
+	if previous != "" {
+		s.hear(h, previous)
+	}
 	h.term, h.version.Term, h.claims = e.Term, e.Term, 0
 	h.plan = proto.CloneOf(h.plan)
 	h.plan.Holders = e.Replicas
@@ -440,9 +447,9 @@ func (s *Service) giveBackOwnership(r Registry, h *holding, term uint64, why pro
 	})
 }
 
-// giveUp makes the record of a submission that another process carries out a copy, and forgets it
-// if that one, or yet another, has brought it to its end; s.mu is held.
-func (s *Service) giveUp(h *holding, to, ended string) {
+// giveUp makes the record of a submission that another process carries out, or has ended, a copy; s.mu
+// is held.
+func (s *Service) giveUp(h *holding, to string) {
 	h.busy = true
 	if h.duty != nil {
 		h.duty.lost = true
@@ -455,9 +462,6 @@ func (s *Service) giveUp(h *holding, to, ended string) {
 		defer s.mu.Unlock()
 		h.busy, h.duty = false, nil
 		s.makeCopy(h)
-		if ended != "" {
-			s.forget(h, ended)
-		}
 	})
 }
 

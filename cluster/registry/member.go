@@ -166,7 +166,10 @@ func (m *Member) load() (*Saved, error) {
 	case err != nil:
 		return nil, err
 	case saved != nil && saved.Identity.GetName() == c.Name:
-		return saved, nil
+		if !c.MayFound || c.Volatile || saved.Hard != nil || saved.Snapshot != nil || saved.Identity.GetJoins() != 0 {
+			return saved, nil
+		}
+		return m.found(saved) // it has never joined a registry
 	case saved != nil:
 		m.logf("the log belongs to process %s; this process joins as a new member", saved.Identity.GetName())
 		damaged = true
@@ -178,10 +181,15 @@ func (m *Member) load() (*Saved, error) {
 	if !c.MayFound || c.Volatile || damaged {
 		return saved, nil
 	}
+	return m.found(saved)
+}
+
+// found starts a registry with this member in an empty log.
+func (m *Member) found(saved *Saved) (_ *Saved, err error) {
 	saved.Hard = &raftpb.HardState{Term: new(uint64(1)), Vote: new(uint64(0)), Commit: new(uint64(1))}
 	saved.Snapshot, err = m.foundingSnapshot(saved.Identity)
 	if err == nil {
-		err = c.Storage.Save(&Update{Hard: saved.Hard, Snapshot: saved.Snapshot, Reset: true})
+		err = m.config.Storage.Save(&Update{Hard: saved.Hard, Snapshot: saved.Snapshot, Reset: true})
 	}
 	return saved, err
 }

@@ -172,6 +172,7 @@ func (q *Queue) Remember() {
 	if bad > 0 {
 		q.config.Log("%s: %d lines cannot be read and are passed over", l.path, bad)
 	}
+	written := len(entries) > 0
 	if h := q.config.Holders; h != nil {
 		entries = slices.DeleteFunc(entries, func(e *entry) bool { return !request.Over(e.State) && h.Holds(e.ID) })
 	}
@@ -180,7 +181,7 @@ func (q *Queue) Remember() {
 		s := q.submissionOf(e)
 		all, entries[i] = append(all, s), &s.entry
 	}
-	if len(entries) > 0 {
+	if written {
 		if err := l.replace(entries); err != nil {
 			q.config.Log("%v", err)
 		}

@@ -202,19 +202,12 @@ func read(saved *registry.Saved, meta, log *bbolt.Bucket) error {
 	return nil
 }
 
-// Create moves an unusable file to PATH.unusable and starts a new one.
+// Create starts a new log. It moves an unusable file to PATH.unusable first.
 func (f *File) Create(id *protos.RegistryIdentity) error {
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if info, err := os.Stat(f.path); err == nil && info.Size() > 0 {
-		if err := os.Rename(f.path, f.path+".unusable"); err != nil {
+	if !f.isNew() {
+		if err := f.setAside(); err != nil {
 			return err
 		}
-	}
-	f.bad = nil
-	if err := f.open(); err != nil {
-		return err
 	}
 	return f.db.Update(func(tx *bbolt.Tx) error {
 		meta, err := tx.CreateBucket(metaBucket)
@@ -261,6 +254,28 @@ func (f *File) Replace(s *registry.Saved, number uint64) (err error) {
 		}
 		return errors.Join(put(meta, identityKey, s.Identity), put(meta, extentKey, &raftpb.Entry{Index: &last}))
 	})
+}
+
+// isNew reports whether OpenFile has created the file.
+func (f *File) isNew() (is bool) {
+	return f.bad == nil && f.db.View(func(tx *bbolt.Tx) error {
+		is = tx.Bucket(metaBucket) == nil
+		return nil
+	}) == nil && is
+}
+
+// setAside moves the file to PATH.unusable and opens a new one.
+func (f *File) setAside() error {
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if info, err := os.Stat(f.path); err == nil && info.Size() > 0 {
+		if err := os.Rename(f.path, f.path+".unusable"); err != nil {
+			return err
+		}
+	}
+	f.bad = nil
+	return f.open()
 }
 
 // Superseded returns the path of the copy of the log that belonged to the registry with a number.

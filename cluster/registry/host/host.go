@@ -437,7 +437,8 @@ func Describe(s registry.Status) string {
 	case s.Err != nil:
 		return s.Err.Error()
 	case s.Cluster == 0:
-		return "this process has not joined a registry yet"
+		return "this process has not joined a registry yet; if no process of the cluster has one, start one of them " +
+			"without --join"
 	case s.Leader == "":
 		return fmt.Sprintf("no quorum: this process hears no majority of the voters %s", voters)
 	}
