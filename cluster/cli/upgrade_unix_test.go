@@ -122,12 +122,14 @@ type upgrade struct {
 	stopped []time.Time // when each process was told to stop that the run could not do without
 }
 
-// logNodes shows the end of each process's log after a failure.
+// logNodes shows the end of each process's log, and of the submitting program's, after a failure.
 func (u *upgrade) logNodes() {
 	if !u.t.Failed() {
 		return
 	}
-	for name, h := range u.said {
+	said := maps.Clone(u.said)
+	said["submit"] = u.heard
+	for name, h := range said {
 		h.mu.Lock()
 		u.t.Logf("%s: %s", name, strings.Join(h.lines[max(0, len(h.lines)-20):], "\n"))
 		h.mu.Unlock()

@@ -18,6 +18,8 @@ const (
 	successionPatience = 40 * time.Second
 	// successionLook is the time between two looks meanwhile.
 	successionLook = 250 * time.Millisecond
+	// refreshEvery is the time between two looks at where processes are, while a client follows a run.
+	refreshEvery = 3 * time.Second
 	// movePatience is the time for which a client looks again for a submission that has moved.
 	movePatience = 3 * time.Second
 )
@@ -66,6 +68,9 @@ func pause(ctx context.Context, d time.Duration) error {
 // follow listens to the process that carries a run out, and to the one that goes on with it if that
 // one is gone.
 func (c *Client) follow(ctx context.Context, id string, listen func(address, id string) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go c.refresh(ctx)
 	held := false
 	var broken time.Time // since when nobody was found to listen to
 	for {
@@ -85,6 +90,14 @@ func (c *Client) follow(ctx context.Context, id string, listen func(address, id 
 		if err := pause(ctx, successionLook); err != nil {
 			return err
 		}
+	}
+}
+
+// refresh learns where processes are from time to time: all of them may start again, at other addresses,
+// while the client listens to one.
+func (c *Client) refresh(ctx context.Context) {
+	for pause(ctx, refreshEvery) == nil {
+		_, _ = c.Nodes(ctx) // it is tried again
 	}
 }
 
