@@ -132,7 +132,7 @@ func TestRunsGoOnWithoutAQuorum(t *testing.T) {
 		"hears no majority of the voters ") {
 		t.Errorf("without a quorum: exit code %d: %s", code, errs)
 	}
-	if code, _, errs := s.run("stop", other); code != cli.ExitTryAgain ||
+	if code, _, errs := s.run("stop", other); code != cli.ExitFailed ||
 		!strings.Contains(errs, "is stopped here, but the registry has no quorum") {
 		t.Errorf("stopped without a quorum: exit code %d: %s", code, errs)
 	}

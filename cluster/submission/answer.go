@@ -140,9 +140,8 @@ func (q *Queue) answerStop(c *request.Caller, id string) error {
 	}
 	s.halt(errStopped{c.Name})
 	if h := s.queue.config.Holders; h != nil && h.Holds(s.ID) && h.WithoutQuorum() {
-		return refusal.Again(fmt.Errorf("submission %s is stopped here, but the registry has no quorum: unless "+
-			"process %s is there when it has one again, another process goes on with the submission", s.ID,
-			q.config.Process))
+		return fmt.Errorf("submission %s is stopped here, but the registry has no quorum: unless process %s is there "+
+			"when it has one again, another process goes on with the submission", s.ID, q.config.Process)
 	}
 	return c.Done()
 }
