@@ -88,8 +88,8 @@ func (s *Service) Deaths(id string) (dead []*protos.Attempt) {
 	return dead
 }
 
-// giveBack removes this process's attempt from a plan, because the process leaves cleanly.
-func (s *Service) giveBack(plan *protos.HeldPlan) *protos.HeldPlan {
+// withoutOwnAttempt removes this process's attempt from a plan, because the process leaves cleanly.
+func (s *Service) withoutOwnAttempt(plan *protos.HeldPlan) *protos.HeldPlan {
 	if !slices.ContainsFunc(plan.Attempts, s.owns) {
 		return plan
 	}

@@ -28,43 +28,41 @@ import (
 )
 
 const (
-	// openPatience is how long a connection for a copy may take, stallPatience how long nothing may
-	// move on it, and readyPatience how long a holder may take to find out whether it can carry a
-	// plan out, whose data it reads.
+	// openPatience bounds the time to connect for a copy, stallPatience the time without progress on the
+	// connection, and readyPatience a holder's check of a plan, which reads the plan's data.
 	openPatience  = 3 * time.Second
 	stallPatience = 10 * time.Second
 	readyPatience = 2 * time.Minute
-	// againAfter is how long it takes until a copy that has failed is tried again, and longestAgain
-	// how long after many that have.
+	// againAfter is the first delay before a failed copy is repeated, and longestAgain the longest.
 	againAfter   = 500 * time.Millisecond
 	longestAgain = 3 * time.Second
 )
 
-// held is what another process has of a submission that this process carries out.
-type held struct {
-	has     Version
-	latest  Version          // that it has stored, though later copies may have failed
-	files   map[string]stamp // nil if the copy is to be made anew
-	knows   bool             // it has the last files, or has dropped its copy
+// copyState is the state of another process's copy of a submission that this process owns.
+type copyState struct {
+	has     Version          // version after the latest copy; zero if that failed
+	latest  Version          // latest version that the process has acknowledged
+	files   map[string]stamp // files of the copy; nil if the next copy must be whole
+	knows   bool             // the process has the last files, or has dropped its copy
 	sending bool
-	failed  int           // copies, one after the other
-	why     string        // the latest of them failed; empty if none did
-	refused time.Duration // since when it has refused them all; 0 if it does not
-	told    bool          // the log says so
-	unfit   time.Duration // it is not to become a holder before
-	unable  bool          // its disk or the plan's data refused the latest whole copy
+	failed  int           // number of consecutive failed copies
+	why     string        // reason of the latest failure; empty without one
+	refused time.Duration // time of the first consecutive refusal; 0 without one
+	told    bool          // the log has reported the failure
+	unfit   time.Duration // earliest time at which the process may become a holder
+	unable  bool          // the process could not store the latest whole copy
 	retry   time.Duration // time of the next copy to an unable holder
 }
 
-// stamp tells whether a file has changed.
+// stamp detects changes of a file.
 type stamp struct{ size, at int64 }
 
-// supplyOne keeps one process up to date, until another one takes over or it knows that the
-// submission has ended.
-func (s *Service) supplyOne(d *duty, name string, c *held) {
+// supplyOne keeps one process's copy up to date, until another process owns the submission, or until
+// the process knows its end.
+func (s *Service) supplyOne(d *duty, name string, c *copyState) {
 	for again := againAfter; ; {
 		s.mu.Lock()
-		head, changed, over := s.due(d, name, c), d.changed, d.lost || c.knows && d.ending
+		head, changed, over := s.nextCopy(d, name, c), d.changed, d.lost || c.knows && d.ending
 		s.mu.Unlock()
 		if over || s.config.Stop.Err() != nil {
 			return
@@ -77,7 +75,7 @@ func (s *Service) supplyOne(d *duty, name string, c *held) {
 			if err == nil || s.isUnable(c) { // due delays copies to an unable holder
 				continue
 			}
-			changed = nil // it needs time
+			changed = nil // wait for the whole delay
 			again = min(2*again, longestAgain)
 		}
 		select {
@@ -89,14 +87,14 @@ func (s *Service) supplyOne(d *duty, name string, c *held) {
 }
 
 // isUnable reports whether a holder cannot store a copy.
-func (s *Service) isUnable(c *held) bool {
+func (s *Service) isUnable(c *copyState) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return c.unable
 }
 
-// due returns what a process is to be sent now; nil if it has all; s.mu is held.
-func (s *Service) due(d *duty, name string, c *held) *protos.CopyHead {
+// nextCopy returns the head of the next copy for a process; nil if none is due; s.mu is held.
+func (s *Service) nextCopy(d *duty, name string, c *copyState) *protos.CopyHead {
 	h := d.of
 	stays := !d.removed && (name == d.next || slices.Contains(h.plan.Holders, name))
 	switch {
@@ -104,7 +102,7 @@ func (s *Service) due(d *duty, name string, c *held) *protos.CopyHead {
 		return nil
 	case stays && (s.now() < c.retry || !d.ending && c.files != nil && c.has == h.version):
 		return nil
-	case !stays && !d.removed && slices.Contains(d.replicas, name): // until the registry knows
+	case !stays && !d.removed && slices.Contains(d.replicas, name): // the registry lists it still
 		return nil
 	}
 	head := s.head(h, c)
@@ -112,12 +110,12 @@ func (s *Service) due(d *duty, name string, c *held) *protos.CopyHead {
 	return head
 }
 
-// head returns the beginning of the next copy; s.mu is held.
-func (s *Service) head(h *holding, c *held) *protos.CopyHead {
+// head returns the head of a copy of the present version; s.mu is held.
+func (s *Service) head(h *holding, c *copyState) *protos.CopyHead {
 	return &protos.CopyHead{From: s.config.Process, Version: h.version.message(), Plan: h.plan, Whole: c.files == nil}
 }
 
-// copyTo brings one process up to date, and takes in its answer to the question.
+// copyTo sends a copy to one process, and records the result.
 func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos.CopyHead) error {
 	s.mu.Lock()
 	h, c := d.of, d.copies[name]
@@ -149,7 +147,7 @@ func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos
 		c.latest = c.has
 		c.why, c.refused, c.told, c.unable, c.retry = "", 0, false, false, 0
 		if told {
-			s.tellCopies(h, "")
+			s.logCopies(h, "")
 		}
 	}
 	d.change()
@@ -160,9 +158,8 @@ func (s *Service) copyTo(ctx context.Context, d *duty, name string, head *protos
 // alone may have met a holder that is busy.
 const tellAfter = 2
 
-// copyFailed notes that a copy has failed. The answer is the holder's, or nil if it gave none; s.mu
-// is held.
-func (s *Service) copyFailed(d *duty, name string, c *held, err error, answer *protos.CopyAnswer) {
+// copyFailed records a failed copy. The answer is the holder's; nil without one; s.mu is held.
+func (s *Service) copyFailed(d *duty, name string, c *copyState, err error, answer *protos.CopyAnswer) {
 	c.files, c.failed, c.has = nil, c.failed+1, Version{}
 	c.why = request.Text(err.Error(), request.MaxListed)
 	switch {
@@ -173,7 +170,7 @@ func (s *Service) copyFailed(d *duty, name string, c *held, err error, answer *p
 	}
 	if c.failed >= tellAfter && !c.told && slices.Contains(d.of.plan.Holders, name) {
 		c.told = true
-		s.tellCopies(d.of, "")
+		s.logCopies(d.of, "")
 	}
 }
 
@@ -194,7 +191,7 @@ func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, 
 	if err := errors.Join(request.Write(out, head), out.Flush()); err != nil {
 		return nil, err
 	}
-	answer, err := heard(conn, in)
+	answer, err := readAnswer(conn, in)
 	if err != nil || answer.Error != "" || answer.Enough || head.Dismissed {
 		return answer, err
 	}
@@ -214,7 +211,7 @@ func (s *Service) send(ctx context.Context, name string, head *protos.CopyHead, 
 	if err := out.Flush(); err != nil {
 		return nil, err
 	}
-	return heard(conn, in)
+	return readAnswer(conn, in)
 }
 
 // pack sends the files of a record. It fails if a file is missing before or afterwards.
@@ -229,8 +226,8 @@ func (s *Service) pack(out io.Writer, id, dir string, fresh func(name string, in
 	return err
 }
 
-// heard reads an answer.
-func heard(conn net.Conn, in *bufio.Reader) (*protos.CopyAnswer, error) {
+// readAnswer reads an answer to a copy.
+func readAnswer(conn net.Conn, in *bufio.Reader) (*protos.CopyAnswer, error) {
 	if err := conn.SetReadDeadline(time.Now().Add(readyPatience)); err != nil {
 		return nil, err
 	}
@@ -241,8 +238,7 @@ func heard(conn net.Conn, in *bufio.Reader) (*protos.CopyAnswer, error) {
 	return answer, nil
 }
 
-// finished reports whether a file of a record belongs to what has finished: to a run, to what was
-// chosen, or to the log.
+// finished reports whether a file of a record is part of a finished run, a tuning or the log.
 func finished(dir, name string) bool {
 	folder, file := path.Split(name)
 	runs, run := path.Split(strings.TrimSuffix(folder, "/"))
@@ -255,14 +251,14 @@ func finished(dir, name string) bool {
 	return over(filepath.Join(dir, "runs", run))
 }
 
-// unfinished reports whether a file of a record belongs to a program that writes into it, as its
-// lock does.
+// unfinished reports whether a file of a record belongs to the program that writes the record, such as
+// a lock.
 func unfinished(name string) bool {
 	return strings.HasSuffix(name, ".partial") || strings.Contains(name, ".partial/") ||
 		strings.HasPrefix(path.Base(name), ".")
 }
 
-// lively is a connection on which something has to move.
+// lively is a connection that fails after stallPatience without progress.
 type lively struct{ net.Conn }
 
 func (l lively) Write(b []byte) (int, error) {
@@ -279,7 +275,7 @@ func (l lively) Read(b []byte) (int, error) {
 	return l.Conn.Read(b)
 }
 
-// Take takes a copy over a connection that another process has made. Its name is empty if the
+// Take receives a copy over a connection from another process. The process's name is empty if the
 // cluster has no certificates.
 func (s *Service) Take(conn net.Conn, from string) {
 	s.config.Begin(func() {
@@ -297,7 +293,7 @@ func (s *Service) Take(conn net.Conn, from string) {
 			s.config.Log("a copy that process %s sends: %v", cmp.Or(from, head.From), err)
 			return
 		}
-		if err := s.take(conn, in, head); err != nil {
+		if err := s.receiveCopy(conn, in, head); err != nil {
 			s.config.Log("copy of submission %s: %v", head.Plan.Id, err)
 		}
 	})
@@ -325,13 +321,12 @@ func single(name string) bool {
 	return name == filepath.Base(name) && filepath.IsLocal(name) && name != "."
 }
 
-// take carries out what a copy's head says. It answers twice: whether it wants the files, and
-// whether it has them.
-func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) error {
+// receiveCopy handles one copy. It answers the head, and then the files.
+func (s *Service) receiveCopy(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) error {
 	if head.Asks {
-		return request.Write(lively{conn}, s.tellWhetherHas(head.Plan.Id))
+		return request.Write(lively{conn}, s.answerWhetherHas(head.Plan.Id))
 	}
-	h, answer := s.enter(head, s.entryOf(head.Plan.Id))
+	h, answer := s.admitCopy(head, s.entryOf(head.Plan.Id))
 	if h == nil {
 		return request.Write(lively{conn}, answer)
 	}
@@ -342,7 +337,7 @@ func (s *Service) take(conn net.Conn, in *bufio.Reader, head *protos.CopyHead) e
 			err = s.config.Disk.Unpack(in, files)
 		}
 	}
-	if err = s.settle(h, head, files, err); err != nil {
+	if err = s.finishCopy(h, head, files, err); err != nil {
 		answer.Error = request.Text(cause(err), request.MaxText)
 		answer.Unable = !errors.As(err, new(errOvertaken))
 		// The sender reads the answer only after it has sent all files: read them to their end.
@@ -374,9 +369,9 @@ func (s *Service) makeRoom(head *protos.CopyHead, dir string) error {
 	return s.config.Ready(ctx, head.Plan, dir)
 }
 
-// settle ends what enter has begun: the files have come, unless there is an error. What is left of
-// them is gone before another copy can begin, which has its files in the same folder.
-func (s *Service) settle(h *holding, head *protos.CopyHead, files string, err error) error {
+// finishCopy installs the files of an admitted copy, unless there is an error. It removes the rest of
+// the files before another copy can begin, which uses the same folder.
+func (s *Service) finishCopy(h *holding, head *protos.CopyHead, files string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer os.RemoveAll(files) //nolint:errcheck // the next copy says so
@@ -392,13 +387,13 @@ func (s *Service) settle(h *holding, head *protos.CopyHead, files string, err er
 		return nil
 	}
 	s.failed(h, &h.copyFault, err)
-	if h.folder == "" { // it was never taken
+	if h.folder == "" { // there was no copy before
 		delete(s.all, head.Plan.Id)
 	}
 	return err
 }
 
-// entryOf returns the registry's entry of a submission, as far as this process knows it; nil without.
+// entryOf returns the entry of a submission in this process's state of the registry; nil without one.
 func (s *Service) entryOf(id string) (e *protos.RegistrySubmission) {
 	if r := s.config.Registry(); r != nil {
 		_ = r.ReadLocal(s.config.Stop, func(state *registry.State) { e = proto.CloneOf(state.Submission(id)) })
@@ -406,9 +401,9 @@ func (s *Service) entryOf(id string) (e *protos.RegistrySubmission) {
 	return e
 }
 
-// enter finds out whether a copy is to be taken, and returns its holding, which is busy then. The
-// entry is the registry's; nil if it has none.
-func (s *Service) enter(head *protos.CopyHead, e *protos.RegistrySubmission) (*holding, *protos.CopyAnswer) {
+// admitCopy decides whether a copy is accepted. If so, it returns the copy's holding, which is busy
+// then; otherwise it returns the refusal. The entry is the registry's; nil without one.
+func (s *Service) admitCopy(head *protos.CopyHead, e *protos.RegistrySubmission) (*holding, *protos.CopyAnswer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.all[head.Plan.Id]
@@ -438,21 +433,21 @@ func (s *Service) enter(head *protos.CopyHead, e *protos.RegistrySubmission) (*h
 		return refused("it is not here")
 	case known && h.duty != nil:
 		return refused("it is still carried out here")
+	case known && !h.ended && s.hasRecord(h):
+		s.yield(h, head.From)
+		return refused("it is being changed")
 	case head.Dismissed:
-		s.forget(h, "")
+		s.drop(h, "")
 		return nil, &protos.CopyAnswer{}
 	case !known:
 		h = &holding{plan: head.Plan}
 		s.all[head.Plan.Id] = h
-	case s.hasRecord(h):
-		s.giveUp(h, head.From)
-		return refused("it is being changed")
 	}
 	h.term, h.busy = term, true
 	return h, &protos.CopyAnswer{}
 }
 
-// install makes what has come the copy, or a part of it: a run as a whole; s.mu is held.
+// install makes the received files the copy, or adds them to it; s.mu is held.
 func (s *Service) install(h *holding, head *protos.CopyHead, files string) error {
 	name := s.copyName(head.Plan.Id)
 	dir := filepath.Join(s.config.Out, name)
@@ -473,7 +468,7 @@ func (s *Service) install(h *holding, head *protos.CopyHead, files string) error
 	}
 	h.plan, h.version = proto.CloneOf(head.Plan), versionOf(head.Version)
 	h.folder, h.recordless, h.useless = name, h.recordless && !head.Whole, 0
-	return s.keep(h)
+	return s.writeNote(h)
 }
 
 // merge moves the files of one folder into another: in each folder, what finishes it last.

@@ -6,7 +6,7 @@
 // holders, and the committed version: the plan, runs and checkpoints that another holder has, too.
 // The owner carries the submission out. When the registry's leader finds that the owner is gone, it
 // releases the submission, and the holders claim it; the registry refuses a claimant that lacks the
-// committed version. An owner that leaves in order gives the submission up. What an earlier owner
+// applyResult version. An owner that leaves in order gives the submission up. What an earlier owner
 // adds later does not count, because the registry accepts versions only from the owner.
 //
 // The owner replaces a holder that has been gone for a while, or leaves, by a process that has a copy
@@ -43,25 +43,24 @@ import (
 const Needed = 3
 
 const (
-	// lookEvery is the time between two looks at what is due.
-	lookEvery = 150 * time.Millisecond
-	// stagger is how much later each further holder claims a submission without an owner.
+	// pollEvery is the time between two looks at what is due.
+	pollEvery = 150 * time.Millisecond
+	// stagger is the delay between the claims of two holders.
 	stagger = time.Second
-	// commandPatience is how long the registry may take to answer a command until it is repeated.
+	// commandPatience bounds the registry's answer to a command. Afterwards the command is repeated.
 	commandPatience = 5 * time.Second
-	// slowAfter is how long it may take until another process has what has finished, before the log
-	// says who lacks a copy.
+	// slowAfter is the age of an uncommitted addition at which the log reports it.
 	slowAfter = 5 * time.Second
-	// maxEnded is how many submissions that have ended are remembered, and maxCopies of how many
-	// the copy of a record is kept.
+	// maxEnded bounds the ended submissions that a process remembers, and maxCopies the copies of their
+	// records.
 	maxEnded  = 1000
 	maxCopies = 100
 )
 
-// ErrElsewhere says that another process carries a submission out.
+// ErrElsewhere says that another process owns a submission.
 var ErrElsewhere = errors.New("another process carries this submission out")
 
-// ErrUncommitted says that the registry has no quorum: what was added counts once there is one again.
+// ErrUncommitted says that the registry has no quorum. The addition counts once there is a quorum.
 var ErrUncommitted = errors.New("the registry has no quorum")
 
 // Registry is the cluster's registry, as a process sees it.
@@ -76,14 +75,14 @@ type Registry interface {
 	Status() registry.Status
 }
 
-// Config is the process that a Service belongs to, and what it does there.
+// Config describes a process to its Service.
 type Config struct {
-	// Process is its name, and Incarnation tells its lives apart.
+	// Process is the name of the process, and Incarnation the number of its present start.
 	Process     string
 	Incarnation uint64
-	// Stop ends when it stops.
+	// Stop ends when the process stops.
 	Stop context.Context
-	// Out is its folder of records.
+	// Out is the folder of records of the process.
 	Out string
 	// Others names the other processes of the cluster.
 	Others func() []string
@@ -102,20 +101,20 @@ type Config struct {
 	Send func(process string, m proto.Message)
 	// Open makes a connection with another process, whose Service takes it with Take.
 	Open func(ctx context.Context, process string) (net.Conn, error)
-	// Begin does something beside, which the process waits for.
+	// Begin runs a function in a goroutine, whose end the process awaits when it stops.
 	Begin func(do func())
-	// Ready finds out whether a plan can be carried out here, and makes the folder of its record.
+	// Ready returns an error if this process cannot run a plan, and otherwise makes the record's folder.
 	Ready func(ctx context.Context, p *protos.HeldPlan, dir string) error
-	// Adopt has this process carry a submission out, in a term: with the record in the folder that p
-	// names, which has the runs that have finished. If it has ended already, it returns how. Why says
-	// what happened to the process that carried it out before; it is empty after an orderly handover.
+	// Adopt makes this process carry out a submission that it owns in a term. The record, with the
+	// finished runs, is in the folder that p names. If the submission has ended already, Adopt returns
+	// its end. Why describes the failure of the previous owner; it is empty after an orderly handover.
 	Adopt func(p *protos.HeldPlan, term uint64, why string) *protos.Submission
-	// Drop has this process carry a submission out no longer, because another one does; it is empty
-	// if that is not known. It returns when nothing is written to the record any more.
+	// Drop stops a submission in this process, because process to owns it; to is empty if the new owner
+	// is unknown. Drop returns once this process no longer writes the record.
 	Drop func(id, to string)
-	// Held is told who holds a submission that is carried out here, when that has changed.
+	// Held reports the new holders of a submission that this process owns.
 	Held func(id string, holders []string)
-	// Note adds a line to the log of a submission that is carried out here.
+	// Note adds a line to the log of a submission that this process owns.
 	Note func(id, text string)
 	// Intact returns an error if the record of a submission that this process conducts is incomplete:
 	// such a record must not replace a copy.
@@ -123,27 +122,27 @@ type Config struct {
 	// Has reports whether this process has the record of a submission that has ended here. If the
 	// record is lost, the process forgets the submission: another one has a copy.
 	Has func(id string) bool
-	// Log is told in a line what has happened.
+	// Log writes a line to the log of the process.
 	Log func(format string, args ...any)
 	// Disk writes into Out; nil stands for the operating system's file system.
 	Disk Disk
 }
 
-// Service is what one process holds.
+// Service manages the submissions of which a process is a holder.
 type Service struct {
 	config Config
 	began  time.Time
 
 	mu         sync.Mutex
 	ready      bool // the notes of earlier incarnations are loaded
-	leaving    bool // this process does
+	leaving    bool // this process leaves the cluster
 	all        map[string]*holding
-	left       map[string]uint64 // the incarnation of each other process that leaves, or has left
-	leaderless time.Duration     // since when the registry has no leader, as far as is known here; 0 if it has one
-	proposing  map[string]bool   // submissions about which propose has a command under way
+	left       map[string]uint64 // incarnations of the other processes that leave or have left, by name
+	leaderless time.Duration     // time at which the registry lost its leader, as seen here; 0 with a leader
+	proposing  map[string]bool   // ids of the submissions with a command of propose under way
 }
 
-// Version says how much of a submission's record a process has. Versions are ordered by the term of
+// Version numbers the state of a submission's record. Versions are ordered by the term of
 // the owner that made them, then by number.
 type Version struct {
 	Term   uint64 `json:"term"`
@@ -162,46 +161,46 @@ func versionOf(m *protos.Version) Version { return Version{Term: m.GetTerm(), Nu
 // holding is a submission that this process is a holder of.
 type holding struct {
 	plan    *protos.HeldPlan // without its text once the submission has ended
-	version Version          // of the copy or the record in folder
-	term    uint64           // the latest known
-	folder  string           // of the copy or the record, within the process's folder of records; empty without
+	version Version          // version of the copy or the record in folder
+	term    uint64           // latest known term of the submission
+	folder  string           // name of the copy or the record in the folder of records; empty without one
 	ended   bool
 	by      string // the process that ended it; empty if this process is a holder no longer
 
-	entry   *protos.RegistrySubmission // of the registry, as known here; nil if unknown
-	absent  time.Duration              // since when the registry knows no such submission; 0 if it knows it
-	useless time.Duration              // since when the copy is not needed; 0 if it is
-	claims  time.Duration              // it does not claim before; 0 while there is an owner
-	owner   string                     // the latest known one
-	heard   time.Time                  // when it was last heard
-	asking  bool                       // a command about the ownership is under way
+	entry   *protos.RegistrySubmission // latest known entry of the registry; nil without one
+	absent  time.Duration              // time at which the entry was first missing; 0 if there is one
+	useless time.Duration              // time from which the registry lists no need of the copy; 0 if it does
+	claims  time.Duration              // earliest time of the next claim; 0 while there is an owner
+	owner   string                     // latest known owner
+	heard   time.Time                  // time of the owner's latest message
+	asking  bool                       // a command or read about the ownership is under way
 
-	duty       *duty // nil unless this process carries it out
-	busy       bool  // a copy is being taken, or the record given up
-	recordless bool  // this process gave the record up and has no copy
+	duty       *duty // nil unless this process is the owner
+	busy       bool  // a copy arrives, or the record becomes a copy
+	recordless bool  // this process lost the record and has no copy
 
-	noteFault string // why the latest note was not written; empty if it was
-	copyFault string // why the latest copy was not
+	noteFault string // error of the latest note; empty without one
+	copyFault string // error of the latest copy; empty without one
 }
 
-// duty is the part of the process that carries a submission out.
+// duty is the ownership of a submission by this process.
 type duty struct {
 	of        *holding
 	term      uint64
-	committed Version                  // in the registry
-	replicas  []string                 // in the registry
-	copies    map[string]*held         // of all other holders, those that were, and the next
-	next      string                   // it is to become a holder; empty if none is
-	away      map[string]time.Duration // since when each holder is gone
+	committed Version                  // version in the registry
+	replicas  []string                 // holders in the registry
+	copies    map[string]*copyState    // by holder, former holder and next holder
+	next      string                   // process that becomes a holder once it has a copy; empty without one
+	away      map[string]time.Duration // times at which holders went away, by name
 	changed   chan struct{}            // closed at the next change
-	ending    bool                     // the others are to know that it has ended
-	removed   bool                     // they are to know that it is removed
-	slow      bool                     // the log says that something does not count yet
-	over      bool                     // the registry knows that it has ended
-	lost      bool                     // another process has taken over
+	ending    bool                     // the submission has ended, and the others must learn so
+	removed   bool                     // the submission is removed, and the others must learn so
+	slow      bool                     // the log has reported a delayed commit
+	over      bool                     // the registry has recorded the end
+	lost      bool                     // this process is the owner no longer
 }
 
-// New returns the service of a process that holds nothing.
+// New returns the Service of a process without submissions.
 func New(c Config) *Service {
 	if c.Disk == nil {
 		c.Disk = osDisk{}
@@ -210,36 +209,37 @@ func New(c Config) *Service {
 		proposing: map[string]bool{}}
 }
 
-// now is on the clock of this process.
+// now returns the time since the start of this process.
 func (s *Service) now() time.Duration { return time.Since(s.began) }
 
-// others are the other holders of a submission.
+// others returns the other holders of a submission.
 func (s *Service) others(plan *protos.HeldPlan) []string {
 	return slices.DeleteFunc(slices.Clone(plan.Holders), func(name string) bool { return name == s.config.Process })
 }
 
-// newDuty makes this process the owner of a submission in a term; 0 if it has ended.
+// newDuty makes this process the owner of a submission in a term. The term is 0 if the submission has
+// ended.
 func (s *Service) newDuty(h *holding, term uint64) *duty {
-	d := &duty{of: h, term: term, replicas: h.plan.Holders, copies: map[string]*held{},
+	d := &duty{of: h, term: term, replicas: h.plan.Holders, copies: map[string]*copyState{},
 		away: map[string]time.Duration{}, changed: make(chan struct{})}
 	h.duty = d
 	for _, name := range s.others(h.plan) {
-		d.copies[name] = &held{}
+		d.copies[name] = &copyState{}
 	}
 	return d
 }
 
-// supply keeps the other holders and the registry up to date from now on.
+// supply starts the goroutines that keep the other holders and the registry up to date.
 func (s *Service) supply(d *duty) {
 	for name, c := range d.copies {
 		s.config.Begin(func() { s.supplyOne(d, name, c) })
 	}
 	if d.term > 0 {
-		s.config.Begin(func() { s.commit(d) })
+		s.config.Begin(func() { s.proposeDue(d) })
 	}
 }
 
-// change wakes those who wait for a change; s.mu is held.
+// change wakes all goroutines that wait for a change; s.mu is held.
 func (d *duty) change() {
 	close(d.changed)
 	d.changed = make(chan struct{})
@@ -255,10 +255,11 @@ func rank(id string, names []string) []string {
 	})
 }
 
-// Hold has two other processes hold a submission, whose record is in plan.Folder, and returns all
-// three, this one first. If only one of the two can store a copy, the other one is a holder without a
-// copy, and the note says why. If neither can, Hold returns no names, and the note says why. An error
-// says why no submission is accepted now: the registry does not answer.
+// Hold makes two other processes holders of a submission, whose record is in plan.Folder. It returns
+// the names of all three holders, this process first. If only one of the two can store a copy, the
+// other is a holder without a copy, and the note gives the reason. If neither can, Hold returns no
+// names, and the note gives the reason. If the registry does not answer, no submission is accepted,
+// and Hold returns an error.
 func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []string, note string, err error) {
 	r, err := s.ask(ctx)
 	if err != nil {
@@ -295,7 +296,7 @@ func (s *Service) Hold(ctx context.Context, plan *protos.HeldPlan) (names []stri
 	return nil, fmt.Sprintf("submission %s does not survive process %s: %s", plan.Id, s.config.Process, why), nil
 }
 
-// ask returns the registry if it has a quorum.
+// ask returns the registry, or an error if it has no quorum.
 func (s *Service) ask(ctx context.Context) (Registry, error) {
 	r := s.config.Registry()
 	if r == nil {
@@ -310,7 +311,7 @@ func (s *Service) ask(ctx context.Context) (Registry, error) {
 	return r, nil
 }
 
-// enroll claims a new submission, which the others have taken.
+// enroll claims a new submission, of which the other holders have copies.
 func (s *Service) enroll(ctx context.Context, r Registry, h *holding) error {
 	s.mu.Lock()
 	s.all[h.plan.Id] = h
@@ -329,7 +330,7 @@ func (s *Service) enroll(ctx context.Context, r Registry, h *holding) error {
 	defer s.mu.Unlock()
 	h.busy = false
 	h.duty.committed = h.version
-	s.advance(h) // so that a copy shows that the submission was accepted
+	s.advance(h) // a version above 0 shows that the submission was accepted
 	s.supply(h.duty)
 	return nil
 }
@@ -383,8 +384,8 @@ func (r *denials) copies(plan *protos.HeldPlan) string {
 	return fmt.Sprintf("submission %s has copies %s", plan.Id, countCopies(lacking, len(plan.Holders)))
 }
 
-// offer gives the others a new submission. It returns the denials by process. A process that has
-// denied it as unable before is not asked again.
+// offer sends copies of a new submission to the other holders. It returns the denials by process. It
+// does not ask a process again that was unable before.
 func (s *Service) offer(ctx context.Context, h *holding, before *denials) map[string]denial {
 	s.mu.Lock()
 	d := s.newDuty(h, 1)
@@ -417,7 +418,7 @@ func (s *Service) offer(ctx context.Context, h *holding, before *denials) map[st
 	offering.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.keep(h); err != nil && len(denied) == 0 {
+	if err := s.writeNote(h); err != nil && len(denied) == 0 {
 		denied[s.config.Process] = denial{err: fmt.Errorf("it cannot note it: %s", cause(err))}
 	}
 	return denied
@@ -440,8 +441,7 @@ func (s *Service) withdraw(h *holding, claimed bool) {
 	s.supply(h.duty)
 }
 
-// Holds reports whether this process is a holder of a submission that has not ended. It carries it
-// out once Adopt is called.
+// Holds reports whether this process is a holder of a submission that has not ended.
 func (s *Service) Holds(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -449,9 +449,10 @@ func (s *Service) Holds(id string) bool {
 	return h != nil && !h.ended
 }
 
-// Commit waits until a run that has finished counts: another holder has it, and the registry knows.
-// The error is ErrElsewhere if another process has taken over, and ErrUncommitted if the registry has
-// no quorum: then the run counts later. The attempt of this process begins anew, with the next run.
+// Commit waits until a finished run counts: another holder has its files, and the registry has
+// recorded the version. The error is ErrElsewhere if another process owns the submission, and
+// ErrUncommitted if the registry has no quorum: then the run counts later. This process's attempt
+// starts again with the next run.
 func (s *Service) Commit(ctx context.Context, id string) error {
 	return s.reach(ctx, id, true, func(h *holding) {
 		if len(h.plan.Attempts) > 0 {
@@ -460,8 +461,8 @@ func (s *Service) Commit(ctx context.Context, id string) error {
 	})
 }
 
-// End waits until another holder has the record of a submission that has ended, and the registry
-// knows that it has. The error is ErrElsewhere if another process has taken over.
+// End waits until another holder has the record of an ended submission, and the registry has recorded
+// the end. The error is ErrElsewhere if another process owns the submission.
 func (s *Service) End(ctx context.Context, id string, end *protos.Submission) error {
 	return s.reach(ctx, id, false, func(h *holding) {
 		h.duty.ending, h.duty.next = true, ""
@@ -469,8 +470,8 @@ func (s *Service) End(ctx context.Context, id string, end *protos.Submission) er
 	})
 }
 
-// reach adds an attempt, a run or the end to a submission, and waits until that is committed. With
-// goesOn it does not wait for a quorum that has been lost for longer than slowAfter.
+// reach adds an attempt, a run or the end to a submission, and waits until the version with it is
+// committed. With goesOn it returns ErrUncommitted once the quorum has been lost for slowAfter.
 func (s *Service) reach(ctx context.Context, id string, goesOn bool, add func(h *holding)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -493,7 +494,7 @@ func (s *Service) reach(ctx context.Context, id string, goesOn bool, add func(h 
 			return nil
 		case (alone || s.now()-began > slowAfter) && !d.slow:
 			d.slow = true
-			s.tellSlow(d)
+			s.logDelay(d)
 		case alone && goesOn:
 			return ErrUncommitted
 		}
@@ -504,12 +505,12 @@ func (s *Service) reach(ctx context.Context, id string, goesOn bool, add func(h 
 	return ErrElsewhere
 }
 
-// tellSlow says in a submission's log why what has finished does not count yet; s.mu is held.
-func (s *Service) tellSlow(d *duty) {
+// logDelay writes to a submission's log why its latest addition does not count yet; s.mu is held.
+func (s *Service) logDelay(d *duty) {
 	id := d.of.plan.Id
 	if s.leaderless == 0 {
 		others := strings.Join(s.others(d.of.plan), ", ")
-		s.tellCopies(d.of, "what has finished counts when one more of "+others+" has it: ")
+		s.logCopies(d.of, "what has finished counts when one more of "+others+" has it: ")
 		return
 	}
 	status := s.config.Registry().Status()
@@ -518,15 +519,15 @@ func (s *Service) tellSlow(d *duty) {
 	s.config.Begin(func() { s.config.Note(id, text) })
 }
 
-// await releases s.mu until a change, for lookEvery at most. The error is that of ctx or of the
-// process.
+// await releases s.mu until a change, for pollEvery at most. It returns the cause if ctx ends or the
+// process stops.
 func (s *Service) await(ctx context.Context, changed <-chan struct{}) error {
 	s.mu.Unlock()
 	defer s.mu.Lock()
 	select {
 	case <-changed:
 		return nil
-	case <-time.After(lookEvery):
+	case <-time.After(pollEvery):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -535,7 +536,7 @@ func (s *Service) await(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// Remove makes all other holders forget a submission that has ended here, with their copies of its
+// Remove makes all other holders drop a submission that has ended here, with their copies of its
 // record.
 func (s *Service) Remove(id string) {
 	s.mu.Lock()
@@ -555,6 +556,6 @@ func (s *Service) Remove(id string) {
 	d := s.newDuty(h, term)
 	d.ending, d.removed, d.over = true, true, term == 0
 	s.end(h, s.config.Process)
-	_ = s.keep(h) // it has logged its error
+	_ = s.writeNote(h) // it has logged its error
 	s.supply(d)
 }

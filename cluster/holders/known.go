@@ -30,8 +30,8 @@ func (s *Service) WithoutQuorum() bool {
 	return s.leaderless != 0
 }
 
-// Held are the submissions under way that this process holds for others, as far as it knows them,
-// with the time at which the owner was last heard.
+// Held returns the unfinished submissions of other owners of which this process is a holder, with the
+// times of the owners' latest messages.
 func (s *Service) Held() (all []*protos.Submission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *Service) Held() (all []*protos.Submission) {
 	return all
 }
 
-// HeldOne is Held of one submission; nil if this process does not hold it for another one.
+// HeldOne returns one submission as Held does; nil if it is not among them.
 func (s *Service) HeldOne(id string) *protos.Submission {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,8 +53,7 @@ func (s *Service) HeldOne(id string) *protos.Submission {
 	return nil
 }
 
-// heldHere is what a holder knows of a submission that it does not carry out; nil if it has nothing
-// of it; s.mu is held.
+// heldHere returns a holder's view of another owner's submission; nil without a copy; s.mu is held.
 func (s *Service) heldHere(h *holding) *protos.Submission {
 	if h.ended || h.duty != nil || h.folder == "" || h.entry.GetEnded() {
 		return nil
@@ -90,7 +89,7 @@ func (s *Service) heldHere(h *holding) *protos.Submission {
 	return m
 }
 
-// fault says, after the name of this process, why it cannot hold a submission; s.mu is held.
+// fault returns the reason why this process has no copy of a submission, after its name; s.mu is held.
 func (s *Service) fault(h *holding) []string {
 	if why := cmp.Or(h.noteFault, h.copyFault); why != "" {
 		return []string{s.config.Process + ": " + why}
@@ -128,9 +127,9 @@ func (s *Service) lacking(h *holding) (all []string) {
 	return all
 }
 
-// tellCopies has the submission's log say, behind another text, how many copies there are and why
+// logCopies has the submission's log say, behind another text, how many copies there are and why
 // there are not more; s.mu is held.
-func (s *Service) tellCopies(h *holding, before string) {
+func (s *Service) logCopies(h *holding, before string) {
 	if h.duty == nil {
 		return
 	}
@@ -238,7 +237,7 @@ func (s *Service) Claim(ctx context.Context, id string) (*protos.HeldPlan, error
 	}
 	h.plan = proto.CloneOf(h.plan)
 	h.folder, h.plan.Folder, h.by = name, name, s.config.Process
-	_ = s.keep(h) // it has said so
+	_ = s.writeNote(h) // it has logged its error
 	return h.plan, nil
 }
 
@@ -265,8 +264,8 @@ func (s *Service) askWhetherHas(ctx context.Context, name string, plan *protos.H
 	return answer.Has, nil
 }
 
-// tellWhetherHas answers askWhetherHas.
-func (s *Service) tellWhetherHas(id string) *protos.CopyAnswer {
+// answerWhetherHas answers askWhetherHas.
+func (s *Service) answerWhetherHas(id string) *protos.CopyAnswer {
 	s.mu.Lock()
 	ready := s.ready
 	s.mu.Unlock()

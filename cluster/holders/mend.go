@@ -13,17 +13,18 @@ import (
 )
 
 const (
-	// replaceAfter is how long a process is gone until it is replaced as a holder: one that starts
-	// again is back by then.
+	// replaceAfter is the absence after which a holder is replaced. A process that restarts is back
+	// sooner.
 	replaceAfter = 10 * time.Second
-	// mostFailures is after how many failures in a row another process is to become a holder
-	// instead, and unfitFor how long the first is not.
+	// mostFailures is the number of consecutive failed copies after which a holder is replaced, and
+	// unfitFor the time for which it may not become a holder again.
 	mostFailures = 5
 	unfitFor     = time.Minute
 )
 
-// mend replaces a holder that is lost by another process, once that one has a copy; s.mu is held.
-func (s *Service) mend(h *holding, now time.Duration) {
+// replaceLost replaces a lost holder by another process, once the other process has a copy; s.mu is
+// held.
+func (s *Service) replaceLost(h *holding, now time.Duration) {
 	d := h.duty
 	if d.ending {
 		return
@@ -46,7 +47,8 @@ func (s *Service) mend(h *holding, now time.Duration) {
 	}
 }
 
-// lost returns a holder that leaves, has been gone for a while, or takes no copies; s.mu is held.
+// lost returns a holder that leaves, has been gone for replaceAfter, or refuses copies; empty without
+// one; s.mu is held.
 func (s *Service) lost(h *holding, now time.Duration) (lost string) {
 	for _, name := range s.others(h.plan) {
 		since, known := h.duty.away[name]
@@ -56,12 +58,12 @@ func (s *Service) lost(h *holding, now time.Duration) (lost string) {
 		case !gone && !departs:
 			delete(h.duty.away, name)
 			if known && c.why == "" {
-				s.tellCopies(h, "")
+				s.logCopies(h, "")
 			}
 		case !known:
 			since = now
 			h.duty.away[name] = now
-			s.tellCopies(h, "")
+			s.logCopies(h, "")
 		}
 		refuses := !gone && c.failed >= mostFailures && c.refused != 0
 		if lost == "" && (departs || refuses || gone && now-since >= replaceAfter) {
@@ -71,7 +73,7 @@ func (s *Service) lost(h *holding, now time.Duration) (lost string) {
 	return lost
 }
 
-// choose has another process become a holder, if there is one; s.mu is held.
+// choose selects the next holder, if there is a suitable process; s.mu is held.
 func (s *Service) choose(h *holding, now time.Duration) {
 	d := h.duty
 	for _, name := range rank(h.plan.Id, s.config.Others()) {
@@ -79,28 +81,28 @@ func (s *Service) choose(h *holding, now time.Duration) {
 		switch {
 		case slices.Contains(h.plan.Holders, name) || s.departs(name):
 		case c == nil:
-			c = &held{}
+			c = &copyState{}
 			d.copies[name], d.next = c, name
 			s.config.Begin(func() { s.supplyOne(d, name, c) })
 			return
 		case !c.sending && now >= c.unfit:
-			*c = held{unfit: c.unfit}
+			*c = copyState{unfit: c.unfit}
 			d.next = name
 			return
 		}
 	}
 }
 
-// tellHolders says who holds a submission from now on; s.mu is held.
-func (s *Service) tellHolders(h *holding, names []string) {
+// notifyHolders reports the new holders of a submission; s.mu is held.
+func (s *Service) notifyHolders(h *holding, names []string) {
 	id := h.plan.Id
 	s.config.Log("submission %s is held by %s from now on", id, strings.Join(names, ", "))
 	s.config.Begin(func() { s.config.Held(id, names) })
-	s.advance(h) // the others learn of it with the plan
+	s.advance(h) // the plan tells the holders
 }
 
-// Leave has others go on at once with what this process carries out, and replace it where it is a
-// holder. It returns when others own the submissions, or when ctx ends.
+// Leave gives up all submissions that this process owns, and announces that it leaves. It returns once
+// other processes own the submissions, or when ctx ends.
 func (s *Service) Leave(ctx context.Context) {
 	r := s.config.Registry()
 	var all []*holding
@@ -109,36 +111,35 @@ func (s *Service) Leave(ctx context.Context) {
 	s.leaving = true
 	for _, h := range s.all {
 		holds = holds || !h.ended
-		if h.plan = s.giveBack(h.plan); h.duty == nil || h.ended || h.busy || h.duty.lost || h.duty.ending {
+		if h.plan = s.withoutOwnAttempt(h.plan); h.duty == nil || h.ended || h.busy || h.duty.lost || h.duty.ending {
 			continue
 		}
-		if _ = s.keep(h); s.hasHeir(h) && r != nil { // keep has logged its error
-			s.giveBackOwnership(r, h, h.duty.term, protos.Release_OWNER_LEFT)
-			s.giveUp(h, "")
+		if _ = s.writeNote(h); s.hasHeir(h) && r != nil { // keep has logged its error
+			s.giveUpOwnership(r, h, h.duty.term, protos.Release_OWNER_LEFT)
+			s.yield(h, "")
 			all = append(all, h)
 		}
 	}
 	s.mu.Unlock()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
+	clock := time.NewTicker(pollEvery)
+	defer clock.Stop()
 	for over := !holds; ; over = s.handedOver(r, all) {
-		for _, name := range s.config.Others() { // again, since it may be lost
+		for _, name := range s.config.Others() { // repeated, because messages can be lost
 			s.config.Send(name, &protos.Leaving{Incarnation: s.config.Incarnation})
 		}
 		if over {
 			return
 		}
 		select {
-		case <-look.C:
+		case <-clock.C:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// HandOver gives a submission up, because this process cannot keep the record, and reports whether
-// another holder can take it. This process stays a holder without a copy until the next owner sends
-// one.
+// HandOver gives a submission up, because this process cannot keep the record. It reports whether
+// another holder can go on. This process stays a holder without a copy until the next owner sends one.
 func (s *Service) HandOver(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,22 +147,22 @@ func (s *Service) HandOver(id string) bool {
 	if h == nil || r == nil || h.busy || h.ended || h.duty == nil || h.duty.lost || !s.hasCopyElsewhere(h) {
 		return false
 	}
-	h.plan = s.giveBack(h.plan)
+	h.plan = s.withoutOwnAttempt(h.plan)
 	h.recordless, h.version = true, Version{}
-	s.giveBackOwnership(r, h, h.duty.term, protos.Release_OWNER_WITHOUT_RECORD)
-	s.giveUp(h, "")
+	s.giveUpOwnership(r, h, h.duty.term, protos.Release_OWNER_WITHOUT_RECORD)
+	s.yield(h, "")
 	return true
 }
 
-// storing returns the other holders that can store copies, as far as is known here; s.mu is held.
+// storing returns the other holders that can store copies, as far as this process knows; s.mu is held.
 func (s *Service) storing(h *holding) []string {
 	return slices.DeleteFunc(s.others(h.plan), func(name string) bool {
 		return s.departs(name) || s.config.Gone(name, 0) || h.duty != nil && h.duty.copies[name].unable
 	})
 }
 
-// hasCopyElsewhere reports whether a holder that can store copies has what counts, so that it can go
-// on; s.mu is held.
+// hasCopyElsewhere reports whether a holder that can store copies has the committed version; s.mu is
+// held.
 func (s *Service) hasCopyElsewhere(h *holding) bool {
 	return slices.ContainsFunc(s.storing(h), func(name string) bool {
 		c := h.duty.copies[name]
@@ -173,7 +174,7 @@ func (s *Service) hasCopyElsewhere(h *holding) bool {
 // held.
 func (s *Service) hasHeir(h *holding) bool { return len(s.storing(h)) > 0 }
 
-// handedOver reports whether another process owns each submission that was given up, if one can.
+// handedOver reports whether other processes own the submissions, or no other process can.
 func (s *Service) handedOver(r Registry, all []*holding) bool {
 	s.mu.Lock()
 	var ids []string
@@ -195,14 +196,14 @@ func (s *Service) handedOver(r Registry, all []*holding) bool {
 	return owned || !slices.ContainsFunc(all, s.hasHeir)
 }
 
-// Receive takes in that another process leaves.
+// Receive records that another process leaves.
 func (s *Service) Receive(from string, m *protos.Leaving) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left[from] = m.Incarnation
 }
 
-// departs reports whether another process leaves, or has left and is not back; s.mu is held.
+// departs reports whether another process leaves, or has left and not returned; s.mu is held.
 func (s *Service) departs(process string) bool {
 	life, left := s.left[process]
 	if left && s.config.Gone(process, life) && !s.config.Gone(process, 0) {
@@ -212,7 +213,7 @@ func (s *Service) departs(process string) bool {
 	return left
 }
 
-// Leaves reports whether another process is about to leave the cluster, or has left it.
+// Leaves reports whether another process leaves the cluster, or has left it.
 func (s *Service) Leaves(process string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -185,6 +185,31 @@ func TestProcessThatLeavesHandsItsSubmissionsOver(t *testing.T) {
 	})
 }
 
+// A process that was replaced as a holder while it was away, and that had ended the submission in its
+// own record, yields to the owner: its record must not count as an end.
+func TestRecordOfAReplacedOwnerIsDropped(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, 1, "a", "b", "c", "d")
+		defer c.close()
+		a := c.at("a")
+		a.submit("1")
+		a.done["1"] = true // as its ledger says, although the registry has not recorded the end
+		c.kill("a")
+		b := c.successor("1", "a")
+		names := c.heldBy("1", b)
+		c.mu.Lock()
+		for _, other := range []string{"b", "c", "d"} { // so that a hears of the owner alone, not of the registry
+			c.cut[[2]string{"a", other}] = other != b.name
+		}
+		c.mu.Unlock()
+		a = c.start("a")
+		time.Sleep(20 * time.Second)
+		if slices.Contains(names, "a") || a.done["1"] || a.Holds("1") {
+			t.Errorf("held by %v; a has ended it: %v, holds it: %v", names, a.done["1"], a.Holds("1"))
+		}
+	})
+}
+
 // An owner whose other holders have left goes on alone, without a word of them.
 func TestOwnerGoesOnWhenAllOthersHaveLeft(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -17,32 +17,32 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// note is a holding on the disk, a file of JSON in the process's folder of copies.
+// note is the JSON file of a holding, in the process's folder of copies.
 type note struct {
-	// Term is the latest known one.
+	// Term is the latest known term of the submission.
 	Term uint64 `json:"term"`
-	// Version says what is in Folder, within the folder of records.
+	// Version is the version of the copy or record in Folder, a folder within the folder of records.
 	Version Version `json:"version"`
 	Folder  string  `json:"folder"`
-	// EndedBy is the process that has ended the submission; empty as long as none has. Without it
-	// and without a folder this process is a holder no longer.
+	// EndedBy is the process that ended the submission; empty before the end. If both EndedBy and Folder
+	// are empty, this process is a holder no longer.
 	EndedBy string `json:"ended_by,omitempty"`
 	// Plan is a protos.HeldPlan.
 	Plan []byte `json:"plan"`
 }
 
-// notes is the folder of what this process holds. It is hidden: what is in it belongs to others.
+// notes returns the name of the folder of copies and notes. Its dot hides it from readers of records.
 func (s *Service) notes() string { return ".held-" + s.config.Process }
 
-// copyName is the folder of a copy, within the folder of records.
+// copyName returns the name of a copy's folder, within the folder of records.
 func (s *Service) copyName(id string) string { return filepath.Join(s.notes(), id) }
 
 func (s *Service) notePath(id string) string {
 	return filepath.Join(s.config.Out, s.notes(), id+".json")
 }
 
-// keep writes a holding to the disk; s.mu is held. What cannot be written is told once.
-func (s *Service) keep(h *holding) error {
+// writeNote writes a holding to the disk; s.mu is held. It logs the first of consecutive errors.
+func (s *Service) writeNote(h *holding) error {
 	n := note{Term: h.term, Version: h.version, Folder: h.folder, EndedBy: h.by}
 	var err error
 	if n.Plan, err = proto.Marshal(h.plan); err == nil {
@@ -63,14 +63,14 @@ func (s *Service) keep(h *holding) error {
 // dismissed reports whether this process is a holder no longer.
 func (h *holding) dismissed() bool { return h.ended && h.by == "" }
 
-// end takes note that a process has brought a submission to its end; s.mu is held.
+// end records that a process has ended a submission; s.mu is held.
 func (s *Service) end(h *holding, by string) {
 	h.ended, h.by = true, by
 	h.plan = proto.CloneOf(h.plan)
 	h.plan.Submitted = &protos.SubmitPlan{File: h.plan.Submitted.GetFile(), Place: h.plan.Submitted.GetPlace()}
 	s.tidy(maxCopies, s.hasCopy, func(old *holding) {
 		s.removeCopy(old)
-		_ = s.keep(old) // it has said so
+		_ = s.writeNote(old) // it has logged its error
 	})
 	s.tidy(maxEnded, func(h *holding) bool { return h.ended }, func(old *holding) {
 		s.removeCopy(old)
@@ -86,8 +86,8 @@ func (s *Service) removeNote(h *holding) {
 	}
 }
 
-// tidy does something with the holdings of a kind that were submitted first, until not more than
-// most are left; s.mu is held.
+// tidy drops the holdings of a kind that were submitted first, until at most most are left; s.mu is
+// held.
 func (s *Service) tidy(most int, kind func(h *holding) bool, drop func(h *holding)) {
 	all := slices.DeleteFunc(slices.Collect(maps.Values(s.all)), func(h *holding) bool { return !kind(h) })
 	slices.SortFunc(all, func(a, b *holding) int { return cmp.Compare(a.plan.At, b.plan.At) })
@@ -96,7 +96,7 @@ func (s *Service) tidy(most int, kind func(h *holding) bool, drop func(h *holdin
 	}
 }
 
-// hasCopy reports whether a submission has ended of whose record there is a copy here.
+// hasCopy reports whether this process has a copy of an ended submission's record.
 func (s *Service) hasCopy(h *holding) bool { return h.ended && h.folder == s.copyName(h.plan.Id) }
 
 // removeCopy removes the copy of a record, if there is one; s.mu is held.
@@ -110,14 +110,14 @@ func (s *Service) removeCopy(h *holding) {
 	h.folder = ""
 }
 
-// forget removes a copy, since a process has brought the submission to its end without this one,
-// or, if the name is empty, this process is a holder no longer; s.mu is held.
-func (s *Service) forget(h *holding, by string) {
+// drop removes a copy, because a process has ended the submission without it, or because this process
+// is a holder no longer, if the name is empty; s.mu is held.
+func (s *Service) drop(h *holding, by string) {
 	if s.removeCopy(h); by == "" {
 		h.folder, h.version = "", Version{}
 	}
 	s.end(h, by)
-	_ = s.keep(h) // it has said so
+	_ = s.writeNote(h) // it has logged its error
 }
 
 // rename gives a folder of records another name, if it is there.
@@ -156,7 +156,7 @@ func (s *Service) missing(folder string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Remember takes over what earlier lives of this process have held.
+// Remember loads the notes of earlier incarnations of this process.
 func (s *Service) Remember() {
 	paths, err := filepath.Glob(s.notePath("*"))
 	if err != nil {
@@ -178,7 +178,7 @@ func (s *Service) Remember() {
 	}
 }
 
-// load takes one note over; s.mu is held. The folder may have been about to get its name.
+// load loads one note; s.mu is held. It completes a rename of the folder that a crash interrupted.
 func (s *Service) load(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Service) load(path string) error {
 		ended: n.EndedBy != "" || n.Folder == ""}
 	s.all[plan.Id] = h
 	if !h.ended {
-		_ = s.keep(h) // it logs its error: a process that cannot write does not claim
+		_ = s.writeNote(h) // it logs its error: a process that cannot write does not claim
 	}
 	return nil
 }

@@ -14,31 +14,31 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// waitPatience is how long a process keeps a copy that the registry gives no reason for: the owner
-// may be about to make the process a holder, and this process may not know the latest state.
+// waitPatience is how long a process keeps a copy although the registry does not list the process as a
+// holder: the owner may be about to add it.
 const waitPatience = time.Minute
 
 // endPatience is how long a holder waits for the last files of a submission that has ended.
 const endPatience = 10 * time.Second
 
-// Work follows the registry until Config.Stop ends: it claims submissions whose owners are gone, and
-// gives up those that other processes have claimed.
+// Work polls the registry until Config.Stop ends. It claims submissions whose owners are gone, and
+// yields submissions that other processes have claimed.
 func (s *Service) Work() {
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
+	clock := time.NewTicker(pollEvery)
+	defer clock.Stop()
 	for {
 		select {
-		case <-look.C:
-			s.look()
+		case <-clock.C:
+			s.poll()
 		case <-s.config.Stop.Done():
 			return
 		}
 	}
 }
 
-// look compares the holdings with the registry. The registry's leader also releases submissions whose
-// owners are gone.
-func (s *Service) look() {
+// poll reconciles the holdings with the registry. In the registry's leader it also releases the
+// submissions of owners that are gone.
+func (s *Service) poll() {
 	r := s.config.Registry()
 	if r == nil {
 		return
@@ -57,7 +57,7 @@ func (s *Service) look() {
 		return
 	}
 	entries := map[string]*protos.RegistrySubmission{}
-	var owned []*protos.RegistrySubmission // by this process; in the leader, by any
+	var owned []*protos.RegistrySubmission // this process's submissions; in the leader, those of all processes
 	if err := r.ReadLocal(s.config.Stop, func(state *registry.State) {
 		for _, id := range ids {
 			entries[id] = proto.CloneOf(state.Submission(id))
@@ -74,7 +74,7 @@ func (s *Service) look() {
 	defer s.mu.Unlock()
 	for _, e := range owned {
 		switch {
-		case s.isOwner(e) && s.all[e.Id] == nil: // it was refused, and its claim was granted too late
+		case s.isOwner(e) && s.all[e.Id] == nil: // a refused submission, whose claim was granted later
 			s.propose(r, e.Id, &protos.RegistryCommand{Kind: &protos.RegistryCommand_EndSubmission{
 				EndSubmission: &protos.EndSubmission{Id: e.Id, Term: e.Term},
 			}})
@@ -91,21 +91,21 @@ func (s *Service) look() {
 			continue
 		}
 		h.entry = entries[id]
-		if s.judge(r, h, status.Cluster, now); h.duty != nil && !h.duty.lost {
-			s.mend(h, now)
+		if s.reconcile(r, h, status.Cluster, now); h.duty != nil && !h.duty.lost {
+			s.replaceLost(h, now)
 		}
 	}
 }
 
-// propose proposes a command about a submission, unless another one is under way. look repeats it if
-// it has no effect; s.mu is held.
+// propose proposes a command about a submission, unless an earlier one is under way. poll repeats a
+// command without an effect; s.mu is held.
 func (s *Service) propose(r Registry, id string, command *protos.RegistryCommand) {
 	if s.proposing[id] {
 		return
 	}
 	s.proposing[id] = true
 	s.config.Begin(func() {
-		_, _ = s.do(r, command) // look repeats it
+		_, _ = s.do(r, command) // poll repeats it
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.proposing, id)
@@ -119,76 +119,77 @@ func (s *Service) do(r Registry, c *protos.RegistryCommand) (*protos.RegistryRes
 	return r.Do(ctx, c)
 }
 
-// judge compares a holding with its entry in the registry with a number; s.mu is held.
-func (s *Service) judge(r Registry, h *holding, number uint64, now time.Duration) {
+// reconcile acts on the difference between a holding and its entry in the registry with a number; s.mu
+// is held.
+func (s *Service) reconcile(r Registry, h *holding, number uint64, now time.Duration) {
 	e := h.entry
 	if e == nil {
-		s.judgeUnknown(r, h, number, now)
+		s.reconcileUnknown(r, h, number, now)
 		return
 	}
 	h.absent = 0
 	owner := e.Owner.GetName()
-	s.hear(h, cmp.Or(owner, e.Previous.GetName()))
+	s.noteHeard(h, cmp.Or(owner, e.Previous.GetName()))
 	switch {
 	case e.Ended:
-		s.judgeEnded(h, e, now)
+		s.reconcileEnded(h, e, now)
 	case owner == s.config.Process:
-		s.judgeOwn(r, h, e)
-	case owner != "" && e.Term < h.term && h.plan.Registry == number: // the local state lags behind
+		s.reconcileOwned(r, h, e)
+	case owner != "" && e.Term < h.term && h.plan.Registry == number: // this process's state is stale
 	case owner != "":
 		h.claims = 0
 		if h.term = e.Term; h.duty != nil || s.hasRecord(h) {
-			s.giveUp(h, owner)
+			s.yield(h, owner)
 			return
 		}
-		s.judgeUse(r, h, now)
-	case h.duty != nil && e.Term > h.duty.term: // another process was the owner for a while
-		s.giveUp(h, "")
+		s.dropUnlisted(r, h, now)
+	case h.duty != nil && e.Term > h.duty.term: // another process was the owner in between
+		s.yield(h, "")
 	case h.duty != nil:
 		s.claim(r, h)
 	default:
-		s.judgeUse(r, h, now)
-		s.candidate(r, h, now)
+		s.dropUnlisted(r, h, now)
+		s.claimIfDue(r, h, now)
 	}
 }
 
-// judgeOwn compares a holding with an entry that names this process as the owner; s.mu is held.
-func (s *Service) judgeOwn(r Registry, h *holding, e *protos.RegistrySubmission) {
+// reconcileOwned is reconcile for an entry whose owner is this process; s.mu is held.
+func (s *Service) reconcileOwned(r Registry, h *holding, e *protos.RegistrySubmission) {
 	switch d := h.duty; {
 	case !s.isOwner(e): // an earlier incarnation, which the leader releases
 	case h.recordless:
-		s.giveBackOwnership(r, h, e.Term, protos.Release_OWNER_WITHOUT_RECORD)
+		s.giveUpOwnership(r, h, e.Term, protos.Release_OWNER_WITHOUT_RECORD)
 	case d == nil && e.Term < h.term: // the registry was recovered from a state before another process owned it
-		s.giveBackOwnership(r, h, e.Term, protos.Release_OWNER_GONE)
+		s.giveUpOwnership(r, h, e.Term, protos.Release_OWNER_GONE)
 	case d == nil:
 		s.takeOver(r, h)
 	case e.Term != d.term: // the answer to its claim was lost
-		s.goOn(r, h)
+		s.continueInTerm(r, h)
 	case versionOf(e.Version).Before(d.committed): // the registry was recovered from an earlier state
 		d.committed, d.replicas = versionOf(e.Version), e.Replicas
 		d.change()
 	}
 }
 
-// hear notes when the latest owner of a submission was last heard; s.mu is held.
-func (s *Service) hear(h *holding, owner string) {
+// noteHeard records the time of the latest message from a submission's owner; s.mu is held.
+func (s *Service) noteHeard(h *holding, owner string) {
 	if owner != h.owner {
 		h.owner, h.heard = owner, time.Now()
 	}
-	if heard := s.config.Heard(owner); !heard.IsZero() { // otherwise the connections to it are forgotten
+	if heard := s.config.Heard(owner); !heard.IsZero() { // zero once the transport has forgotten the owner
 		h.heard = heard
 	}
 }
 
-// hasRecord reports whether what this process has of a submission is a record, because an earlier
-// incarnation carried the submission out, rather than a copy; s.mu is held.
+// hasRecord reports whether this process has a submission's record, rather than a copy, because it, or
+// an earlier incarnation, was the owner; s.mu is held.
 func (s *Service) hasRecord(h *holding) bool {
 	return h.folder != "" && h.folder != s.copyName(h.plan.Id)
 }
 
-// judgeUse drops a copy that has been of no use for a while, though the registry has answered: this
-// process is no holder; s.mu is held.
-func (s *Service) judgeUse(r Registry, h *holding, now time.Duration) {
+// dropUnlisted drops a copy once the registry has not listed this process as a holder for
+// waitPatience; s.mu is held.
+func (s *Service) dropUnlisted(r Registry, h *holding, now time.Duration) {
 	switch {
 	case s.leaderless != 0 || slices.Contains(h.entry.Replicas, s.config.Process):
 		h.useless = 0
@@ -197,14 +198,14 @@ func (s *Service) judgeUse(r Registry, h *holding, now time.Duration) {
 	case now-h.useless > waitPatience:
 		s.confirm(r, h, func(e *protos.RegistrySubmission, _ uint64) {
 			if e != nil && !slices.Contains(e.Replicas, s.config.Process) {
-				s.forget(h, "")
+				s.drop(h, "")
 			}
 		})
 	}
 }
 
-// confirm reads the registry, and then acts on the latest entry of a holding, which is nil without one,
-// and the registry's number, unless the holding has changed; s.mu is held.
+// confirm reads the latest entry of a holding, nil without one, and the registry's number. Then it calls
+// act with them, unless the holding has changed meanwhile; s.mu is held.
 func (s *Service) confirm(r Registry, h *holding, act func(e *protos.RegistrySubmission, number uint64)) {
 	h.asking = true
 	id := h.plan.Id
@@ -224,34 +225,33 @@ func (s *Service) confirm(r Registry, h *holding, act func(e *protos.RegistrySub
 	})
 }
 
-// judgeEnded gives a submission up that a process has ended; s.mu is held.
-func (s *Service) judgeEnded(h *holding, e *protos.RegistrySubmission, now time.Duration) {
+// reconcileEnded is reconcile for an ended submission; s.mu is held.
+func (s *Service) reconcileEnded(h *holding, e *protos.RegistrySubmission, now time.Duration) {
 	whole := h.plan.End != nil && h.folder == s.copyName(h.plan.Id) && h.version == versionOf(e.Version)
 	switch by := e.Previous.GetName(); {
-	case h.duty == nil && whole:
+	case h.duty == nil && whole, h.duty != nil && by == s.config.Process:
 		s.end(h, by)
-		_ = s.keep(h) // it has logged its error
-	case by == s.config.Process && h.duty != nil:
-		s.end(h, by)
-		_ = s.keep(h) // it has logged its error
-		h.duty.over = true
-		h.duty.change()
+		_ = s.writeNote(h) // it has logged its error
+		if h.duty != nil {
+			h.duty.over = true
+			h.duty.change()
+		}
 	case by == s.config.Process:
-		s.forget(h, by)
-	case h.duty != nil || s.hasRecord(h): // the record becomes a copy, until the last files come
-		s.giveUp(h, by)
+		s.drop(h, by)
+	case h.duty != nil || s.hasRecord(h): // the record becomes a copy until the last files arrive
+		s.yield(h, by)
 	case h.useless == 0:
 		h.useless = now
 	case now-h.useless > endPatience:
-		s.forget(h, by)
+		s.drop(h, by)
 	}
 }
 
-// judgeUnknown handles a holding that the registry does not know. The registry has forgotten the
-// submission long after its end, or its process was killed before it was accepted, or the registry
-// was recovered from an earlier state. In the last case a holder, first of all the owner, claims the
-// submission; s.mu is held.
-func (s *Service) judgeUnknown(r Registry, h *holding, number uint64, now time.Duration) {
+// reconcileUnknown is reconcile for a holding without an entry. Either the registry has evicted the
+// submission after its end, or the submission was refused, or the registry was founded again or
+// recovered from an earlier state. In the last two cases the owner, or after a while a holder, claims
+// the submission; s.mu is held.
+func (s *Service) reconcileUnknown(r Registry, h *holding, number uint64, now time.Duration) {
 	if h.absent == 0 {
 		h.absent = now
 	}
@@ -268,17 +268,17 @@ func (s *Service) judgeUnknown(r Registry, h *holding, number uint64, now time.D
 	s.confirm(r, h, func(e *protos.RegistrySubmission, number uint64) {
 		switch {
 		case e != nil || h.recordless:
-		case h.duty == nil && (h.plan.Registry == number || h.version.Number == 0): // it has ended, or was refused
-			s.forget(h, "")
+		case h.duty == nil && (h.plan.Registry == number || h.version.Number == 0): // ended or refused
+			s.drop(h, "")
 		default:
 			s.claim(r, h)
 		}
 	})
 }
 
-// candidate claims a submission without an owner, if this holder has the committed version. Holders
-// that come first claim first; s.mu is held.
-func (s *Service) candidate(r Registry, h *holding, now time.Duration) {
+// claimIfDue claims a submission without an owner once it is this holder's turn, if this holder has the
+// committed version; s.mu is held.
+func (s *Service) claimIfDue(r Registry, h *holding, now time.Duration) {
 	switch {
 	case h.recordless || h.version.Before(versionOf(h.entry.Version)) ||
 		!slices.Contains(h.entry.Replicas, s.config.Process):
@@ -292,13 +292,14 @@ func (s *Service) candidate(r Registry, h *holding, now time.Duration) {
 		return
 	}
 	h.claims = now + stagger + s.patience(h)
-	if h.noteFault == "" || s.keep(h) == nil { // a process that cannot write leaves the claim to others
+	if h.noteFault == "" || s.writeNote(h) == nil { // a holder that cannot write leaves the claim to others
 		s.claim(r, h)
 	}
 }
 
-// patience is how long this holder lets others claim first that are there and come before it: those
-// of the owner's build before all others, then in the order of the holders; s.mu is held.
+// patience returns the delay of this holder's claim: one stagger for each present holder that precedes
+// it. Holders with the previous owner's build come first, then the order of the list decides; s.mu is
+// held.
 func (s *Service) patience(h *holding) time.Duration {
 	owner, before := h.entry.Previous.GetName(), time.Duration(0)
 	other := func(name string) bool { return h.plan.Build != "" && s.config.Build(name) != h.plan.Build }
@@ -316,7 +317,7 @@ func (s *Service) patience(h *holding) time.Duration {
 	return before
 }
 
-// claimCommand claims a submission with the version that a process has.
+// claimCommand returns the command that claims a submission in a term.
 func claimCommand(h *holding, term uint64) *protos.RegistryCommand {
 	return &protos.RegistryCommand{Kind: &protos.RegistryCommand_ClaimSubmission{
 		ClaimSubmission: &protos.ClaimSubmission{
@@ -341,39 +342,39 @@ func (s *Service) claim(r Registry, h *holding) {
 		defer s.mu.Unlock()
 		h.asking = false
 		if err != nil || h.ended || h.busy || h.recordless || entry.GetTerm() != term || !s.isOwner(entry) {
-			return // look finds who owns it
+			return // poll finds who owns it
 		}
 		h.entry = entry
 		switch d := h.duty; {
 		case d == nil:
 			s.takeOver(r, h)
 		case !d.lost:
-			s.goOn(r, h)
+			s.continueInTerm(r, h)
 		}
 	})
 }
 
-// goOn makes this process go on with a submission in the term of its entry, or give it up if another
-// process may have owned it in between; s.mu is held.
-func (s *Service) goOn(r Registry, h *holding) {
+// continueInTerm continues the ownership of a submission in the term of its entry. If another process
+// may have been the owner in between, this process yields; s.mu is held.
+func (s *Service) continueInTerm(r Registry, h *holding) {
 	d, term := h.duty, h.entry.Term
 	if term > d.term+1 && h.entry.Previous.GetName() != s.config.Process {
-		s.giveUp(h, "")
+		s.yield(h, "")
 		return
 	}
 	h.term, d.term, h.version.Term = term, term, term
 	h.plan = proto.CloneOf(h.plan)
 	h.plan.Registry = r.Status().Cluster
-	_ = s.keep(h) // it has logged its error
+	_ = s.writeNote(h) // it has logged its error
 	d.change()
 }
 
-// isOwner reports whether this process owns a submission, by its entry.
+// isOwner reports whether an entry names this incarnation of the process as the owner.
 func (s *Service) isOwner(e *protos.RegistrySubmission) bool {
 	return e.GetOwner().GetName() == s.config.Process && e.Owner.Incarnation == s.config.Incarnation
 }
 
-// takeOver makes this process carry out a submission that it owns by its entry; s.mu is held.
+// takeOver starts a submission in this process, which its entry names as the owner; s.mu is held.
 func (s *Service) takeOver(r Registry, h *holding) {
 	e := h.entry
 	if !s.isOwner(e) {
@@ -383,7 +384,7 @@ func (s *Service) takeOver(r Registry, h *holding) {
 	why := s.prepare(h, e)
 	h.plan.Registry = r.Status().Cluster
 	h.folder = h.plan.Folder
-	err := s.keep(h) // first: an earlier name is found again, see load
+	err := s.writeNote(h) // before the rename, which load can repeat
 	if err == nil {
 		if err = s.rename(before.folder, h.folder); err != nil {
 			s.config.Log("submission %s: %v", h.plan.Id, err)
@@ -391,7 +392,7 @@ func (s *Service) takeOver(r Registry, h *holding) {
 	}
 	if err != nil {
 		h.folder, h.plan, h.version = before.folder, before.plan, before.version
-		s.giveBackOwnership(r, h, e.Term, protos.Release_OWNER_WITHOUT_RECORD)
+		s.giveUpOwnership(r, h, e.Term, protos.Release_OWNER_WITHOUT_RECORD)
 		return
 	}
 	d, plan := s.newDuty(h, e.Term), h.plan
@@ -404,12 +405,12 @@ func (s *Service) takeOver(r Registry, h *holding) {
 	s.supply(d)
 }
 
-// prepare makes the plan of a holding that of its new owner, in the term of an entry. It returns what
-// happened to the earlier owner; empty after an orderly handover; s.mu is held.
+// prepare updates a holding for its new owner, in the term of an entry. It returns a sentence on the
+// failure of the previous owner; empty after an orderly handover; s.mu is held.
 func (s *Service) prepare(h *holding, e *protos.RegistrySubmission) (why string) {
 	previous := e.Previous.GetName()
 	if previous != "" {
-		s.hear(h, previous)
+		s.noteHeard(h, previous)
 	}
 	h.term, h.version.Term, h.claims = e.Term, e.Term, 0
 	h.plan = proto.CloneOf(h.plan)
@@ -433,23 +434,23 @@ func (s *Service) prepare(h *holding, e *protos.RegistrySubmission) (why string)
 	return why
 }
 
-// giveBackOwnership ends the ownership of this process in a term; s.mu is held.
-func (s *Service) giveBackOwnership(r Registry, h *holding, term uint64, why protos.Release) {
+// giveUpOwnership ends this process's ownership in a term; s.mu is held.
+func (s *Service) giveUpOwnership(r Registry, h *holding, term uint64, why protos.Release) {
 	h.asking = true
 	command := &protos.RegistryCommand{Kind: &protos.RegistryCommand_GiveUpSubmission{
 		GiveUpSubmission: &protos.GiveUpSubmission{Id: h.plan.Id, Term: term, Release: why},
 	}}
 	s.config.Begin(func() {
-		_, _ = s.do(r, command) // look repeats it
+		_, _ = s.do(r, command) // poll repeats it
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		h.asking = false
 	})
 }
 
-// giveUp makes the record of a submission that another process carries out, or has ended, a copy; s.mu
+// yield stops a submission that another process owns or has ended, and makes its record a copy; s.mu
 // is held.
-func (s *Service) giveUp(h *holding, to string) {
+func (s *Service) yield(h *holding, to string) {
 	h.busy = true
 	if h.duty != nil {
 		h.duty.lost = true
@@ -465,8 +466,8 @@ func (s *Service) giveUp(h *holding, to string) {
 	})
 }
 
-// makeCopy renames the folder of a record to that of a copy. The remains of a record that was handed
-// over keep their name, so that no process resumes from them; s.mu is held.
+// makeCopy renames the folder of a record to the name of a copy. The remains of a lost record keep
+// their name, so that no process resumes from them; s.mu is held.
 func (s *Service) makeCopy(h *holding) {
 	name, from := s.copyName(h.plan.Id), h.folder
 	if h.recordless {
@@ -476,21 +477,21 @@ func (s *Service) makeCopy(h *holding) {
 		s.config.Log("submission %s: %v", h.plan.Id, err)
 	}
 	h.folder = name
-	_ = s.keep(h) // it has logged its error
+	_ = s.writeNote(h) // it has logged its error
 }
 
-// commit proposes what is due to the registry, until another process takes over or the registry knows
-// that the submission has ended.
-func (s *Service) commit(d *duty) {
+// proposeDue proposes the due commands of an ownership, until another process is the owner, or the
+// registry has recorded the end.
+func (s *Service) proposeDue(d *duty) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for !d.lost && !d.over && s.config.Stop.Err() == nil {
-		command, changed := s.dueCommand(d), d.changed
+		command, changed := s.nextCommand(d), d.changed
 		if r := s.config.Registry(); command != nil && r != nil {
 			s.mu.Unlock()
 			result, err := s.do(r, command)
 			s.mu.Lock()
-			if err == nil && s.committed(d, command, result) {
+			if err == nil && s.applyResult(d, command, result) {
 				continue
 			}
 		}
@@ -500,9 +501,9 @@ func (s *Service) commit(d *duty) {
 	}
 }
 
-// dueCommand returns what the registry is to be told of a submission that this process owns; nil if
-// it knows all; s.mu is held.
-func (s *Service) dueCommand(d *duty) *protos.RegistryCommand {
+// nextCommand returns the next command of an ownership for the registry; nil if the registry is up to
+// date; s.mu is held.
+func (s *Service) nextCommand(d *duty) *protos.RegistryCommand {
 	h := d.of
 	stored := s.stored(d)
 	switch {
@@ -520,43 +521,43 @@ func (s *Service) dueCommand(d *duty) *protos.RegistryCommand {
 	return nil
 }
 
-// committed takes in the registry's answer to a command, and reports whether the registry has
-// accepted the command; s.mu is held.
-func (s *Service) committed(d *duty, c *protos.RegistryCommand, result *protos.RegistryResult) bool {
+// applyResult applies the result of a command, and reports whether the registry accepted the command;
+// s.mu is held.
+func (s *Service) applyResult(d *duty, c *protos.RegistryCommand, result *protos.RegistryResult) bool {
 	h, k := d.of, c.GetCommitVersion()
 	switch {
 	case d.lost:
 		return false
 	case result.Code != protos.RegistryResult_DONE:
-		d.over = d.removed // otherwise look finds who owns it
+		d.over = d.removed // otherwise poll finds who owns it
 		return false
 	case k == nil:
 		d.over = true
 		if !h.ended {
 			s.end(h, s.config.Process)
-			_ = s.keep(h) // it has logged its error
+			_ = s.writeNote(h) // it has logged its error
 		}
 	default:
 		d.committed, d.slow = versionOf(k.Version), false
 		if !slices.Equal(d.replicas, k.Replicas) {
 			d.replicas = k.Replicas
-			s.tellHolders(h, k.Replicas)
+			s.notifyHolders(h, k.Replicas)
 		}
 	}
 	d.change()
 	return true
 }
 
-// stored reports whether another holder has the latest version of a submission; s.mu is held.
+// stored reports whether another holder has the latest version; s.mu is held.
 func (s *Service) stored(d *duty) bool {
 	return slices.ContainsFunc(s.others(d.of.plan), func(name string) bool {
 		return d.copies[name].has == d.of.version
 	})
 }
 
-// alone reports whether no other holder can store copies: those that are present cannot, or all have
-// been gone for long. Then the runs go on, and what finishes does not survive this process; s.mu is
-// held.
+// alone reports whether no other holder can store copies: either the present ones are unable, or all
+// have been gone for replaceAfter. Then runs go on, although their results do not survive this process;
+// s.mu is held.
 func (s *Service) alone(d *duty) bool {
 	h := d.of
 	present, long := 0, true

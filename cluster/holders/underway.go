@@ -25,7 +25,7 @@ func (s *Service) Saved(id string) {
 // advance takes note that something has been added to a submission; s.mu is held.
 func (s *Service) advance(h *holding) {
 	h.version.Number++
-	_ = s.keep(h) // it has logged its error
+	_ = s.writeNote(h) // it has logged its error
 	h.duty.change()
 }
 

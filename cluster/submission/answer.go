@@ -187,8 +187,8 @@ func (q *Queue) answerRemove(ctx context.Context, c *request.Caller, id string) 
 	return c.Done()
 }
 
-// known returns an error if the registry does not know yet that the submission has ended: another
-// process would go on with it.
+// known returns an error if the registry has not recorded the end of the submission yet. Then another
+// process may still go on with the submission.
 func (s *Submission) known() error {
 	if h := s.queue.config.Holders; h != nil && h.Holds(s.ID) {
 		return refusal.Again(fmt.Errorf("submission %s has ended, but the registry does not know yet", s.ID))

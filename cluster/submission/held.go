@@ -27,8 +27,8 @@ const (
 	concludePatience = 2 * time.Second
 )
 
-// hold has other processes hold the submission too. The note says so if none do. The error says why
-// no submission is accepted now.
+// hold makes other processes holders of the submission. The note gives the reason if there are none. An
+// error is the reason why the cluster accepts no submission now.
 func (s *Submission) hold(ctx context.Context, m *protos.SubmitPlan) (note string, err error) {
 	if s.queue.config.Holders == nil {
 		return "", nil
@@ -226,7 +226,8 @@ func (q *Queue) claim(ctx context.Context, id string) (*Submission, error) {
 	return q.adoptEnded(p, "at another process, which has lost the record; the copy, now the record,"), nil
 }
 
-// adoptEnded makes a submission that has ended this process's own. Its log says where the record is.
+// adoptEnded adds an ended submission to this process's submissions. The text where, in its log, names
+// the place of its record.
 func (q *Queue) adoptEnded(p *protos.HeldPlan, where string) *Submission {
 	s := q.newSubmission(entry{
 		ID: p.Id, Plan: p.Name, File: cmp.Or(p.Submitted.GetFile(), record.PlanName), Place: p.Submitted.GetPlace(),
@@ -283,7 +284,7 @@ func (q *Queue) Adopt(p *protos.HeldPlan, term uint64, why string) *protos.Submi
 	if s := q.own(p.Id); s != nil { // it has ended here, in an earlier life of the process
 		return s.ending(s.entry)
 	}
-	if p.End != nil { // the earlier owner was gone before the registry knew
+	if p.End != nil { // the previous owner ended it, and was gone before the registry recorded that
 		q.adoptEnded(p, "at another process; the copy, now the record,")
 		return p.End
 	}
