@@ -145,7 +145,8 @@ func (s *submission) loss(sum *record.Summary, k restart, log string) {
 		return // whole reports the missing run
 	}
 	if after := resumption(log, number, k.at); k.damaged && strings.Contains(after, "goes on from its checkpoint") {
-		s.r.broken("damage-refused", "the fault damaged each checkpoint of run %d of %s, but the log says: %s", number, s.Name, after)
+		s.r.broken("damage-refused", "each checkpoint of run %d of %s is damaged, but the log says: %s", number,
+			s.Name, after)
 	}
 	says := func(what string) bool {
 		return slices.ContainsFunc(sum.Runs[i].Incidents, func(i record.Incident) bool {
@@ -155,7 +156,8 @@ func (s *submission) loss(sum *record.Summary, k restart, log string) {
 	resumed, lost := says("went on from its state here"), says("what was saved of the run was lost")
 	if k.damaged && !lost || !k.damaged && !resumed {
 		s.r.broken("loss-told", "all processes were killed when each holder had a checkpoint of run %d of %s "+
-			"(damaged: %v), but the record says neither that the run resumed nor that its state was lost: %+v", number, s.Name, k.damaged, sum.Runs[i])
+			"(damaged: %v), but the record says neither that the run resumed nor that its state was lost: %+v",
+			number, s.Name, k.damaged, sum.Runs[i])
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/turns"
 )
 
-var plantedSeeds = flag.Uint64("programme.planted", 10, "number of seeds that may pass before one finds a planted mistake")
+var plantedSeeds = flag.Uint64("programme.planted", 10, "seeds to try until one finds a planted mistake")
 
 // edit replaces source text, which its file contains exactly once, with a mistake.
 type edit struct{ file, right, wrong string }

@@ -15,10 +15,10 @@ import (
 
 var (
 	oneSeed  = flag.Uint64("programme.seed", 0, "run the programme of this seed alone")
-	seeds    = flag.Uint64("programme.seeds", 0, "number of seeds to run; by default one per theme, or the one of GRADWIRE_TURN")
+	seeds    = flag.Uint64("programme.seeds", 0, "number of seeds; by default one per theme, or GRADWIRE_TURN's")
 	from     = flag.Uint64("programme.from", 1, "the first seed")
 	minutes  = flag.Float64("programme.minutes", 0, "start no further seed after so many minutes; 0 for no bound")
-	shrinkTo = flag.Duration("programme.shrink", 5*time.Minute, "time to search for fewer faults that still fail; 0 for no search")
+	shrinkTo = flag.Duration("programme.shrink", 5*time.Minute, "time to search for fewer faults that still fail")
 )
 
 // outcome is the result of a programme.
