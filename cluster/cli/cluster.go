@@ -100,7 +100,7 @@ the majority is lost for good, use 'gradwire cluster recover'.`,
 					fmt.Fprintf(w, "\nnode %s refuses new names and submissions: %s\n", n.Name, n.WithoutQuorum)
 				}
 				if n.OtherRegistry != "" {
-					fmt.Fprintf(w, "\nnodes %s and %s are in different registries, which may grant the same name twice\n",
+					fmt.Fprintf(w, "\nnodes %s and %s are in two registries, which may both grant the same name\n",
 						n.Name, n.OtherRegistry)
 				}
 			}

@@ -31,7 +31,7 @@ func (r *running) quiet(ctx context.Context) {
 			n := s.now()
 			fmt.Fprintf(&now, "%s: %q is %q at %q, %d of %d, %.1f %%, away %v, lacking %v\n", s.Name, n.ID,
 				n.State, n.Process, n.Done, n.Total, 100*n.Share, !n.Away.IsZero(), n.Lacking)
-			copied := len(n.Lacking) == 0 || r.lostDisk() // known: a holder that has lost its copy may not get a new one
+			copied := len(n.Lacking) == 0 || r.lostDisk() // known: a lost copy may not be replaced
 			over = over && n.ID != "" && n.Over() && n.State != driver.Lost && n.Away.IsZero() && copied
 		}
 		switch {

@@ -243,8 +243,8 @@ func (r *running) named(ctx context.Context, p *process) {
 			_, out, _ := r.ask(ctx, r.addresses(), "status", s.acknowledged())
 			for line := range strings.Lines(out + s.logs(ctx)) {
 				if diskFault.MatchString(line) && regexp.MustCompile(`\b`+p.name+`\b`).MatchString(line) {
-					r.event("a client learns of the disk of %s after %v: %s", p.name, time.Since(began).Round(time.Millisecond),
-						strings.TrimSpace(line))
+					r.event("clients learn of the disk of %s after %v: %s", p.name,
+						time.Since(began).Round(time.Millisecond), strings.TrimSpace(line))
 					return
 				}
 			}
