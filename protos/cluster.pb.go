@@ -676,11 +676,12 @@ func (x *NodeChanged) GetDeparted() bool {
 	return false
 }
 
-// LeaveRun tells the process that conducts a run that the sender is about to leave. As the answer it says
-// that the sender's nodes can leave; the conductor ends the run there instead if it goes on elsewhere.
+// LeaveRun announces to the process that conducts a run that the sender is about to leave. The conductor answers with
+// a LeaveRun once the leaving process can go. If the run continues elsewhere, the conductor ends it on the leaving
+// process instead.
 type LeaveRun struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The sender's nodes that hand over what they hold.
+	// The sender's nodes that hand over their state before they leave.
 	HandOver      []int32 `protobuf:"varint,1,rep,packed,name=hand_over,json=handOver,proto3" json:"hand_over,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -793,7 +794,7 @@ type CutRun struct {
 	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The processes that make the cut.
 	Processes []string `protobuf:"bytes,2,rep,name=processes,proto3" json:"processes,omitempty"`
-	// The nodes handle nothing after it, unless a cut follows that is not the last.
+	// True for the last cut of a run: the nodes handle no event after it, unless a later cut is not the last.
 	Last          bool `protobuf:"varint,3,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2336,7 +2337,7 @@ func (x *FetchRecord) GetId() string {
 // RecoverRegistry has a process start a new registry from its log, because the present one has lost its quorum.
 type RecoverRegistry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The process; any other one refuses.
+	// The name of the process; any other process refuses.
 	Node          string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2720,9 +2721,9 @@ func (x *Submitted) GetNote() string {
 type Recovered struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Recovery *RegistryRecovery      `protobuf:"bytes,1,opt,name=recovery,proto3" json:"recovery,omitempty"`
-	// An earlier request has caused the recovery.
+	// True if an earlier request started the new registry.
 	Already bool `protobuf:"varint,2,opt,name=already,proto3" json:"already,omitempty"`
-	// Claims of processes that the answering process does not reach.
+	// The claims of processes that the answering process cannot reach.
 	Claims []*UnreachableClaim `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
 	// The path of the copy of the superseded log.
 	Copy          string `protobuf:"bytes,4,opt,name=copy,proto3" json:"copy,omitempty"`
@@ -2791,7 +2792,7 @@ func (x *Recovered) GetCopy() string {
 // UnreachableClaim is a claim whose owner is not reachable.
 type UnreachableClaim struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// name or submission, and the name or id.
+	// The kind of the claim (name or submission), and the name or the submission's id.
 	Kind          string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Name          string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Owner         string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
@@ -2856,10 +2857,9 @@ type Processes struct {
 	Processes []*Process             `protobuf:"bytes,1,rep,name=processes,proto3" json:"processes,omitempty"`
 	// Why the registry does not answer the answering process; empty if it does.
 	WithoutQuorum string `protobuf:"bytes,2,opt,name=without_quorum,json=withoutQuorum,proto3" json:"without_quorum,omitempty"`
-	// A process of another registry, which neither supersedes the answering process's nor is superseded by it; empty
-	// without one.
+	// A process of an unrelated registry; empty without one. Neither registry supersedes the other.
 	OtherRegistry string `protobuf:"bytes,20,opt,name=other_registry,json=otherRegistry,proto3" json:"other_registry,omitempty"`
-	// Which processes the cluster does not let in because of their protocol, and why.
+	// The processes that cannot join the cluster because of their protocol, each with the reason.
 	Refused       []string `protobuf:"bytes,3,rep,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2945,7 +2945,7 @@ type Process struct {
 	Timeout int64 `protobuf:"varint,11,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// Its role in the registry: leads, votes or learns; empty if it has none or the role is unknown.
 	Vote string `protobuf:"bytes,12,opt,name=vote,proto3" json:"vote,omitempty"`
-	// It is about to leave: no run begins on it.
+	// True if the process is about to leave: no run starts on it.
 	Leaves        bool `protobuf:"varint,13,opt,name=leaves,proto3" json:"leaves,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -693,7 +693,7 @@ func (x *ReleaseProcess) GetProcess() *RegistryProcess {
 // Version says how much of a submission's record a process has. Versions are ordered by term, then by number.
 type Version struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The term in which an owner made it.
+	// The term of the owner that made the version.
 	Term uint64 `protobuf:"varint,1,opt,name=term,proto3" json:"term,omitempty"`
 	// Grows with each plan, run or checkpoint that the owner adds.
 	Number        uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
@@ -746,7 +746,7 @@ func (x *Version) GetNumber() uint64 {
 }
 
 // ClaimSubmission makes the process of the session the owner of a submission without an owner, in a term larger than
-// all earlier terms. A claimant whose version is older than the committed one is refused.
+// all earlier terms. The registry refuses a claimant whose version is older than the committed one.
 type ClaimSubmission struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -817,8 +817,8 @@ func (x *ClaimSubmission) GetReplicas() []string {
 	return nil
 }
 
-// CommitVersion records a version that enough replicas have, and who the replicas are. Only the owner in a term may
-// send it. An older version than the committed one has no effect.
+// CommitVersion records a version that enough replicas have, and the names of the replicas. Only the owner in a term
+// may send it. An older version than the committed one has no effect.
 type CommitVersion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1304,10 +1304,10 @@ type RegistrySubmission struct {
 	Ended bool                   `protobuf:"varint,4,opt,name=ended,proto3" json:"ended,omitempty"`
 	// The index of the log entry that granted the latest claim, or ended the submission.
 	Index uint64 `protobuf:"varint,5,opt,name=index,proto3" json:"index,omitempty"`
-	// The processes that hold copies of the record, and the version that no later owner lacks.
+	// The processes that hold copies of the record, and the committed version, which every later owner has.
 	Replicas []string `protobuf:"bytes,6,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	Version  *Version `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`
-	// The latest earlier owner, and why it is no longer the owner. If the submission has ended, the owner that ended it.
+	// The previous owner, and the reason why its ownership ended. If the submission has ended, its last owner.
 	Previous      *RegistryProcess `protobuf:"bytes,8,opt,name=previous,proto3" json:"previous,omitempty"`
 	Release       Release          `protobuf:"varint,9,opt,name=release,proto3,enum=gradwire.Release" json:"release,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1684,7 +1684,7 @@ type RegistryState struct {
 	Sessions    []*RegistrySession    `protobuf:"bytes,6,rep,name=sessions,proto3" json:"sessions,omitempty"`
 	// The latest incarnation of each process that has opened a session.
 	Processes []*RegistryProcess `protobuf:"bytes,7,rep,name=processes,proto3" json:"processes,omitempty"`
-	// The recoveries that led to this registry, the oldest first. Only the latest one has its lists.
+	// The recoveries that led to this registry, the oldest first. Only the latest recovery keeps its lists.
 	Recoveries    []*RegistryRecovery `protobuf:"bytes,20,rep,name=recoveries,proto3" json:"recoveries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1783,13 +1783,13 @@ type RegistryRecovery struct {
 	// The numbers of the superseded registry and of the new one.
 	Superseded uint64 `protobuf:"varint,1,opt,name=superseded,proto3" json:"superseded,omitempty"`
 	Cluster    uint64 `protobuf:"varint,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// The process whose log was kept, and the index of the last entry in that log.
+	// The process that started the new registry, and the index of the last entry in its log.
 	Process string `protobuf:"bytes,3,opt,name=process,proto3" json:"process,omitempty"`
 	Last    uint64 `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`
 	// The largest commit index that a leader had announced to the process since its start; 0 if none had.
 	Announced uint64 `protobuf:"varint,5,opt,name=announced,proto3" json:"announced,omitempty"`
-	// The entries that were kept although the process did not know that they were committed, and the number of further
-	// ones that are not listed.
+	// The entries that the new registry keeps although they may not have been committed, and the number of further ones
+	// that are not listed.
 	Unproven []*RegistryUnproven `protobuf:"bytes,6,rep,name=unproven,proto3" json:"unproven,omitempty"`
 	Unlisted uint64              `protobuf:"varint,7,opt,name=unlisted,proto3" json:"unlisted,omitempty"`
 	// The other processes that were members of the superseded registry.
@@ -1943,8 +1943,8 @@ type RegistryIdentity struct {
 	// The name of the process.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Id   uint64 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
-	// The registry that the member joins after it left a superseded one, and the registries that this one supersedes;
-	// 0 in any other log.
+	// Set if the member has left a superseded registry: the registry that it joins, and the registries that this one
+	// supersedes.
 	Joins         uint64   `protobuf:"varint,3,opt,name=joins,proto3" json:"joins,omitempty"`
 	Superseded    []uint64 `protobuf:"varint,4,rep,packed,name=superseded,proto3" json:"superseded,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2017,12 +2017,12 @@ type RegistryFrame struct {
 	// The sender's id, and the name of its process.
 	From uint64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// The receiver's id; 0 in a frame without a message: a request to join, which all processes receive, an announcement
-	// by a leader, or an answer to a member of a superseded registry.
+	// The receiver's id. It is 0 in a frame without a message: a request to join or a leader's announcement, which all
+	// processes receive, or an answer to a member of a superseded registry.
 	To uint64 `protobuf:"varint,4,opt,name=to,proto3" json:"to,omitempty"`
 	// A message of go.etcd.io/raft, or empty.
 	Message []byte `protobuf:"bytes,5,opt,name=message,proto3" json:"message,omitempty"`
-	// The registries that the sender's supersedes, the oldest first.
+	// The registries that the sender's registry supersedes, the oldest first.
 	Superseded []uint64 `protobuf:"varint,6,rep,packed,name=superseded,proto3" json:"superseded,omitempty"`
 	// 0 if the founder of the sender's registry is its only member, 1 if there are others but the registry has granted
 	// nothing to them, 2 otherwise.

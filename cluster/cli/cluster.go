@@ -75,11 +75,11 @@ func nodesCommand(con *console) *cobra.Command {
 		Long: `List the nodes of a cluster as the node that is asked sees them, with the time that a
 heartbeat takes from it to each and back; with --round-trips, from each node to each. A node that
 has been silent for 1.5 s is suspended. One that has been silent for the node timeout of the node
-that is asked (--node-timeout) is absent, and others take its place. One that leaves hands over what
-it has, and no run begins on it. The column registry shows a node's part in the registry of names
-and submissions: it leads, votes, or learns the result of votes; 'in memory' if it cannot write its
-log. Without a majority of the voters, nodes refuse new names and submissions; 'gradwire cluster
-recover' helps if it never returns.`,
+that is asked (--node-timeout) is absent, and others take its place. A node that leaves hands over
+its work, and no run starts on it. The column registry shows a node's part in the registry of names
+and submissions: it leads, votes, or learns the result of votes; 'in memory' means that the node
+cannot write its log. Without a majority of the voters, nodes refuse new names and submissions. If
+the majority is lost for good, use 'gradwire cluster recover'.`,
 		Example: "  gradwire nodes --join 10.0.0.1:7946 --identity operator/\n  gradwire nodes --round-trips",
 	}, func(ctx context.Context, c *driver.Client, _ []string) error {
 		if pairwise {
@@ -100,7 +100,7 @@ recover' helps if it never returns.`,
 					fmt.Fprintf(w, "\nnode %s refuses new names and submissions: %s\n", n.Name, n.WithoutQuorum)
 				}
 				if n.OtherRegistry != "" {
-					fmt.Fprintf(w, "\nnodes %s and %s are in two registries, which may grant the same name\n",
+					fmt.Fprintf(w, "\nnodes %s and %s are in two registries, which may both grant the same name\n",
 						n.Name, n.OtherRegistry)
 				}
 			}
@@ -124,7 +124,7 @@ func writeNodes(w io.Writer, nodes []driver.Node) {
 	}
 }
 
-// state is the state of a node, and whether it is about to leave.
+// state returns the state of a node, and whether the node is about to leave.
 func state(n *driver.Node) string {
 	if n.Leaves {
 		return n.State + ", leaves"

@@ -117,7 +117,7 @@ func TestRunIsGivenUpWhenTheProcessThatConductsItIsKilled(t *testing.T) {
 	}
 }
 
-// bringBackVoter starts node a again, which is the only voter of two nodes. Without it, the other one
+// bringBackVoter restarts node a, the only voter of two nodes. Without node a, the other node
 // accepts no submission.
 func (s *site) bringBackVoter(seed string) {
 	s.t.Helper()

@@ -12,7 +12,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-// votes returns the number of nodes that vote, as the node that is asked sees them.
+// votes returns the number of voting nodes, as the answering node sees them.
 func (s *site) votes() (n int) {
 	for _, v := range s.members() {
 		if v.Vote == "votes" || v.Vote == "leads" {
@@ -95,7 +95,8 @@ func TestRecoverAfterTheLossOfAQuorum(t *testing.T) {
 	}
 }
 
-// expectNoRecovery checks who may not recover, and from which nodes.
+// expectNoRecovery checks that a client's identity, an unknown node and a missing --from are
+// refused.
 func (s *site) expectNoRecovery() {
 	s.t.Helper()
 	s.must("identity", "issue", s.path("ca"), "--client", "--out", s.path("reader"))
@@ -111,8 +112,8 @@ func (s *site) expectNoRecovery() {
 	}
 }
 
-// TestRunsGoOnWithoutAQuorum kills two of three nodes. The third goes on with the runs of its
-// submission, and refuses another one. When the two are back, all runs count.
+// TestRunsGoOnWithoutAQuorum kills two of three nodes. The third continues the runs of its
+// submission, and refuses a new submission. When the two nodes are back, all runs count.
 func TestRunsGoOnWithoutAQuorum(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts and kills processes")

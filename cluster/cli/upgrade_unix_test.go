@@ -36,7 +36,8 @@ checkpoint: {every: 2s}
 stop: {time: %v}
 `
 
-// speaking builds gradwire, as this test's program, so that it speaks other versions of the protocol.
+// speaking builds this test's program, which also runs as gradwire, for other versions of the
+// protocol.
 func speaking(t *testing.T, dir string, oldest, newest byte) string {
 	t.Helper()
 	source, err := filepath.Abs("../protocol/protocol.go")
@@ -64,9 +65,10 @@ func speaking(t *testing.T, dir string, oldest, newest byte) string {
 	return name
 }
 
-// TestRunGoesOnWhileAllItsProcessesAreUpgraded restarts the five processes of a run in turn, each with a
-// build that also speaks the next version of the protocol. Nothing of the run is lost: each conductor
-// goes on from the state in which the one before left, and each step of a worker is applied.
+// TestRunGoesOnWhileAllItsProcessesAreUpgraded restarts the five processes of a run in turn, each
+// with a build that also speaks the next version of the protocol. The run loses nothing: each
+// conductor resumes from the state that the previous conductor saved when it left, and the servers
+// apply each step of a worker.
 func TestRunGoesOnWhileAllItsProcessesAreUpgraded(t *testing.T) {
 	lengthy(t)
 	rows := []struct {
@@ -119,10 +121,10 @@ func TestRunGoesOnWhileAllItsProcessesAreUpgraded(t *testing.T) {
 // upgrade is a cluster whose processes are restarted while a submission runs.
 type upgrade struct {
 	*succession
-	stopped []time.Time // when each process was told to stop that the run could not do without
+	stopped []time.Time // times of the SIGTERMs that each ended a part of the run
 }
 
-// logNodes shows the end of each process's log, and of the submitting program's, after a failure.
+// logNodes logs the last output of each process and of the submitting program, after a failure.
 func (u *upgrade) logNodes() {
 	if !u.t.Failed() {
 		return
@@ -136,8 +138,8 @@ func (u *upgrade) logNodes() {
 	}
 }
 
-// restart stops a process, starts it with the other build, and waits until the run goes on on all that
-// are there.
+// restart stops a process, starts it with the other build, and waits until the run makes progress
+// again.
 func (u *upgrade) restart(name string) {
 	u.t.Helper()
 	u.shun(name)
@@ -171,16 +173,16 @@ func (u *upgrade) restart(name string) {
 	u.await("three copies", func() bool { now := u.now(); return len(now.Holders) == 3 && len(now.Lacking) == 0 })
 }
 
-// part is a part of the run: when it began, at an instant on the run's clock, and at which instant
-// it was saved last.
+// part is a part of the run: its start, and the times on the run's clock from which it resumed and
+// at which it was last saved.
 type part struct {
 	began    time.Time
 	from, to time.Duration
-	saved    bool // because the process left
+	saved    bool // a leaving process saved it
 }
 
-// parts returns those of the run so far, of which the log tells. Each has another conductor, or
-// other processes.
+// parts returns the parts of the run that the log shows. Successive parts differ in their
+// conductor or their processes.
 func (u *upgrade) parts() (all []part) {
 	u.t.Helper()
 	next := part{}
@@ -212,14 +214,15 @@ func (u *upgrade) parts() (all []part) {
 	return all
 }
 
-// expectNothingLost expects that each part of the run goes on from the instant at which the one before
-// was saved last, which nothing follows. A clock outside of the run says that this was not long before a
-// process was told to stop. It may be ahead, since the run's starts after the log says that it began.
+// expectNothingLost checks that each part of the run resumes from the state that the previous part
+// saved last, and that at most 2 s lie between that state and the SIGTERM. The wall clock measures
+// those 2 s. It can be ahead of the run's clock, which starts after the log says that the run
+// began.
 func (u *upgrade) expectNothingLost() {
 	u.t.Helper()
 	all := u.parts()
 	if len(all) != 1+len(u.stopped) || len(u.stopped) == 0 {
-		u.t.Fatalf("%d parts, of which %d were stopped:\n%s", len(all), len(u.stopped), u.must("logs", u.id))
+		u.t.Fatalf("%d parts, but %d stops:\n%s", len(all), len(u.stopped), u.must("logs", u.id))
 	}
 	for i, at := range u.stopped {
 		before, next := all[i], all[i+1]
@@ -233,15 +236,15 @@ func (u *upgrade) expectNothingLost() {
 	}
 }
 
-// lane is the way of the pushes of one incarnation of a worker to one shard.
+// lane identifies the pushes of one incarnation of a worker to one shard.
 type lane struct {
 	worker string
 	shard  int
 	life   uint64
 }
 
-// updates reads the record of events: how many steps each worker made, and how often each of its pushes
-// was applied.
+// updates counts, in the recorded events, the steps of each worker and the updates that each of
+// its pushes caused.
 func (u *upgrade) updates() (steps map[string]int, applied map[lane]map[uint64]int) {
 	u.t.Helper()
 	text, err := os.ReadFile(u.path("fetched/runs/0000/events.jsonl"))
@@ -272,9 +275,9 @@ func (u *upgrade) updates() (steps map[string]int, applied map[lane]map[uint64]i
 	return steps, applied
 }
 
-// expectEachStepApplied expects that every shard has applied each push of each worker once, as each
-// worker counts them, and that there is one for each step. The last push of each incarnation of a worker
-// may have been on its way when the run ended or the worker's process left.
+// expectEachStepApplied checks that every shard applied each push of each worker exactly once, and
+// that each step has a push. The last push of each incarnation of a worker may have been in flight
+// when the run ended or the worker's process left.
 func (u *upgrade) expectEachStepApplied() {
 	u.t.Helper()
 	steps, applied := u.updates()
@@ -295,14 +298,14 @@ func (u *upgrade) expectEachStepApplied() {
 		missing := 0
 		for shard, m := range pushes[worker] {
 			if missing = max(missing, n-m); n-m > lives[worker][shard] {
-				u.t.Errorf("%s made %d steps, of which %d were applied at shard %d", worker, n, m, shard)
+				u.t.Errorf("%s made %d steps, but shard %d applied %d", worker, n, shard, m)
 			}
 		}
-		u.t.Logf("%s made %d steps, %d of which were on their way at an end", worker, n, missing)
+		u.t.Logf("%s made %d steps; at most %d pushes were in flight at an end", worker, n, missing)
 	}
 }
 
-// expectAllHostAgain expects that the next run has nodes on all processes.
+// expectAllHostAgain checks that the next run has nodes on all processes.
 func (u *upgrade) expectAllHostAgain(lead string) {
 	u.t.Helper()
 	next := strings.Replace(shortRuns, "count: 3", "count: 5", 1)
@@ -318,9 +321,9 @@ func (u *upgrade) expectAllHostAgain(lead string) {
 	}
 }
 
-// A build that shares no version of the protocol with the cluster is not let in. Both sides name the
-// process and say which to upgrade; the process ends with the exit code for bad input. After an upgrade
-// of the cluster it joins.
+// The cluster refuses a process whose build shares no version of the protocol with it. Both sides
+// name the process and say which side to upgrade; the process ends with the exit code for bad
+// input. After an upgrade of the cluster the process joins.
 func TestProcessOfAnotherProtocolIsRefusedByName(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 2, 3)
@@ -370,8 +373,8 @@ func TestProcessOfAnotherProtocolIsRefusedByName(t *testing.T) {
 	}
 }
 
-// A process that is told to stop takes no submission while it saves its run, for which it waits for a
-// silent process of the run. Others see that it leaves.
+// A process that receives SIGTERM accepts no submission while it saves its run. The save waits for
+// a silent process of the run. Other processes see that the process is leaving.
 func TestProcessThatLeavesTakesNoSubmission(t *testing.T) {
 	lengthy(t)
 	turns.Take(t, 1, 3)

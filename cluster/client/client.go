@@ -67,16 +67,17 @@ type Node struct {
 	// Vote is the process's part in the registry of names and submissions: leads, votes or learns. It is empty if the
 	// process has no part, or if the answering process does not know it.
 	Vote string `json:"vote,omitempty"`
-	// Leaves says that the process is about to leave: it hands over what it has, and nothing begins on it.
+	// Leaves is true if the process is about to leave: it hands over its work, and no run starts
+	// on it.
 	Leaves bool `json:"leaves,omitempty"`
 	// WithoutQuorum is the reason why the answering process cannot use the registry, and so refuses new names
 	// of actors. It is empty if the process can, and for all other processes.
 	WithoutQuorum string `json:"without_quorum,omitempty"`
-	// OtherRegistry is a process that belongs to another registry than the answering process. Both registries
-	// may grant the same name. It is empty without one, and for all other processes.
+	// OtherRegistry is a process of an unrelated registry, which may grant the same names as the
+	// answering process's registry. It is empty without one, and for all other processes.
 	OtherRegistry string `json:"other_registry,omitempty"`
-	// Refused are the reasons why the answering process does not let others into the cluster, which speak
-	// another protocol. It is empty for all other processes.
+	// Refused names the processes that cannot join the cluster because they speak another
+	// protocol, each with the reason. Only the answering process has it.
 	Refused []string `json:"refused,omitempty"`
 }
 

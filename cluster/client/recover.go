@@ -10,14 +10,15 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// Recovery is a new registry that a process has started from its log, because the former one had
-// lost its quorum for good. The lists say what the process cannot prove.
+// Recovery describes a new registry, which a process has started from its log because the former
+// registry lost its quorum for good. The lists name the entries and claims that the process cannot
+// prove.
 type Recovery struct {
 	Node string `json:"node"`
 	// Registry identifies the new registry, Superseded the former one.
 	Registry   string `json:"registry"`
 	Superseded string `json:"superseded"`
-	// Already says that an earlier request has caused the recovery.
+	// Already is true if an earlier request started the new registry.
 	Already bool `json:"already,omitempty"`
 	// Last is the index of the last entry in the former log. Behind is the number of later entries that
 	// the former registry has committed, as far as the process knows: there may be more.
@@ -27,7 +28,8 @@ type Recovery struct {
 	// Unlisted is the number of further ones.
 	Unproven []UnprovenEntry `json:"unproven"`
 	Unlisted uint64          `json:"unlisted,omitempty"`
-	// Claims belong to processes that the node does not reach. The former registry may have ended them.
+	// Claims belong to processes that the node cannot reach. The former registry may have ended
+	// them.
 	Claims []UnreachableClaim `json:"unreachable_claims"`
 	// Dropped are the other processes of the former registry. They join the new one when they hear of it.
 	Dropped []string `json:"dropped"`
@@ -48,7 +50,7 @@ type UnreachableClaim struct {
 	Owner string `json:"owner"`
 }
 
-// Recover has a process start a new registry from its log. Only an operator may ask for it. An
+// Recover has a process start a new registry from its log. Only an operator may recover. An
 // InputError says why the process refuses, as when the registry has a quorum; an AgainError says
 // that the voters may still elect a leader.
 func (c *Client) Recover(ctx context.Context, node string) (*Recovery, error) {
@@ -67,7 +69,7 @@ func (c *Client) Recover(ctx context.Context, node string) (*Recovery, error) {
 	}
 	m := r.GetRecovered()
 	if m.GetRecovery() == nil {
-		return nil, errors.New("the process has not answered with a recovery")
+		return nil, errors.New("the process answered without a recovery")
 	}
 	return recoveryOf(m), nil
 }

@@ -18,7 +18,8 @@ const (
 	successionPatience = 40 * time.Second
 	// successionLook is the time between two looks meanwhile.
 	successionLook = 250 * time.Millisecond
-	// refreshEvery is the time between two looks at where processes are, while a client follows a run.
+	// refreshEvery is the interval at which a client that follows a run asks for the addresses of
+	// processes.
 	refreshEvery = 3 * time.Second
 	// movePatience is the time for which a client looks again for a submission that has moved.
 	movePatience = 3 * time.Second
@@ -93,11 +94,11 @@ func (c *Client) follow(ctx context.Context, id string, listen func(address, id 
 	}
 }
 
-// refresh learns where processes are from time to time: all of them may start again, at other addresses,
+// refresh keeps the addresses of processes current: all of them may restart at other addresses
 // while the client listens to one.
 func (c *Client) refresh(ctx context.Context) {
 	for pause(ctx, refreshEvery) == nil {
-		_, _ = c.Nodes(ctx) // it is tried again
+		_, _ = c.Nodes(ctx) // the next round repeats a failed request
 	}
 }
 

@@ -26,8 +26,8 @@ import (
 )
 
 // play lets a run happen from the newest of its checkpoints that can be used, or else from its
-// beginning. A run that fails because the venue has lost a process goes on from the newest it has
-// then, or begins again if it had not begun. The stage is to be closed.
+// beginning. A run that fails because the venue has lost a process resumes from its newest
+// checkpoint, or begins again if it had not begun. The caller closes the stage.
 func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, error) {
 	folder := r.checkpoints(next)
 	if folder != nil && !r.FromCheckpoint && r.Venue.Traits().Clock == VirtualTime {
@@ -63,7 +63,7 @@ func (r *Runner) play(ctx context.Context, next run) (*Stage, Outcome, error, er
 			case newest == "" && (!mayGoOn || !out.Unbegun) || tries == maxAttempts:
 				return s, out, failure, nil
 			case newest == "":
-				note += fmt.Sprintf("; it begins in %v", pause)
+				note += fmt.Sprintf("; it begins again in %v", pause)
 			default:
 				note += fmt.Sprintf("; it goes on from its newest checkpoint in %v", pause)
 			}
@@ -94,7 +94,7 @@ func (o *Outcome) lost(why string) {
 		What: "what was saved of the run was lost, and it began anew: " + why}}, o.Incidents)
 }
 
-// maxAttempts is how often a run begins, or goes on from one checkpoint.
+// maxAttempts bounds the attempts to begin a run, or to resume it from one checkpoint.
 const maxAttempts = 3
 
 // attempt lets a run happen from the first of some checkpoints, or from its beginning if there are
@@ -337,7 +337,7 @@ func (s *Stage) Saves() bool { return s.saves != nil }
 // Save begins to write the state of a run of which worlds in several processes have their parts.
 func (s *Stage) Save(state *live.State) error { return s.saves.Save(state) }
 
-// AwaitSaved waits until the state of which Save was called last is on the disk.
+// AwaitSaved waits until the state of the latest Save is on the disk.
 func (s *Stage) AwaitSaved() error { return s.saves.Folder.Wait() }
 
 // OnSaved adds a function to call whenever a state has been saved.

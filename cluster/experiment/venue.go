@@ -100,7 +100,7 @@ type Outcome struct {
 	// Again is not 0 if a process was lost or could not be reached. The figures of the run, or its
 	// error, may then say nothing about the plan, and another run can after this time.
 	Again time.Duration
-	// Unbegun says that the run has not begun: it can be tried again without a checkpoint.
+	// Unbegun is true if the run has not begun, so that a retry needs no checkpoint.
 	Unbegun bool
 }
 

@@ -14,7 +14,7 @@ import (
 func (m *Member) fromOther(f *protos.RegistryFrame) bool {
 	from := f.GetFrom()
 	return from != raft.None && from != m.id && !raft.IsLocalMsgTarget(from) &&
-		inOrder(f.GetSuperseded(), f.GetCluster())
+		validLineage(f.GetSuperseded(), f.GetCluster())
 }
 
 // acceptable reports whether members send each other messages like this one. Raft panics at some of

@@ -16,9 +16,9 @@
 // The id of a member is a random number that its log records; the name of its process does not
 // identify it. A process whose log is lost or damaged joins as a new member without a vote. Its
 // promises and entries are lost, so it must not act as the member that made them. A member whose
-// storage fails stops for good; the next incarnation of the process loads the stored log. Until then
-// the process may have a new, volatile member, whose log ends with the process. Fewer than half of the
-// voters are volatile, so that the registry outlives the end of all processes.
+// storage fails stops for good; the next incarnation of the process loads the stored log. Until
+// then the process may run a new, volatile member, which keeps its log in memory. Fewer than half
+// of the voters are volatile, so the registry survives the end of all processes.
 //
 // Commands belong to sessions (dissertation, section 6.3). A member opens a session, numbers its
 // commands, and repeats each command until it has applied the command's entry itself. The state
@@ -26,10 +26,11 @@
 // linearizable: a read waits until the member has applied all entries that were committed when the
 // read started (section 6.4).
 //
-// After the permanent loss of a quorum an operator has one member start another registry from its
-// log, see Member.Recover. Every frame names the sender's registry and those that it supersedes, so
-// the members of a superseded registry leave it and join the other one, without their logs. Of two
-// registries that were started from one, one supersedes the other, see lineage.go.
+// If a quorum is lost for good, an operator makes one member start a new registry from its log;
+// see Member.Recover. Every frame names the sender's registry and the registries that it
+// supersedes. Members of a superseded registry leave it, drop their logs, and join the new one. If
+// two members of one registry recover, one of the two new registries supersedes the other; see
+// lineage.go.
 //
 // The claims of a process are released when a later incarnation of the process opens a session, or
 // by a command that declares the process dead.

@@ -62,7 +62,7 @@ type history struct {
 	leaders  map[uint64]uint64  // leading members, by term
 	states   map[uint64]uint64  // digests of states, by the last applied entry
 	contents map[uint64]uint64  // digests of states without the registry's number, members and recoveries
-	initial  map[string]object  // keys as a recovery has left them
+	initial  map[string]object  // objects that a recovery kept, by key
 }
 
 // ticket is a command of an incarnation.
@@ -429,7 +429,7 @@ func stepSubmission(o object, c *call) (bool, any) {
 	return c.agrees(protos.RegistryResult_DONE), after
 }
 
-// stepClaim is the claim of a submission by an incarnation.
+// stepClaim applies an incarnation's claim of a submission to the model.
 func stepClaim(o object, c *call, by string) (bool, any) {
 	switch {
 	case o.ended:

@@ -7,21 +7,21 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// lineage places a registry among those that recoveries have started from one founded registry.
+// lineage identifies a registry, and the earlier registries from which recoveries led to it.
 type lineage struct {
 	cluster    uint64   // number of the registry; 0 if it is unknown
-	superseded []uint64 // registries that it supersedes, the oldest first
+	superseded []uint64 // numbers of the registries that it supersedes, oldest first
 	standing   uint32   // as in RegistryFrame
 }
 
-// established is the standing of a registry that its members do not give up for one of another origin.
+// established is the standing of a registry that never gives way to a registry of another origin.
 const established = 2
 
 func lineageOf(f *protos.RegistryFrame) lineage {
 	return lineage{cluster: f.GetCluster(), superseded: f.GetSuperseded(), standing: min(f.GetStanding(), established)}
 }
 
-// origin returns the number of the founded registry.
+// origin returns the number of the first registry, which a process founded.
 func (l *lineage) origin() uint64 {
 	if len(l.superseded) > 0 {
 		return l.superseded[0]
@@ -30,9 +30,10 @@ func (l *lineage) origin() uint64 {
 }
 
 // supersedes reports whether members of another registry must join this one. Registries of one
-// origin have a total order: more recoveries supersede fewer, then the larger number supersedes the
-// smaller. So two recoveries of one registry leave one winner. A registry of another origin is
-// superseded only until it is established, because its founder can claim its own names again.
+// origin have a total order: more recoveries supersede fewer, then the larger number supersedes
+// the smaller. So two recoveries of one registry leave one winner. A registry of another origin
+// gives way only until it is established: until then its founder owns all its names, and can claim
+// them again.
 func (l *lineage) supersedes(other *lineage) bool {
 	switch {
 	case l.cluster == 0 || other.cluster == 0 || l.cluster == other.cluster:
@@ -78,35 +79,37 @@ func (s *State) standing() uint32 {
 	return standing
 }
 
-// checkLineage reports whether a frame may come from a member of this member's registry. A member of
-// a superseded registry leaves it; a member of the other one answers, so that the sender leaves.
+// checkLineage reports whether a frame may come from a member of this member's registry. If the
+// sender's registry supersedes this member's, this member leaves its registry. In the reverse case
+// this member answers, so that the sender leaves.
 func (m *Member) checkLineage(f *protos.RegistryFrame) bool {
 	own, theirs := m.lineage(), lineageOf(f)
 	switch {
 	case own.cluster == 0 || theirs.cluster == 0:
 		return true
 	case own.cluster == theirs.cluster:
-		m.target.standing = theirs.standing // which may have grown
+		m.target.standing = theirs.standing // a standing grows
 		return true
 	case theirs.supersedes(&own):
 		m.giveUp(&own, &theirs, f.GetName())
-	case m.state.cluster == 0: // another registry than the one that this member waits for
+	case m.state.cluster == 0: // this member waits for another registry
 	case own.supersedes(&theirs):
 		m.ready.Messages = append(m.ready.Messages, Message{To: f.GetName(), Frame: m.hello()})
 	case own.origin() != theirs.origin():
 		if m.other != f.GetName() {
 			m.logf("process %s is in another registry (%x, not %x): both may grant the same name; stop the processes "+
-				"of one of them, delete their logs and start them with --join", f.GetName(), theirs.cluster, own.cluster)
+				"of one registry, delete their logs and start them with --join", f.GetName(), theirs.cluster, own.cluster)
 		}
 		m.other, m.otherHeard = f.GetName(), m.now
 	}
 	return false
 }
 
-// giveUp makes this member a new member, without a state, of the registry that supersedes its own.
+// giveUp leaves this member's registry. The member becomes a new member, without a state, of the
+// registry that supersedes it.
 func (m *Member) giveUp(own, to *lineage, process string) {
-	m.logf("registry %x of process %s supersedes registry %x: this process joins as a new member. Its log, which it "+
-		"copies if it is in a file, ends at entry %d. It drops %s",
+	m.logf("registry %x of process %s supersedes registry %x: this process joins the new registry as a new member. "+
+		"It copies its log file, if it has one, and drops its log, which ends at entry %d and has %s",
 		to.cluster, process, own.cluster, m.lastIndex(), m.state.holdings())
 	saved := &Saved{Identity: &protos.RegistryIdentity{Name: m.config.Name, Id: m.newID(), Joins: to.cluster,
 		Superseded: to.superseded}}
@@ -118,7 +121,8 @@ func (m *Member) giveUp(own, to *lineage, process string) {
 	m.session.restart(m)
 }
 
-// replaceLog replaces the stored log, of the registry with a number, and continues from the new one.
+// replaceLog replaces the stored log, which belongs to the registry with the given number, and
+// continues from the new log.
 func (m *Member) replaceLog(saved *Saved, number uint64) error {
 	if err := m.config.Storage.Replace(saved, number); err != nil {
 		return err
@@ -139,8 +143,8 @@ func (m *Member) lastIndex() uint64 {
 	return last
 }
 
-// announce makes a leader tell all processes which registry it leads. Members of a superseded
-// registry hear of this one; members of one that supersedes this one answer.
+// announce sends the leader's lineage to all processes. Members of a superseded registry then join
+// this registry. Members of a registry that supersedes this one answer.
 func (m *Member) announce() {
 	interval := m.config.ReplaceTicks
 	if m.state.standing() < established {
@@ -153,8 +157,9 @@ func (m *Member) announce() {
 	m.ready.Messages = append(m.ready.Messages, Message{Frame: m.hello()})
 }
 
-// inOrder reports whether numbers of superseded registries are distinct and none is 0.
-func inOrder(superseded []uint64, cluster uint64) bool {
+// validLineage reports whether the numbers of a registry and of those that it supersedes are
+// distinct, and none is 0. Only a member without a registry has number 0, and supersedes none.
+func validLineage(superseded []uint64, cluster uint64) bool {
 	for i, number := range superseded {
 		if number == 0 || number == cluster || slices.Contains(superseded[:i], number) {
 			return false

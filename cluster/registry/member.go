@@ -90,9 +90,9 @@ type Member struct {
 	joins        map[uint64]*protos.RegistryMember // members that ask to join, by id
 	snapshotSent map[uint64]int                    // ticks at which unconfirmed snapshots were sent, by receiver
 
-	target          lineage // registry to join; its number is 0 if any will do
-	other           string  // latest process of an unrelated registry
-	otherHeard      int     // tick of its latest frame
+	target          lineage // registry to join; number 0 for any registry
+	other           string  // process that sent the latest frame of an unrelated registry
+	otherHeard      int     // tick of that frame
 	announcedCommit uint64  // largest commit index that a leader of this registry has announced
 
 	now        int // ticks since the start
@@ -129,7 +129,7 @@ func New(c Config) (*Member, error) {
 	return m, m.adopt(saved)
 }
 
-// adopt makes this the member that a stored log belongs to.
+// adopt turns this member into the one that a stored log belongs to.
 func (m *Member) adopt(saved *Saved) (err error) {
 	c := &m.config
 	m.id, m.state, m.applied, m.stored, m.conf, m.hard = saved.Identity.Id, newState(), 0, 0, &raftpb.ConfState{}, nil
@@ -169,7 +169,7 @@ func (m *Member) load() (*Saved, error) {
 		if !c.MayFound || c.Volatile || saved.Hard != nil || saved.Snapshot != nil || saved.Identity.GetJoins() != 0 {
 			return saved, nil
 		}
-		return m.found(saved) // it has never joined a registry
+		return m.found(saved) // the member has never joined a registry
 	case saved != nil:
 		m.logf("the log belongs to process %s; this process joins as a new member", saved.Identity.GetName())
 		damaged = true
@@ -275,8 +275,8 @@ func (m *Member) join(status *raft.BasicStatus) {
 	m.ready.Messages = append(m.ready.Messages, Message{Frame: m.hello()})
 }
 
-// frame returns a frame without a receiver and a message. Only a member with a state names its
-// registry: others must not give up theirs for a registry of which no copy may be left.
+// frame returns a frame without a receiver or a message. Only a member with a state names its
+// registry: other members must not leave theirs for a registry whose last copy may be lost.
 func (m *Member) frame() *protos.RegistryFrame {
 	own := m.lineage()
 	if m.state.cluster == 0 {

@@ -14,24 +14,25 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// ErrUnsettled says that a registry may still find its quorum, so that a recovery must wait.
+// ErrUnsettled says that the voters may still elect a leader, so a recovery must wait.
 var ErrUnsettled = errors.New("try again in a few seconds")
 
 const (
-	// recoveryGap is the distance between the last entry of a superseded log and the first index of the
-	// new one. The old quorum may have committed entries that the new log lacks. Their claims and
-	// sessions have smaller indices than all that the new log grants.
+	// recoveryGap is the distance between the last entry of a superseded log and the first index
+	// of the new one. The old quorum may have committed entries that the new log lacks. The claims
+	// and sessions of those entries have smaller indices than any that the new log grants.
 	recoveryGap = 1 << 32
 	// maxUnproven bounds the entries that a recovery lists.
 	maxUnproven = 1000
-	// settleTimeouts is the number of election timeouts without a leader before a recovery.
+	// settleTimeouts is the number of election timeouts that must pass without a leader before a
+	// recovery.
 	settleTimeouts = 3
 )
 
-// Recover starts a new registry whose only member is this one, under a new id. It keeps all entries
-// in the log, including those that may not have been committed: dropping a committed one would undo
-// an acknowledged command. The new registry supersedes the present one. already is true if the
-// present registry is the result of an earlier recovery from this process and has a leader.
+// Recover starts a new registry whose only member is this one, under a new id. It keeps all
+// entries in the log, including those that may not have been committed: dropping a committed one
+// would undo an acknowledged command. The new registry supersedes the present one. already is true
+// if an earlier recovery from this process started the present registry, and it has a leader.
 //
 // Recover refuses if the registry has a leader or could elect one, or if another process is known
 // to have a longer log.
@@ -90,14 +91,14 @@ func (m *Member) checkRecoverable() error {
 	return nil
 }
 
-// heardFrame is the latest frame of a member, and the last entry that it named.
+// heardFrame describes the latest frame of a member.
 type heardFrame struct {
-	at          int
-	term, index uint64
+	at          int    // tick of its arrival
+	term, index uint64 // last entry in the member's log
 }
 
-// isRecent reports whether a member has sent the frame recently. A member without a leader sends a
-// request to join every ElectionTicks.
+// isRecent reports whether a frame arrived recently. A member without a leader sends a request to
+// join every ElectionTicks.
 func (m *Member) isRecent(h heardFrame) bool {
 	return h.at > 0 && m.now-h.at < settleTimeouts*m.config.ElectionTicks
 }
@@ -131,8 +132,8 @@ func (m *Member) noteHeard(f *protos.RegistryFrame) {
 	m.heard[f.GetFrom()] = h
 }
 
-// heardVoters returns the processes of the voters that can be reached, this one included, and
-// reports whether they are a majority.
+// heardVoters returns the processes of the reachable voters, including this one, and reports
+// whether they are a majority.
 func (m *Member) heardVoters() (names []string, majority bool) {
 	reachable := func(id uint64) bool { return id == m.id || m.isRecent(m.heard[id]) }
 	most := func(voters []uint64) bool {
@@ -159,7 +160,7 @@ type keptCommand struct {
 }
 
 // recovered returns the log of the new registry, and the commands of the entries that this member
-// had not applied.
+// has not applied.
 func (m *Member) recovered() (*Saved, []keptCommand, error) {
 	s, err := m.state.clone()
 	if err != nil {
@@ -195,14 +196,14 @@ func (m *Member) recovered() (*Saved, []keptCommand, error) {
 }
 
 // applyTail applies to a state the entries that this member has not applied, and lists them. It
-// skips membership changes: the new registry has other members.
+// skips membership changes, because the new registry has members of its own.
 func (m *Member) applyTail(s *State, r *protos.RegistryRecovery) (kept []keptCommand, err error) {
 	if r.Last == m.applied {
 		return nil, nil
 	}
 	entries, err := m.log.Entries(m.applied+1, r.Last+1, math.MaxUint64)
 	if err != nil {
-		return nil, fmt.Errorf("the end of the registry's log cannot be read: %w", err)
+		return nil, fmt.Errorf("cannot read the end of the registry's log: %w", err)
 	}
 	for _, e := range entries {
 		var c protos.RegistryCommand

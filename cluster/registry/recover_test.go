@@ -75,7 +75,7 @@ func TestRecovery(t *testing.T) {
 	expectWhole(t, w)
 	wantVoters(t, w, "c", "a", "b")
 	if _, _, err := a.member.Recover(); err == nil || !strings.Contains(err.Error(), "the registry has a quorum") {
-		t.Errorf("of a process in order: %v", err)
+		t.Errorf("recovery with a quorum: %v", err)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestSessionsOfTwoRecoveries(t *testing.T) {
 	}
 }
 
-// refused checks that a process does not recover, and the reason.
+// refused checks that a process refuses to recover, and for which reason.
 func refused(t *testing.T, w *world, p *process, unsettled bool, want string) {
 	t.Helper()
 	before := p.member.State().Cluster()
@@ -240,7 +240,7 @@ func refused(t *testing.T, w *world, p *process, unsettled bool, want string) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if p.member.State().Cluster() != before {
-		t.Error("it has recovered")
+		t.Errorf("%s has recovered", p.name)
 	}
 }
 
@@ -354,7 +354,7 @@ func TestALoneFounderJoinsTheOthers(t *testing.T) {
 	w.claimName(a, 2)
 	w.run(50 * tick)
 	if s := a.member.Status(); !s.Leads || a.member.State().Name("x").GetToken() != 2 {
-		t.Fatalf("it has founded no registry: %+v", s)
+		t.Fatalf("a has founded no registry: %+v", s)
 	}
 	clear(w.cut)
 	expectWhole(t, w)
@@ -364,7 +364,7 @@ func TestALoneFounderJoinsTheOthers(t *testing.T) {
 }
 
 // TestLoneFoundersJoinOne lets four processes found registries, and then meet. One registry must
-// remain, although a founder may give up its registry for one that is then given up, too.
+// remain, even if a founder joins a registry that its own members leave later.
 func TestLoneFoundersJoinOne(t *testing.T) {
 	for seed := range uint64(20) {
 		w := newWorld(seed, 4, plant{})
@@ -481,8 +481,9 @@ func (p *process) storedTerm(index uint64) uint64 {
 	return p.disk.saved.Entries[i].GetTerm()
 }
 
-// TestARecoverySaysHowFarItIsBehind gives a follower a message of its leader that follows on entries
-// which the follower lacks. It cannot keep the entries, but it learns their commit index.
+// TestARecoverySaysHowFarItIsBehind gives a follower a message of its leader that follows on
+// entries which the follower lacks. The follower cannot keep the message's entries, but it learns
+// their commit index.
 func TestARecoverySaysHowFarItIsBehind(t *testing.T) {
 	w := cluster(t, 3)
 	i := slices.IndexFunc(w.processes, func(p *process) bool { return p.member.Status().Leads })

@@ -26,11 +26,11 @@ func (w *world) historyOf(p *process) *history {
 		return h
 	case len(w.histories) == 0:
 		w.histories[number] = w.latest
-	case p.member.Status().Applied > 1: // a recovery was stored, but the process has stopped before it learned so
+	case p.member.Status().Applied > 1: // the process stored a recovery, but stopped before it returned
 		w.histories[number] = historyFrom(p)
 		w.latest = w.histories[number]
 	default:
-		w.histories[number] = newHistory() // a second founder's
+		w.histories[number] = newHistory() // the registry of a second founder
 	}
 	return w.histories[number]
 }
@@ -89,7 +89,7 @@ func (w *world) follow(p *process) {
 	}
 }
 
-// recoverFrom recovers from a process, and starts a history with the state that its log has left.
+// recoverFrom recovers from a process, and starts a history with the recovered state.
 func (w *world) recoverFrom(p *process) (*protos.RegistryRecovery, bool, error) {
 	term := p.storedTerm(p.lastStored())
 	r, already, err := p.member.Recover()
@@ -102,7 +102,7 @@ func (w *world) recoverFrom(p *process) (*protos.RegistryRecovery, bool, error) 
 	h := historyFrom(p)
 	w.histories[r.Cluster], w.latest = h, h
 	ready := p.member.Ready()
-	for _, o := range ready.Results { // of unproven entries, whose effects are in the initial state
+	for _, o := range ready.Results { // results of unproven entries, whose effects the initial state has
 		delete(p.calls, o.Ticket)
 	}
 	for _, m := range ready.Messages {
@@ -127,8 +127,8 @@ func (p *process) lastStored() uint64 {
 	return p.disk.saved.Snapshot.GetMetadata().GetIndex()
 }
 
-// compareContents checks that a recovery has kept the state after the last stored entry, which has a
-// term (0 if a snapshot contains it), provided that the former registry has committed this entry.
+// compareContents checks that a recovery kept the state after the last stored entry, if the old
+// registry committed that entry. The entry has the given term, or 0 if a snapshot contains it.
 func (w *world) compareContents(p *process, r *protos.RegistryRecovery, term uint64) {
 	contents, known := p.history.contents[r.Last]
 	if !known || term != 0 && term != p.history.terms[r.Last] {
@@ -177,7 +177,7 @@ func (w *world) isolate(p *process) {
 func (w *world) recoverLater(p *process) {
 	w.after((30+w.random.IntN(60))*tick, func() {
 		if p.member != nil && !p.paused {
-			w.recoverFrom(p) //nolint:errcheck // a refusal is in order
+			w.recoverFrom(p) //nolint:errcheck // Recover may refuse
 		}
 	})
 }

@@ -49,7 +49,7 @@ func (s *session) retry(m *Member) {
 	switch {
 	case m.failed != nil || len(s.pending) == 0 && (s.id != 0 || s.refused || !listed):
 		return
-	case s.id == 0: // before the first command, too, so that claims of earlier incarnations end at once
+	case s.id == 0: // even without a command, to end the claims of earlier incarnations at once
 		s.open(m)
 		return
 	}
@@ -145,8 +145,8 @@ func (s *session) finishRestored(m *Member) {
 	}
 }
 
-// restart forgets the session, because the member has changed to another registry, in which its id
-// may belong to another process.
+// restart forgets the session when the member joins another registry, where the session's id may
+// belong to another process.
 func (s *session) restart(m *Member) {
 	s.id, s.nonce = 0, 0
 	s.abandon(m, func(p *pending) bool { return p.session != 0 })

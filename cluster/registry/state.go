@@ -16,7 +16,7 @@ const (
 	// maxSessions bounds the sessions. The session that has been idle longest is evicted; its process
 	// opens another session.
 	maxSessions = 1024
-	// maxEnded bounds the ended submissions. The one that ended first is evicted.
+	// maxEnded bounds the ended submissions. The registry evicts the one that ended first.
 	maxEnded = 1000
 )
 
@@ -102,7 +102,7 @@ func (s *State) snapshot() ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
-// maxHoldings bounds the names that holdings lists, and the submissions.
+// maxHoldings bounds both the names and the submissions that holdings lists.
 const maxHoldings = 20
 
 // holdings lists names and submissions, for a log line.

@@ -20,9 +20,9 @@ type Storage interface {
 	Load() (*Saved, error)
 	// Create replaces the stored log, if any, by an empty log with an identity.
 	Create(id *protos.RegistryIdentity) error
-	// Replace replaces the stored log by another one atomically, and returns once it is durable. It keeps
-	// a copy of the replaced log, which belongs to the registry with a number. After an error the member
-	// no longer uses the storage.
+	// Replace replaces the stored log with another one atomically, and returns once it is durable.
+	// It keeps a copy of the replaced log, which belongs to the registry with the given number.
+	// After an error the member no longer uses the storage.
 	Replace(s *Saved, number uint64) error
 	// Save stores an update atomically and returns once it is durable. After an error the member no
 	// longer uses the storage.

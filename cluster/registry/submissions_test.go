@@ -7,8 +7,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// TestSubmissionThatEndsLastIsEvictedLast ends more submissions than are remembered, of which the one
-// that was claimed first ends last.
+// TestSubmissionThatEndsLastIsEvictedLast ends one submission more than the registry keeps. The
+// one claimed first ends last.
 func TestSubmissionThatEndsLastIsEvictedLast(t *testing.T) {
 	s, index := newState(), uint64(0)
 	by := &protos.RegistryProcess{Name: "a", Incarnation: 1}

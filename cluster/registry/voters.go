@@ -16,8 +16,8 @@ import (
 const (
 	// maxVoters is the largest number of voters.
 	maxVoters = 5
-	// minVoters is the number of voters that silence does not reduce further: the registry would end
-	// with the one voter left.
+	// minVoters is the number of voters below which the leader removes no silent voter: a registry
+	// with a single voter would end with it.
 	minVoters = 3
 )
 
@@ -42,12 +42,13 @@ type Status struct {
 	// Silent are the voters whose messages a leader has missed for two election timeouts; empty in a
 	// member that does not lead.
 	Silent []string
-	// InMemory are the members' processes that cannot write their logs and have them in memory.
+	// InMemory are the processes that cannot write their log files, so that their members keep
+	// their logs in memory.
 	InMemory []string
 	// Term is raft's term, Applied the index of the last applied entry.
 	Term, Applied uint64
-	// Other is a process that was recently heard to be in another registry, which neither supersedes this one
-	// nor is superseded by it; empty without one.
+	// Other is a process that recently sent a frame of an unrelated registry; empty without one.
+	// Neither registry supersedes the other.
 	Other string
 	// Err is the reason why the member has stopped; nil if it has not.
 	Err error
@@ -200,11 +201,11 @@ func (m *Member) applyChange(data []byte) error {
 }
 
 // voterChanges returns the changes that lead to the desired voters: an odd number, at most
-// maxVoters. Active voters keep their votes. Free votes go to active learners that have the log, in
-// the order of joining, then to silent voters, and last to departed voters. Without other
-// candidates, five voters of which one or two are silent become three. Fewer than half of the voters
-// have their logs in memory, and only for want of others. A departed voter first becomes a learner, so
-// that it learns of the change, and is removed once it is silent.
+// maxVoters. Active voters keep their votes. Free votes go to active learners that have the log,
+// in the order of joining, then to silent voters, and last to departed voters. Five voters become
+// three if one or two are silent and there are no other candidates. Fewer than half of the voters
+// are volatile, and none is while there are durable candidates. A departed voter first becomes a
+// learner, so that it learns of the change, and is removed once it is silent.
 func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 	members := m.byJoining()
 	latest := m.latestMembers(members)
@@ -254,7 +255,8 @@ func (m *Member) voterChanges() (changes []*raftpb.ConfChangeSingle) {
 	return changes
 }
 
-// preferDurable moves all volatile candidates but the first few to the end.
+// preferDurable leaves the first few volatile candidates in place, and moves the others to the
+// end.
 func preferDurable(candidates []*protos.RegistryMember, few int) []*protos.RegistryMember {
 	var first, last []*protos.RegistryMember
 	for _, v := range candidates {
@@ -269,9 +271,9 @@ func preferDurable(candidates []*protos.RegistryMember, few int) []*protos.Regis
 	return append(first, last...)
 }
 
-// latestMembers returns the id of the present member of each process, given all members in the order
-// of joining. It is the one that joined last, unless that one is silent and an earlier one is not: a
-// late request to join may come from a member that its process has already replaced.
+// latestMembers returns the id of each process's current member, given all members in the order of
+// joining. The current member is the last that joined, unless that member is silent and an earlier
+// one is not: a delayed request to join may come from a member that its process has replaced.
 func (m *Member) latestMembers(members []*protos.RegistryMember) map[string]uint64 {
 	latest := map[string]uint64{}
 	for _, v := range members {
@@ -301,10 +303,10 @@ func largestOdd(n int) int { return max(0, (n-1)|1) }
 const (
 	rankVoter           = iota + 1 // a voter
 	rankLearner                    // a learner that has the log
-	rankVolatileVoter              // a voter whose log is in memory
-	rankVolatileLearner            // a learner that has the log, in memory
-	rankSilent                     // a voter that is silent
-	rankDeparted                   // a voter that has left
+	rankVolatileVoter              // a volatile voter
+	rankVolatileLearner            // a volatile learner that has the log
+	rankSilent                     // a silent voter
+	rankDeparted                   // a departed voter
 )
 
 // rank returns a member's rank among the candidates for votes; 0 if it is not a candidate.

@@ -32,13 +32,13 @@ type world struct {
 	mute      bool // drops raft's messages, but no requests to join
 	lifetimes uint64
 	histories map[uint64]*history // by the number of the registry
-	latest    *history            // of processes that have joined no registry yet
+	latest    *history            // history for processes that have not joined a registry
 	trace     *xxhash.Digest
 	wrong     []string // violated invariants
 	plant     plant
 	harmed    bool // true once a log may be damaged
 	left      bool // true once a process has left
-	volatile  int  // number of members that went on in memory
+	volatile  int  // members that continued with a log in memory
 	undecided int  // number of keys whose check timed out
 	tally     tally
 }
@@ -56,7 +56,7 @@ type process struct {
 	name    string
 	founds  bool
 	disk    *disk
-	memory  bool             // its member is volatile
+	memory  bool             // the member is volatile
 	member  *registry.Member // nil while the process is down
 	life    uint64
 	paused  bool
@@ -65,7 +65,7 @@ type process struct {
 	reads   map[uint64]*call
 	tokens  map[string]uint64 // tokens of the claims that may have succeeded, by key
 	applied uint64
-	history *history // of the registry that its member is in or joins
+	history *history // history of the registry that the member is in or joins
 }
 
 // event is a function that is called at a time.
@@ -148,7 +148,7 @@ func (w *world) start(p *process) {
 	}
 }
 
-// useMemory replaces a member whose disk has failed by a volatile one, in the same incarnation.
+// useMemory replaces a member whose disk has failed with a volatile one, in the same incarnation.
 func (w *world) useMemory(p *process) {
 	p.memory = true
 	w.volatile++
@@ -158,7 +158,7 @@ func (w *world) useMemory(p *process) {
 	w.deliverReady(p)
 }
 
-// open makes a member with a log on a disk.
+// open makes a process's member, with its log on a disk.
 func (w *world) open(p *process, d *disk) {
 	m, err := registry.New(registry.Config{
 		Name: p.name, Incarnation: p.life, MayFound: p.founds, Seed: w.random.Uint64(), Storage: d, Volatile: p.memory,

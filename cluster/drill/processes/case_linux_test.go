@@ -11,20 +11,20 @@ import (
 // workload is a plan that the programme submits.
 type workload struct {
 	Name         string
-	At           time.Duration // after the cluster is there
-	To           string        // the process that is asked first
+	At           time.Duration // time after the cluster's start
+	To           string        // first process that the client submits to
 	Architecture string
 	Nodes        string
 	Optimizer    string
 	Steps, Runs  int
-	Saved        bool // with checkpoints
-	Stop         bool // an operator stops it when a process has died of it
+	Saved        bool // writes checkpoints
+	Stop         bool // an operator stops the plan after it has aborted a process
 }
 
 // poisonous reports whether the plan aborts the process of its node.
 func (w *workload) poisonous() bool { return w.Optimizer == "fatal" }
 
-// yaml is the plan.
+// yaml returns the plan's text.
 func (w *workload) yaml() string {
 	text := fmt.Sprintf(`name: %s
 data: {set: synthetic-traffic, samples: 1500}
@@ -59,7 +59,7 @@ func (w *workload) String() string {
 	return text
 }
 
-// kind is what a fault does.
+// kind describes the effect of a fault.
 type kind string
 
 const (
@@ -79,16 +79,16 @@ const (
 	flip    kind = "kill -9 all processes at once, change a bit in each checkpoint, start them again"
 )
 
-// privileged are the faults that take root.
+// privileged are the kinds of faults that require root.
 var privileged = []kind{cutOne, cutBoth, isolate, full, frozen}
 
-// Symbolic processes of a fault, which are resolved when it happens.
+// Symbolic processes of a fault, which the programme resolves when the fault happens.
 const (
-	owner  = "owner"  // the process that carries the first plan out
-	holder = "holder" // another process with a copy of it
+	owner  = "owner"  // the process that carries out the first plan
+	holder = "holder" // another process, which has a copy of the first plan's record
 )
 
-// anchor is the event of the first plan after which a fault's time counts.
+// anchor is the event of the first plan from which a fault's time counts.
 type anchor string
 
 const (
@@ -101,10 +101,10 @@ const (
 // fault is one fault of a programme.
 type fault struct {
 	Kind   kind
-	On, To string
+	On, To string // the process, and the other one of a dropped connection
 	After  anchor
-	At     time.Duration
-	For    time.Duration // until it is undone
+	At     time.Duration // time after the anchor
+	For    time.Duration // duration of the fault
 }
 
 func (f *fault) String() string {
@@ -139,14 +139,15 @@ func (p *programme) String() string {
 	return b.String()
 }
 
-// without is the programme without a fault.
+// without returns the programme without one fault.
 func (p *programme) without(i int) *programme {
 	less := *p
 	less.Faults = slices.Delete(slices.Clone(p.Faults), i, i+1)
 	return &less
 }
 
-// themes are the faults that a programme certainly has; the seed chooses one. Chance adds others.
+// themes determine the main faults of a programme. The seed selects a theme; random draws add
+// other faults.
 var themes = []struct {
 	name string
 	draw func(d *draw)
@@ -162,7 +163,7 @@ var themes = []struct {
 	{"anything", (*draw).anything},
 }
 
-// draw makes a programme from a seed.
+// draw builds a programme from a seed.
 type draw struct {
 	*rand.Rand
 	programme
@@ -182,7 +183,7 @@ func newProgramme(seed uint64) *programme {
 
 func pick[T any](d *draw, all ...T) T { return all[d.IntN(len(all))] }
 
-// seconds is a random time.
+// seconds returns a random duration.
 func (d *draw) seconds(from, to float64) time.Duration {
 	return time.Duration((from + d.Float64()*(to-from)) * float64(time.Second)).Round(100 * time.Millisecond)
 }
@@ -197,7 +198,7 @@ func (d *draw) plan(w workload) *workload {
 	return &d.Plans[len(d.Plans)-1]
 }
 
-// healthy is a plan that any process can be lost of.
+// healthy returns a plan that survives the loss of any process.
 func (d *draw) healthy(runs int) workload {
 	w := workload{Runs: runs, Steps: 60 + 10*d.IntN(5), Optimizer: "sgd"}
 	switch d.IntN(4) {
@@ -215,7 +216,7 @@ func (d *draw) healthy(runs int) workload {
 	return w
 }
 
-// savedRun is a plan of runs of some seconds that are saved often.
+// savedRun returns a plan with runs of several seconds and frequent checkpoints.
 func (d *draw) savedRun() workload {
 	return workload{Runs: 1 + d.IntN(2), Steps: 350, Optimizer: "momentum", Saved: true,
 		Architecture: "{kind: parameter-server, consistency: bsp, servers: {shard: 1 kB}}",
@@ -228,7 +229,7 @@ func (d *draw) fault(what kind, on string, after anchor, at, lasts time.Duration
 	return &d.Faults[len(d.Faults)-1]
 }
 
-// disturb adds faults of single processes that leave all disks as they are.
+// disturb adds faults of single processes that affect no disk.
 func (d *draw) disturb(n int, after anchor, kinds ...kind) {
 	for range n {
 		on := pick(d, append([]string{owner}, d.Names...)...)
@@ -243,7 +244,7 @@ func (d *draw) deadly() {
 	w := d.plan(workload{Runs: 2, Steps: 40, Optimizer: "fatal", Architecture: "{kind: local}",
 		Nodes: "[{name: peer, compute: {step: 10ms}}]"})
 	w.Stop = d.IntN(3) == 0
-	w.To = pick(d, w.To, "a") // which hosts the node
+	w.To = pick(d, w.To, "a") // a hosts the node
 	d.plan(d.healthy(2))
 	d.disturb(d.IntN(2), start, pause, cutBoth)
 }
@@ -308,8 +309,8 @@ func (d *draw) blackout() {
 	d.disturb(d.IntN(3), after, kill, term, pause)
 }
 
-// anything draws many faults. At most one disk loses its records, and at most one other accepts no
-// writes for a while: a submission has three holders.
+// anything draws many faults. At most one disk loses its records, and at most one other disk
+// rejects writes for a while, because a submission has only three holders.
 func (d *draw) anything() {
 	for range 2 + d.IntN(2) {
 		w := d.healthy(3 + d.IntN(6))

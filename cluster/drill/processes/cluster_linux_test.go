@@ -17,11 +17,13 @@ import (
 )
 
 const (
-	// patience bounds each wait for a cluster that nothing disturbs: a busy machine is slow.
+	// patience bounds each wait for an undisturbed cluster. It is long because a busy machine is
+	// slow.
 	patience = 5 * time.Minute
-	// endPatience is how long a process may take to end after SIGTERM: 20 s, and a busy machine.
+	// endPatience bounds the end of a process after SIGTERM: 20 s, plus a margin for a busy
+	// machine.
 	endPatience = time.Minute
-	// look is the time between two looks at a condition.
+	// look is the time between two polls of a condition.
 	look = 50 * time.Millisecond
 )
 
@@ -30,30 +32,30 @@ type process struct {
 	c       *cluster
 	name    string
 	address string
-	disk    string // with the folder of records
+	disk    string // folder with the folder of records
 
-	change sync.Mutex // held by the fault that starts, stops or ends it
+	change sync.Mutex // held by a fault while it starts, stops or ends the process
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
 	ended   chan struct{} // closed at the end of the incarnation
-	wanted  bool          // it is started again when it ends by itself
-	asked   bool          // the programme has ended this incarnation
+	wanted  bool          // the process restarts if it ends by itself
+	asked   bool          // the programme ends this incarnation on purpose
 	paused  bool
-	other   bool  // the next incarnation is of the other build
-	printed int64 // bytes of the log before this incarnation
-	changes int   // of what can be expected of it
+	other   bool  // the next incarnation runs the other build
+	printed int64 // length of the log at the start of this incarnation
+	changes int   // number of changes to the process that affect its answers
 	lost    bool  // a fault has deleted records from its disk
-	spoiled bool  // its disk does not accept writes now
-	handed  bool  // its disk has not accepted writes once
+	spoiled bool  // the disk rejects writes now
+	handed  bool  // the disk has rejected writes at some time
 }
 
-// records is its folder of records.
+// records returns the process's folder of records.
 func (p *process) records() string { return filepath.Join(p.disk, "records") }
 
 func (p *process) logPath() string { return p.c.path("log-" + p.name + ".txt") }
 
-// start starts an incarnation, which is started again if it ends by itself.
+// start starts an incarnation. If it ends by itself, the next incarnation starts automatically.
 func (p *process) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,7 +83,7 @@ func (p *process) launch() error {
 	if p.c.island != nil {
 		args = append([]string{"ip", "netns", "exec", p.c.island.space(p.name)}, args...)
 	}
-	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec // the test itself
+	cmd := exec.Command(args[0], args[1:]...) //nolint:gosec // the test's own executable
 	cmd.Env = append(os.Environ(), asProgram+"=1", "GRADWIRE_JOIN=", "GRADWIRE_IDENTITY=")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.c.dir, out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -94,8 +96,8 @@ func (p *process) launch() error {
 	return nil
 }
 
-// wait waits for the end of an incarnation, judges an end that the programme did not cause, and
-// starts the next one.
+// wait waits for the end of an incarnation, reports an end that the programme did not cause, and
+// starts the next incarnation.
 func (p *process) wait(cmd *exec.Cmd, ended chan struct{}) {
 	_ = cmd.Wait()
 	p.mu.Lock()
@@ -107,16 +109,16 @@ func (p *process) wait(cmd *exec.Cmd, ended chan struct{}) {
 		case strings.Contains(words, poisonMark):
 			p.c.died(p.name)
 		case spoiled:
-			p.c.event("%s ended on its disk: %v", p.name, status)
+			p.c.event("%s ended because its disk rejects writes: %v", p.name, status)
 		default:
 			p.c.broken("no-panic", "process %s ended by itself, with %v", p.name, status)
 		}
 	}
 	p.mu.Unlock()
-	p.judge(words)
+	p.checkOutput(words)
 	close(ended)
 	if !asked {
-		time.Sleep(300 * time.Millisecond) // as a supervisor does
+		time.Sleep(300 * time.Millisecond) // the restart delay of a supervisor
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,8 +129,8 @@ func (p *process) wait(cmd *exec.Cmd, ended chan struct{}) {
 	}
 }
 
-// judge looks for a panic in what an incarnation has printed.
-func (p *process) judge(words string) {
+// checkOutput reports a panic in the output of an incarnation.
+func (p *process) checkOutput(words string) {
 	words = strings.ReplaceAll(words, poisonMark, "")
 	for _, mark := range []string{"panic: ", "fatal error: ", "SIGSEGV", "[recovered]"} {
 		if at := strings.Index(words, mark); at >= 0 {
@@ -138,7 +140,7 @@ func (p *process) judge(words string) {
 	}
 }
 
-// said is what this incarnation has printed.
+// said returns the output of the latest incarnation.
 func (p *process) said() string {
 	text, err := os.ReadFile(p.logPath())
 	if err != nil || int64(len(text)) < p.printed {
@@ -147,14 +149,14 @@ func (p *process) said() string {
 	return string(text[p.printed:])
 }
 
-// ready reports whether the incarnation under way is part of the cluster.
+// ready reports whether the running incarnation has joined the cluster.
 func (p *process) ready() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.up() && strings.Contains(p.said(), "ready at ")
 }
 
-// up reports whether an incarnation is under way; p.mu is held.
+// up reports whether an incarnation is running; p.mu is held.
 func (p *process) up() bool {
 	if p.cmd == nil {
 		return false
@@ -167,15 +169,15 @@ func (p *process) up() bool {
 	}
 }
 
-// hasLost reports whether a fault has deleted its records.
+// hasLost reports whether a fault has deleted the process's records.
 func (p *process) hasLost() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.lost
 }
 
-// end sends a signal that ends the incarnation under way, and waits for its end. Nobody starts the
-// next one.
+// end sends a signal that ends the running incarnation, and waits for its end. The next
+// incarnation does not start automatically.
 func (p *process) end(sig syscall.Signal) {
 	p.mu.Lock()
 	p.wanted = false
@@ -197,14 +199,14 @@ func (p *process) end(sig syscall.Signal) {
 		}
 	case <-bound.C:
 		p.c.broken("sigterm-ends", "process %s has not ended %v after %v", p.name, endPatience, sig)
-		_ = cmd.Process.Signal(syscall.SIGQUIT) // its goroutines are in the log
+		_ = cmd.Process.Signal(syscall.SIGQUIT) // dumps the goroutines to the log
 		time.Sleep(time.Second)
 		_ = cmd.Process.Kill()
 		<-ended
 	}
 }
 
-// halt pauses it or lets it go on, and reports whether it was up.
+// halt pauses or resumes the process, and reports whether that changed its state.
 func (p *process) halt(paused bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -220,7 +222,8 @@ func (p *process) halt(paused bool) bool {
 	return p.cmd.Process.Signal(sig) == nil
 }
 
-// state returns a number that changes with its state, and whether it can be asked.
+// state returns a number that changes with the process's state, and whether the process can
+// answer.
 func (p *process) state() (changes int, answers bool) {
 	ready := p.ready()
 	p.mu.Lock()
@@ -228,7 +231,7 @@ func (p *process) state() (changes int, answers bool) {
 	return p.changes, ready && !p.paused && !p.asked
 }
 
-// cluster is the processes of a programme, and what is known of them.
+// cluster is the processes of a programme, with the events and violations so far.
 type cluster struct {
 	programme *programme
 	dir       string
@@ -236,19 +239,19 @@ type cluster struct {
 	processes []*process
 	island    *island // nil without root
 	began     time.Time
-	waits     sync.WaitGroup // for ends of incarnations
+	waits     sync.WaitGroup // goroutines that wait for ends of incarnations
 	closing   atomic.Bool
 
 	mu         sync.Mutex
 	events     []string
 	violations []violation
-	failure    error // of the test itself
-	deaths     int   // of a poisonous plan
+	failure    error // error of the test itself
+	deaths     int   // aborts by a poisonous plan
 	stop       context.CancelFunc
-	dropped    map[[2]string]int // packets that a process does not get of another one
+	dropped    map[[2]string]int // active faults, by receiver and sender of the dropped packets
 }
 
-// violation is an invariant that does not hold.
+// violation is a broken invariant, with an explanation.
 type violation struct{ invariant, how string }
 
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
@@ -265,14 +268,14 @@ func (c *cluster) addresses() (all []string) {
 	return all
 }
 
-// event notes something that happens, with its time.
+// event records an event with its time.
 func (c *cluster) event(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.events = append(c.events, fmt.Sprintf("%7.2fs  %s", time.Since(c.began).Seconds(), fmt.Sprintf(format, args...)))
 }
 
-// broken notes that an invariant does not hold, and ends the programme.
+// broken records a violation and ends the programme.
 func (c *cluster) broken(invariant, format string, args ...any) {
 	how := fmt.Sprintf(format, args...)
 	c.event("BROKEN %s: %s", invariant, how)
@@ -282,23 +285,23 @@ func (c *cluster) broken(invariant, format string, args ...any) {
 	c.stop()
 }
 
-// mostDeaths is how often processes may die of a poisonous plan with one node: two processes
-// attempt it, and in each attempt the process of the node may die twice.
+// mostDeaths is the number of times that a poisonous plan with one node may abort a process: two
+// processes attempt the plan, and each attempt may abort the node's process twice.
 const mostDeaths = 4
 
-// died notes that a poisonous plan has aborted a process.
+// died records that a poisonous plan has aborted a process.
 func (c *cluster) died(name string) {
-	c.event("%s is aborted by a poisonous plan", name)
+	c.event("a poisonous plan aborts %s", name)
 	c.mu.Lock()
 	c.deaths++
 	n := c.deaths
 	c.mu.Unlock()
 	if n > mostDeaths {
-		c.broken("poison-ends", "processes died %d times of a poisonous plan, want at most %d", n, mostDeaths)
+		c.broken("poison-ends", "a poisonous plan aborted processes %d times, want at most %d", n, mostDeaths)
 	}
 }
 
-// poisoned counts the processes that a poisonous plan has aborted.
+// poisoned returns how often a poisonous plan has aborted a process.
 func (c *cluster) poisoned() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -316,7 +319,7 @@ func (c *cluster) failed(err error) {
 	c.stop()
 }
 
-// newCluster makes the identities, disks and networks of a programme, and starts its processes.
+// newCluster creates the identities, disks and networks of a programme, and starts its processes.
 func newCluster(ctx context.Context, p *programme, dir string) (*cluster, context.Context, error) {
 	ctx, stop := context.WithCancel(ctx)
 	c := &cluster{programme: p, dir: dir, stop: stop, began: time.Now(), dropped: map[[2]string]int{}}
@@ -351,10 +354,11 @@ func newCluster(ctx context.Context, p *programme, dir string) (*cluster, contex
 	return c, ctx, c.settled(ctx)
 }
 
-// rooted reports whether this process may make networks and disks.
+// rooted reports whether this process may create networks and disks.
 func rooted() bool { return unprivileged() == nil }
 
-// unprivileged returns the reason why this process may not make networks and disks.
+// unprivileged returns the reason why this process may not create networks and disks; nil if it
+// may.
 var unprivileged = sync.OnceValue(func() error {
 	dir, err := os.MkdirTemp("", "gradwire-disk-")
 	if err != nil {
@@ -372,7 +376,7 @@ var unprivileged = sync.OnceValue(func() error {
 	return err
 })
 
-// prepare makes identities and disks.
+// prepare creates identities and disks.
 func (c *cluster) prepare(ctx context.Context) error {
 	commands := [][]string{{"init", c.path("ca")},
 		{"issue", c.path("ca"), "--operator", "--out", c.path("operator")}}
@@ -402,7 +406,7 @@ func mount(args ...string) error {
 	return nil
 }
 
-// otherBuild makes a program that differs from this one in its file alone.
+// otherBuild writes a copy of this program with another checksum and the same behaviour.
 func (c *cluster) otherBuild() error {
 	own, err := os.ReadFile(c.program)
 	if err != nil {
@@ -439,7 +443,7 @@ func (c *cluster) await(ctx context.Context, what string, condition func() bool)
 	return nil
 }
 
-// rest waits for a while.
+// rest waits for a time, or until ctx ends.
 func rest(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -457,7 +461,7 @@ func (c *cluster) ask(ctx context.Context, addresses []string, args ...string) (
 		c.path("operator"))...)
 }
 
-// close ends all processes and removes what the programme has made.
+// close ends all processes, and removes their disks and networks.
 func (c *cluster) close() {
 	c.closing.Store(true)
 	c.stop()
@@ -480,7 +484,7 @@ func (c *cluster) close() {
 	}
 }
 
-// tails are the last lines that each process has printed.
+// tails returns the last lines of each process's output.
 func (c *cluster) tails(lines int) string {
 	var b strings.Builder
 	for _, p := range c.processes {

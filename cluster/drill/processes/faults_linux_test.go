@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// inflict waits for a fault's time, has it happen, and undoes it.
+// inflict waits for a fault's time, injects the fault, and ends it.
 func (r *running) inflict(ctx context.Context, f *fault) {
 	if slices.Contains(privileged, f.Kind) && !rooted() {
-		r.event("left out, because it takes root: %s", f)
+		r.event("omitted, because it requires root: %s", f)
 		return
 	}
 	r.reach(ctx, f.After)
@@ -43,18 +43,18 @@ func (r *running) inflict(ctx context.Context, f *fault) {
 		if !p.halt(true) {
 			return
 		}
-		r.event("%s is stopped for %v", p.name, f.For)
+		r.event("%s pauses for %v", p.name, f.For)
 		_ = rest(ctx, f.For)
 		p.halt(false)
 	case full, frozen:
 		r.spoil(ctx, f, p)
 	case vanish:
-		r.event("the records of %s are deleted", p.name)
+		r.event("a fault deletes the records of %s", p.name)
 		r.failed(p.lose())
 	}
 }
 
-// reach waits for an event of the first plan, but not for long: it may never happen.
+// reach waits for an event of the first plan, but at most a minute: the event may never happen.
 func (r *running) reach(ctx context.Context, a anchor) {
 	s := r.submissions[0]
 	limit := time.Now().Add(time.Minute)
@@ -70,7 +70,7 @@ func (r *running) reach(ctx context.Context, a anchor) {
 	}
 }
 
-// resolve returns the process that a fault is about.
+// resolve returns the name of the process that a fault affects.
 func (r *running) resolve(name string) string {
 	now := r.submissions[0].now()
 	if now.Process == "" {
@@ -108,14 +108,14 @@ func (r *running) replace(ctx context.Context, f *fault, p *process) {
 	_ = r.await(ctx, "start of "+p.name, p.ready)
 }
 
-// rebuild has the next incarnation be of the other build.
+// rebuild makes the next incarnation run the other build.
 func (p *process) rebuild() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.other = !p.other
 }
 
-// lose deletes all records from the disk, while the process may be writing some.
+// lose deletes all records from the disk. The process may be writing records meanwhile.
 func (p *process) lose() (err error) {
 	p.mu.Lock()
 	p.lost = true
@@ -155,7 +155,7 @@ func (r *running) cut(ctx context.Context, f *fault, on string) {
 	r.event("%s: packets come through again", on)
 }
 
-// drop counts the faults that drop packets on one way.
+// drop counts the faults that drop packets in one direction, and applies the first and the last.
 func (r *running) drop(way [2]string, n int) {
 	r.mu.Lock()
 	before := r.dropped[way]
@@ -167,7 +167,7 @@ func (r *running) drop(way [2]string, n int) {
 	}
 }
 
-// spoil has a disk accept no writes until the submissions' status or log says so.
+// spoil makes a disk reject writes until a submission's status or log reports the disk.
 func (r *running) spoil(ctx context.Context, f *fault, p *process) {
 	set := func(on bool) {
 		p.mu.Lock()
@@ -180,7 +180,7 @@ func (r *running) spoil(ctx context.Context, f *fault, p *process) {
 	filler := filepath.Join(p.disk, "filler")
 	kind := f.Kind
 	if kind == frozen && mount("-o", "remount,ro", p.disk) != nil {
-		kind = full // a file is open for writing
+		kind = full // an open file prevents the remount
 	}
 	if kind == full {
 		r.failed(fill(filler))
@@ -194,7 +194,7 @@ func (r *running) spoil(ctx context.Context, f *fault, p *process) {
 	r.event("%s: its disk accepts writes again", p.name)
 }
 
-// fill leaves no room on a disk.
+// fill writes a file until the disk is full.
 func fill(path string) error {
 	out, err := os.Create(path)
 	if err != nil {
@@ -240,7 +240,7 @@ func (r *running) inflictAll(ctx context.Context, f *fault) {
 	}
 }
 
-// changeBit changes a bit in the latter half of the largest file of a checkpoint: in a parameter.
+// changeBit flips a bit of a parameter, in the second half of a checkpoint's largest file.
 func changeBit(dir string, random *rand.Rand) error {
 	path := filepath.Join(dir, "tensors.safetensors")
 	text, err := os.ReadFile(path)

@@ -18,7 +18,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/record"
 )
 
-// stuckAfter is how long a submission of a cluster that nothing disturbs may show no progress.
+// stuckAfter bounds the time without progress of any submission in an undisturbed cluster.
 const stuckAfter = 2 * time.Minute
 
 // quiet waits until each submission has ended and its copies are complete.
@@ -31,7 +31,7 @@ func (r *running) quiet(ctx context.Context) {
 			n := s.now()
 			fmt.Fprintf(&now, "%s: %q is %q at %q, %d of %d, %.1f %%, away %v, lacking %v\n", s.Name, n.ID,
 				n.State, n.Process, n.Done, n.Total, 100*n.Share, !n.Away.IsZero(), n.Lacking)
-			copied := len(n.Lacking) == 0 || r.lostDisk() // known: a holder that has lost its copy may get no other
+			copied := len(n.Lacking) == 0 || r.lostDisk() // known: a lost copy may not be replaced
 			over = over && n.ID != "" && n.Over() && n.State != driver.Lost && n.Away.IsZero() && copied
 		}
 		switch {
@@ -40,7 +40,7 @@ func (r *running) quiet(ctx context.Context) {
 		case now.String() != before:
 			before, last = now.String(), time.Now()
 		case time.Since(last) > stuckAfter:
-			r.broken("ends", "nothing happens for %v, and no fault is left:\n%s", stuckAfter, before)
+			r.broken("ends", "no progress for %v after the last fault:\n%s", stuckAfter, before)
 			return
 		}
 		_ = rest(ctx, 5*look)
@@ -68,14 +68,14 @@ func (s *submission) check(ctx context.Context) {
 		s.r.broken("ends", "%s is %s: %q", s.Name, now.State, now.Error)
 	}
 	if all := s.enders(now.ID); len(all) > 1 {
-		s.r.broken("one-owner", "several processes brought %s to its end: %s", s.Name, strings.Join(all, "; "))
+		s.r.broken("one-owner", "several processes ended %s: %s", s.Name, strings.Join(all, "; "))
 	} else {
-		s.r.event("%s was brought to its end by %s", s.Name, strings.Join(all, ""))
+		s.r.event("%s ended at %s", s.Name, strings.Join(all, ""))
 	}
 	dir := s.r.path("fetched-" + s.Name)
 	if code, _, errs := s.r.ask(ctx, s.r.addresses(), "fetch", now.ID, "--out", dir); code != 0 && ctx.Err() == nil {
 		if now.State == driver.Done || now.State == driver.Degraded {
-			s.r.broken("record-whole", "%s is %s, and its record cannot be fetched: exit code %d: %s", s.Name,
+			s.r.broken("record-whole", "fetch fails for the record of %s, which is %s: exit code %d: %s", s.Name,
 				now.State, code, errs)
 		}
 		return
@@ -86,7 +86,7 @@ func (s *submission) check(ctx context.Context) {
 	s.copies(ctx, dir)
 }
 
-// enders are the processes that have brought the submission to its end, with what they say of it.
+// enders returns the processes whose logs say that they ended the submission, with that log line.
 func (s *submission) enders(id string) (all []string) {
 	ended := regexp.MustCompile(`(?m)^\S+ ` + id + ` ((done|degraded), record in .*|(failed|stopped): .*)$`)
 	for _, p := range s.r.processes {
@@ -101,7 +101,8 @@ func (s *submission) enders(id string) (all []string) {
 	return all
 }
 
-// whole checks that a record has each run once, and says what has become of it.
+// whole checks that a record has each run exactly once, and gives a reason for each degraded
+// submission.
 func (s *submission) whole(ctx context.Context, dir string) {
 	sum, err := record.ReadSummary(dir)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *submission) whole(ctx context.Context, dir string) {
 	}
 	slices.Sort(numbers)
 	if len(numbers) != s.Runs || len(slices.Compact(numbers)) != s.Runs || numbers[s.Runs-1] != s.Runs-1 {
-		s.r.broken("record-whole", "%s is %s with runs %v of %d", s.Name, s.now().State, numbers, s.Runs)
+		s.r.broken("record-whole", "%s is %s, but its record has runs %v of %d", s.Name, s.now().State, numbers, s.Runs)
 	}
 	if !reason {
 		s.r.broken("ends", "%s is %s, and no run has an incident", s.Name, s.now().State)
@@ -135,16 +136,17 @@ func (s *submission) whole(ctx context.Context, dir string) {
 	}
 }
 
-// loss checks that a run whose processes were all killed has resumed from a checkpoint, or that its
-// record says that it has begun anew.
+// loss checks a run that was under way when all processes were killed: it has resumed from a
+// checkpoint, or its record reports the loss.
 func (s *submission) loss(sum *record.Summary, k restart, log string) {
 	number, err := strconv.Atoi(k.run)
 	i := slices.IndexFunc(sum.Runs, func(r record.Run) bool { return r.Number == number })
 	if err != nil || i < 0 {
-		return // record-whole
+		return // whole reports the missing run
 	}
 	if after := resumption(log, number, k.at); k.damaged && strings.Contains(after, "goes on from its checkpoint") {
-		s.r.broken("damage-refused", "each checkpoint of run %d of %s was changed, and %s", number, s.Name, after)
+		s.r.broken("damage-refused", "each checkpoint of run %d of %s is damaged, but the log says: %s", number,
+			s.Name, after)
 	}
 	says := func(what string) bool {
 		return slices.ContainsFunc(sum.Runs[i].Incidents, func(i record.Incident) bool {
@@ -153,12 +155,14 @@ func (s *submission) loss(sum *record.Summary, k restart, log string) {
 	}
 	resumed, lost := says("went on from its state here"), says("what was saved of the run was lost")
 	if k.damaged && !lost || !k.damaged && !resumed {
-		s.r.broken("loss-told", "run %d of %s was killed when each holder had a checkpoint (damaged: %v); its record "+
-			"does not say that it went on or was lost: %+v", number, s.Name, k.damaged, sum.Runs[i])
+		s.r.broken("loss-told", "all processes were killed when each holder had a checkpoint of run %d of %s "+
+			"(damaged: %v), but the record says neither that the run resumed nor that its state was lost: %+v",
+			number, s.Name, k.damaged, sum.Runs[i])
 	}
 }
 
-// resumption is the first line of a log after an instant that says whether a run resumes.
+// resumption returns the first log line after a time that says whether a run resumes; empty
+// without one.
 func resumption(log string, number int, after time.Time) string {
 	run := fmt.Sprintf("run %d", number)
 	for line := range strings.Lines(log) {
@@ -174,10 +178,10 @@ func resumption(log string, number int, after time.Time) string {
 	return ""
 }
 
-// compared are the files of a record that all of its copies have.
+// compared are the files that a record has in common with all its copies.
 var compared = []string{"plan.yaml", "summary.json", "curve.csv", "links.csv", "updates.csv"}
 
-// copies waits until one process has the record, and others have equal copies.
+// copies waits until one process has the record and the other holders have equal copies.
 func (s *submission) copies(ctx context.Context, fetched string) {
 	id, fault := s.now().ID, ""
 	limit := time.Now().Add(stuckAfter)
@@ -193,17 +197,18 @@ func (s *submission) copies(ctx context.Context, fetched string) {
 	}
 }
 
-// differ says how the copies of a record differ from the fetched one; empty if they do not.
+// differ describes the first difference between the fetched record and its copies; empty without
+// one.
 func (s *submission) differ(id, fetched string) string {
 	records, copies := 0, 0
 	for _, p := range s.r.processes {
 		own, _ := filepath.Glob(filepath.Join(p.records(), "*-"+id))
 		held, _ := filepath.Glob(filepath.Join(p.records(), ".held-*", id))
-		if p.name != s.now().Process && p.handed { // known: it leaves an incomplete folder of the record behind
+		if p.name != s.now().Process && p.handed { // known: a handover after a disk fault leaves an incomplete folder
 			own = slices.DeleteFunc(own, func(dir string) bool {
 				_, err := os.Stat(filepath.Join(dir, "summary.json"))
 				if err != nil {
-					s.r.event("%s is left of the record that %s has handed over", dir, p.name)
+					s.r.event("%s is incomplete after %s has handed over the record", dir, p.name)
 				}
 				return err != nil
 			})
@@ -211,7 +216,7 @@ func (s *submission) differ(id, fetched string) string {
 		records, copies = records+len(own), copies+len(own)+len(held)
 		for _, dir := range append(own, held...) {
 			if _, err := os.Stat(filepath.Join(fetched, "summary.json")); err != nil {
-				continue // it ended before its first run
+				continue // the submission ended before its first run
 			}
 			for _, name := range compared {
 				want, err := os.ReadFile(filepath.Join(fetched, name))
@@ -219,19 +224,19 @@ func (s *submission) differ(id, fetched string) string {
 					return err.Error()
 				}
 				if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
-					return fmt.Sprintf("%s of the copy in %s is not that of the fetched record: %v", name, dir, err)
+					return fmt.Sprintf("%s in the copy %s differs from the fetched record: %v", name, dir, err)
 				}
 			}
 		}
 	}
 	now := s.now()
 	if records > 1 || len(now.Holders) > 1 && copies < 2 {
-		return fmt.Sprintf("%d records and %d copies in all, with holders %v", records, copies, now.Holders)
+		return fmt.Sprintf("%d records and %d copies in total, with holders %v", records, copies, now.Holders)
 	}
 	return ""
 }
 
-// final checks what must hold when all has ended, and ends the processes.
+// final checks all submissions after their end, and then ends the processes.
 func (r *running) final(ctx context.Context) {
 	_, list, _ := r.ask(ctx, r.addresses(), "submissions")
 	for _, s := range r.submissions {

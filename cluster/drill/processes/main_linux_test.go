@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// poisonous is a catalog with the optimizer fatal, whose first step aborts the process.
+// poisonous returns a catalog with the optimizer fatal, whose first step aborts the process.
 func poisonous() *catalog.Catalog {
 	c := catalog.Default()
 	c.Optimizers.Add(catalog.Define("fatal", "ends the process", func() struct{} { return struct{}{} },
@@ -34,7 +34,7 @@ func poisonous() *catalog.Catalog {
 	return c
 }
 
-// poisonMark is in the last words of a process that took a step of the optimizer fatal.
+// poisonMark is part of the last output of a process that the optimizer fatal has aborted.
 const poisonMark = "fatal error: sync: unlock of unlocked mutex"
 
 type poison struct{ optim.SGD }
@@ -43,7 +43,7 @@ func (p poison) New(n int) optim.Optimizer { return poisoned{p.SGD.New(n)} }
 
 type poisoned struct{ optim.Optimizer }
 
-// Step aborts the Go runtime, which no code can recover from.
+// Step aborts the process by a fatal error of the Go runtime, which no code can recover from.
 func (poisoned) Step(_, _, _ []float32) { new(sync.Mutex).Unlock() }
 
 // gradwire runs a command within this process.

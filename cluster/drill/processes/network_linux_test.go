@@ -9,18 +9,18 @@ import (
 	"sync/atomic"
 )
 
-// island gives each process a network namespace, all of them on one bridge, so that packets between
-// two processes can be dropped. The tests' own process reaches all of them at any time.
+// island is a bridge with a network namespace for each process. It can drop the packets between
+// two processes. The test's own process always reaches all of them.
 type island struct {
 	number int
-	prefix string // of names in the system
+	prefix string // prefix of the names of links and namespaces
 	names  []string
 }
 
 // islands counts the islands of this process.
 var islands atomic.Int64
 
-// newIsland makes the namespaces.
+// newIsland creates the bridge and the namespaces.
 func newIsland(names []string) (*island, error) {
 	n := int(islands.Add(1))
 	i := &island{number: n, prefix: fmt.Sprintf("gp%d%c", os.Getpid()%100000, 'a'+n%26), names: names}
@@ -59,12 +59,12 @@ func ip(args ...string) error {
 
 func (i *island) space(name string) string { return i.prefix + name }
 
-// address is the address of a process, by its position; -1 stands for the tests' own process.
+// address returns the address of the process at a position; -1 stands for the test's own process.
 func (i *island) address(n int) string {
 	return fmt.Sprintf("10.252.%d.%d", (os.Getpid()+i.number)%250, n+2)
 }
 
-// drop has a process drop the packets of another one, silently, or no longer.
+// drop starts or stops the silent loss, at a process, of all packets from another process.
 func (i *island) drop(at, from string, on bool) error {
 	do, pref := "add", 10+slices.Index(i.names, from)
 	if !on {
@@ -74,7 +74,7 @@ func (i *island) drop(at, from string, on bool) error {
 		"blackhole")
 }
 
-// remove removes all of it.
+// remove removes the bridge and the namespaces.
 func (i *island) remove() {
 	for _, name := range i.names {
 		_ = ip("link", "del", i.prefix+"-"+name)

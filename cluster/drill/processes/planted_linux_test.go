@@ -15,52 +15,53 @@ import (
 	"github.com/gradwire/gradwire/cluster/turns"
 )
 
-var plantedSeeds = flag.Uint64("programme.planted", 10, "most seeds of its theme until a planted mistake is found")
+var plantedSeeds = flag.Uint64("programme.planted", 10, "seeds to try until one finds a planted mistake")
 
-// edit is a piece of source text that is there once, and the mistake in its place.
+// edit replaces source text, which its file contains exactly once, with a mistake.
 type edit struct{ file, right, wrong string }
 
-// plant is a mistake in the program, made of edits that an overlay compiles in.
+// plant is a deliberate mistake, which an overlay of edits compiles into the program.
 type plant struct {
 	name  string
-	theme uint64   // the first seed of the theme that finds it
-	by    []string // invariants, one of which it breaks first
+	theme uint64   // first seed of the theme that finds the mistake
+	by    []string // invariants; the mistake breaks one of them first
 	edits []edit
 }
 
 var plants = []plant{
-	// Needs the limits of deaths in submission (of the processes that carry a plan out) and in node
-	// (of those that host its nodes).
+	// Disables the limits of deaths: in submission for processes that carry out a plan, in node
+	// for processes that host its nodes.
 	{"deaths of a plan are not counted", 1, []string{"poison-ends"}, []edit{
 		{"cluster/submission/attempt.go", "fatalDeaths = 2\n", "fatalDeaths = 1 << 20\n"},
 		{"cluster/submission/attempt.go", "mostDeaths  = 4\n", "mostDeaths  = 1 << 20\n"},
 		{"cluster/node/conductor.go", "mostDeaths = 2\n", "mostDeaths = 1 << 20\n"},
 	}},
-	// Needs the comparison of a file's checksum when a checkpoint is read.
+	// Disables the check of a file's checksum when a process reads a checkpoint.
 	{"checksums of a checkpoint's files are not compared", 5, []string{"damage-refused"}, []edit{
 		{"cluster/checkpoint/files.go", "case hex.EncodeToString(sum.Sum(nil)) != f.SHA256:", "case false:"},
 	}},
-	// Needs the signature of checkpoints, which then differs between program files, and the incident
-	// of a run that begins anew.
+	// Makes the signature of checkpoints differ between program files, and drops the incident of a
+	// run that begins anew.
 	{"another build begins runs anew and does not say so", 4, []string{"loss-told"}, []edit{
 		{"cluster/checkpoint/key.go", "\th := hmac.New(sha256.New, k)\n", "\th := hmac.New(sha256.New, k)\n" +
 			"\tname, _ := os.Executable()\n\tif is, err := os.Stat(name); err == nil {\n" +
 			"\t\t_, _ = fmt.Fprint(h, is.Size())\n\t}\n"},
 		{"cluster/experiment/checkpoint.go", "\t\t\tout.lost(unused)\n", "\t\t\t_ = out.lost\n"},
 	}},
-	// Needs the place at which a client merges what processes tell of a submission.
+	// Makes a client ignore copies when it merges the processes' answers about a submission.
 	{"a copy of a record does not count", 3, []string{"known", "record-whole"}, []edit{
 		{"cluster/client/client.go", "\t\t\ti, twice := at[t.ID]\n",
 			"\t\t\tif t.Copy {\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\ti, twice := at[t.ID]\n"},
 	}},
-	// Needs the states that clients get, and the notes of holders in a submission's log.
+	// Drops the holders' disk errors from the states that clients get, and from the submission's
+	// log.
 	{"a holder's full disk is silent", 2, []string{"disk-named"}, []edit{
 		{"cluster/client/client.go", "Lacking: s.Lacking,", "Lacking: nil,"},
 		{"cluster/submission/held.go", "\t\ts.Log(\"%s\", text)\n", "\t\t_ = text\n"},
 	}},
 }
 
-// overlay writes the mistaken files, and the description of them that go takes.
+// overlay writes the edited files and an overlay description for go, and returns its path.
 func (p *plant) overlay(t *testing.T, root string) string {
 	t.Helper()
 	dir, texts := t.TempDir(), map[string]string{}
@@ -74,7 +75,7 @@ func (p *plant) overlay(t *testing.T, root string) string {
 			texts[path] = string(text)
 		}
 		if strings.Count(texts[path], e.right) != 1 {
-			t.Fatalf("%s does not have %q once", e.file, e.right)
+			t.Fatalf("%s does not contain %q exactly once", e.file, e.right)
 		}
 		texts[path] = strings.Replace(texts[path], e.right, e.wrong, 1)
 	}
@@ -97,10 +98,10 @@ func (p *plant) overlay(t *testing.T, root string) string {
 	return name
 }
 
-// found is a line of events with the invariant that does not hold.
-var found = regexp.MustCompile(`BROKEN ([a-z-]+): (.*)`)
+// brokenLine matches the event of a violation: the invariant and the explanation.
+var brokenLine = regexp.MustCompile(`BROKEN ([a-z-]+): (.*)`)
 
-// The programme finds each mistake that is planted into a program for its tests.
+// The programme finds each planted mistake, by the expected invariant.
 func TestProgrammeFindsPlantedMistakes(t *testing.T) {
 	if os.Getenv("GRADWIRE_LENGTHY") == "" {
 		t.Skip("builds a program for each mistake; GRADWIRE_LENGTHY=1 runs it")
@@ -113,7 +114,7 @@ func TestProgrammeFindsPlantedMistakes(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			turns.Row(t, i, len(plants), 5)
 			if err := unprivileged(); err != nil && slices.Contains(p.by, "disk-named") {
-				t.Skipf("a full disk takes root: %v", err)
+				t.Skipf("a full disk requires root: %v", err)
 			}
 			program := filepath.Join(t.TempDir(), "planted.test")
 			build := exec.Command("go", "test", "-c", "-overlay", p.overlay(t, root), "-o", program, ".")
@@ -125,7 +126,7 @@ func TestProgrammeFindsPlantedMistakes(t *testing.T) {
 				run := exec.Command(program, "-test.run", "TestProgramme$", "-test.v", "-programme.shrink", "0",
 					"-programme.seed", strconv.FormatUint(seed, 10))
 				out, err := run.CombinedOutput()
-				broken := found.FindStringSubmatch(string(out))
+				broken := brokenLine.FindStringSubmatch(string(out))
 				switch {
 				case err == nil:
 				case broken == nil:
@@ -138,7 +139,7 @@ func TestProgrammeFindsPlantedMistakes(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("not found in %d seeds of its theme", *plantedSeeds)
+			t.Errorf("%d seeds of the theme do not find the mistake", *plantedSeeds)
 		})
 	}
 }

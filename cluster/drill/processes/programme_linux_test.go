@@ -15,19 +15,19 @@ import (
 
 var (
 	oneSeed  = flag.Uint64("programme.seed", 0, "run the programme of this seed alone")
-	seeds    = flag.Uint64("programme.seeds", 0, "how many seeds to run; by default a few, by GRADWIRE_TURN")
+	seeds    = flag.Uint64("programme.seeds", 0, "number of seeds; by default one per theme, or GRADWIRE_TURN's")
 	from     = flag.Uint64("programme.from", 1, "the first seed")
-	minutes  = flag.Float64("programme.minutes", 0, "begin no other seed after so many minutes; 0 for no bound")
-	shrinkTo = flag.Duration("programme.shrink", 5*time.Minute, "time to look for fewer faults that fail; 0 for none")
+	minutes  = flag.Float64("programme.minutes", 0, "start no further seed after so many minutes; 0 for no bound")
+	shrinkTo = flag.Duration("programme.shrink", 5*time.Minute, "time to search for fewer faults that still fail")
 )
 
-// outcome is what became of a programme.
+// outcome is the result of a programme.
 type outcome struct {
 	violations []violation
-	failure    error // of the test itself
+	failure    error // error of the test itself
 	events     []string
-	tails      string
-	states     string // of the submissions
+	tails      string // end of each process's log
+	states     string // final states of the submissions
 	took       time.Duration
 }
 
@@ -61,7 +61,7 @@ func (p *programme) run(ctx context.Context, dir string) (o outcome) {
 	return o
 }
 
-// play has the plans and faults happen, and checks what comes of them.
+// play submits the plans, injects the faults, and checks the invariants.
 func (r *running) play(ctx context.Context) {
 	watched, stop := context.WithCancel(ctx)
 	defer stop()
@@ -78,7 +78,7 @@ func (r *running) play(ctx context.Context) {
 	}
 	faults.Wait()
 	if ctx.Err() == nil {
-		r.event("no fault is left")
+		r.event("all faults are over")
 		if err := r.settled(ctx); err != nil && ctx.Err() == nil {
 			r.broken("ends", "%v", err)
 		}
@@ -108,7 +108,8 @@ func shrink(ctx context.Context, p *programme, first outcome,
 	return p, least
 }
 
-// trial runs the programme of a seed, and reports what breaks.
+// trial runs the programme of a seed, and reports the first broken invariant with the fewest
+// faults.
 func trial(t *testing.T, seed uint64) {
 	t.Helper()
 	p := newProgramme(seed)
@@ -144,12 +145,12 @@ func TestProgramme(t *testing.T) {
 		first, n = *oneSeed, 1
 	case n == 0:
 		if os.Getenv("GRADWIRE_LENGTHY") == "" {
-			t.Skip("takes long; GRADWIRE_LENGTHY=1 runs it, and so does -programme.seeds")
+			t.Skip("runs for minutes; GRADWIRE_LENGTHY=1 or -programme.seeds enables it")
 		}
 		first, n = turn(uint64(len(themes)))
 	}
 	if err := unprivileged(); err != nil {
-		t.Logf("faults of networks and disks take root, and are left out: %v", err)
+		t.Logf("the programmes omit faults of networks and disks, which require root: %v", err)
 	}
 	began := time.Now()
 	for seed := first; seed < first+n; seed++ {
@@ -161,8 +162,8 @@ func TestProgramme(t *testing.T) {
 	}
 }
 
-// turn are the seeds of GRADWIRE_TURN: one of each n, so that n consecutive turns run all; all
-// without a turn.
+// turn returns the seeds for GRADWIRE_TURN: one of the first n, so that n consecutive turns run
+// all n. Without a turn it returns all n.
 func turn(n uint64) (first, number uint64) {
 	turn, err := strconv.ParseUint(os.Getenv("GRADWIRE_TURN"), 10, 32)
 	if err != nil {
@@ -171,12 +172,12 @@ func turn(n uint64) (first, number uint64) {
 	return 1 + turn%n, 1
 }
 
-// What breaks whenever a process is paused is shrunk to that fault.
-func TestFaultsThatDoNotMatterAreDropped(t *testing.T) {
+// If every pause breaks an invariant, shrink keeps one pause and no other fault.
+func TestShrinkKeepsOnlyTheCausingFault(t *testing.T) {
 	run := func(_ context.Context, p *programme) (o outcome) {
 		for _, f := range p.Faults {
 			if f.Kind == pause {
-				o.violations = []violation{{"nobody-pauses", f.On}}
+				o.violations = []violation{{"no-pause", f.On}}
 			}
 		}
 		return o
@@ -189,12 +190,12 @@ func TestFaultsThatDoNotMatterAreDropped(t *testing.T) {
 		}
 		least, _ := shrink(t.Context(), p, o, run)
 		if len(least.Faults) != 1 || least.Faults[0].Kind != pause || p.String() != before {
-			t.Errorf("%s is left of %s", least, p)
+			t.Errorf("shrink keeps %s of %s", least, p)
 		}
 	}
 }
 
-// A seed makes the same programme each time, and the first seeds have each theme.
+// A seed always makes the same programme, and the first seeds cover all themes.
 func TestSeedMakesTheSameProgramme(t *testing.T) {
 	seen := map[string]bool{}
 	for seed := uint64(1); seed <= 200; seed++ {
@@ -206,7 +207,7 @@ func TestSeedMakesTheSameProgramme(t *testing.T) {
 			seen[p.Theme] = true
 		}
 		if len(p.Plans) == 0 || len(p.Faults) == 0 && !p.Plans[0].poisonous() {
-			t.Errorf("too little happens: %s", p)
+			t.Errorf("a programme without plans or faults: %s", p)
 		}
 	}
 	if len(seen) != len(themes) {

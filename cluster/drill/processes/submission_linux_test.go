@@ -17,14 +17,14 @@ import (
 	"github.com/gradwire/gradwire/cluster/driver"
 )
 
-// running is a programme that runs.
+// running is the execution of a programme.
 type running struct {
 	*cluster
 	submissions []*submission
-	random      *rand.Rand // of one goroutine
+	random      *rand.Rand // used by one goroutine at a time
 }
 
-// submission is a workload of a programme, and what clients have heard of it.
+// submission is a workload of a programme, with the answers that clients have received about it.
 type submission struct {
 	*workload
 	r *running
@@ -32,35 +32,35 @@ type submission struct {
 	mu       sync.Mutex
 	id       string            // empty until a process has acknowledged it
 	last     driver.Submission // the latest answer
-	holders  []string          // the processes that have held it
-	survives bool              // several processes have held it
-	ended    driver.Submission // the first answer that says how it has ended
-	kept     []restart         // what must be in its record
-	stopped  bool              // an operator has asked for its end
+	holders  []string          // processes that have held the record or a copy
+	survives bool              // several processes have held copies
+	ended    driver.Submission // the first answer with a final state
+	kept     []restart         // interruptions that the record must mention
+	stopped  bool              // an operator has stopped the submission
 }
 
 // restart is a run that was under way, with checkpoints, when all processes were killed.
 type restart struct {
 	run     string
-	damaged bool // each of its checkpoints was changed
+	damaged bool // the fault damaged each checkpoint
 	at      time.Time
 }
 
-// now is the latest answer about it.
+// now returns the latest answer about the submission.
 func (s *submission) now() driver.Submission {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// acknowledged is its id; empty until a process has acknowledged it.
+// acknowledged returns the submission's id; empty until a process has acknowledged it.
 func (s *submission) acknowledged() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.id
 }
 
-// submit submits it until a process acknowledges it, and then watches it.
+// submit repeats the submission until a process acknowledges it, and then watches it.
 func (s *submission) submit(ctx context.Context) {
 	if rest(ctx, s.At) != nil {
 		return
@@ -76,7 +76,7 @@ func (s *submission) submit(ctx context.Context) {
 		args := []string{"submit", path, "--detach", "--repeats", strconv.Itoa(s.Runs)}
 		code, out, errs := s.r.ask(ctx, addresses, args...)
 		if code == cli.ExitInput && ctx.Err() == nil && strings.Contains(errs, s.Name+".yaml") {
-			s.r.event("%s is refused: %.200s", s.Name, errs)
+			s.r.event("submit of %s fails: %.200s", s.Name, errs)
 		}
 		if code == cli.ExitDone {
 			s.mu.Lock()
@@ -92,11 +92,11 @@ func (s *submission) submit(ctx context.Context) {
 	s.watch(ctx)
 }
 
-// watch asks for the submission again and again, until the programme is over.
+// watch polls the state of the submission until the programme is over.
 func (s *submission) watch(ctx context.Context) {
-	random := rand.New(rand.NewPCG(s.r.programme.Seed, 12)) //nolint:gosec // the order of processes that are asked
+	random := rand.New(rand.NewPCG(s.r.programme.Seed, 12)) //nolint:gosec // a random order of processes
 	for ctx.Err() == nil {
-		s.look(ctx, random)
+		s.poll(ctx, random)
 		if s.Stop {
 			s.halt(ctx)
 		}
@@ -106,8 +106,8 @@ func (s *submission) watch(ctx context.Context) {
 	}
 }
 
-// look asks the processes that can answer, in any order.
-func (s *submission) look(ctx context.Context, random *rand.Rand) {
+// poll asks the processes that can answer, in random order, for the submission's state.
+func (s *submission) poll(ctx context.Context, random *rand.Rand) {
 	before := map[string]int{}
 	var addresses []string
 	for _, i := range random.Perm(len(s.r.processes)) {
@@ -137,7 +137,8 @@ func (s *submission) look(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// unknown judges the answer that no process knows the submission.
+// unknown checks the answer that no process knows the submission: no process that could answer has
+// it.
 func (s *submission) unknown(code int, before map[string]int, errs string) {
 	s.mu.Lock()
 	holders := s.holders
@@ -146,7 +147,7 @@ func (s *submission) unknown(code int, before map[string]int, errs string) {
 		p := s.r.process(name)
 		changes, answers := p.state()
 		if was, up := before[name]; up && answers && changes == was && !p.hasLost() {
-			if code == cli.ExitTryAgain { // a busy machine answers late
+			if code == cli.ExitTryAgain { // on a busy machine, answers come late
 				s.r.event("status of %s, which %s has, ends with exit code %d: %s", s.Name, name, code, errs)
 				return
 			}
@@ -156,7 +157,7 @@ func (s *submission) unknown(code int, before map[string]int, errs string) {
 	}
 }
 
-// heard takes an answer, and compares it with earlier ones.
+// heard records an answer, and compares it with earlier answers.
 func (s *submission) heard(now driver.Submission) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +186,7 @@ func (s *submission) heard(now driver.Submission) {
 	}
 }
 
-// halt has an operator stop the submission when a process has died of it.
+// halt stops the submission, as an operator, once it has aborted a process.
 func (s *submission) halt(ctx context.Context) {
 	now := s.now()
 	if s.r.poisoned() == 0 || now.Over() {
@@ -198,33 +199,33 @@ func (s *submission) halt(ctx context.Context) {
 		took := time.Since(began)
 		switch {
 		case code == cli.ExitDone, strings.Contains(errs, "is over already"):
-			s.r.event("stop of %s is answered after %v: %s", s.Name, took.Round(time.Millisecond),
+			s.r.event("stop of %s took %v: %s", s.Name, took.Round(time.Millisecond),
 				strings.TrimSpace(out+errs))
 			s.mu.Lock()
 			s.stopped = true
 			s.mu.Unlock()
 			return
 		case took > time.Minute && ctx.Err() == nil:
-			s.r.broken("poison-ends", "stop of %s is not answered for %v: exit code %d: %s", s.Name, took, code, errs)
+			s.r.broken("poison-ends", "stop of %s fails for %v: exit code %d: %s", s.Name, took, code, errs)
 			return
 		}
 		_ = rest(ctx, time.Second)
 	}
 }
 
-// logs is the log of the submission, as far as anybody answers.
+// logs returns the log of the submission; empty if no process answers.
 func (s *submission) logs(ctx context.Context) string {
 	_, out, _ := s.r.ask(ctx, s.r.addresses(), "logs", s.acknowledged())
 	return out
 }
 
-// diskFault is in a status or a log that names a disk that does not accept writes.
+// diskFault matches a status or log line about a disk that rejects writes.
 var diskFault = regexp.MustCompile(`no space left on device|read-only file system|could not keep the record`)
 
-// named waits until status or log of a submission under way names a process whose disk accepts no
-// writes. It is a violation if several runs finish meanwhile.
+// named waits until the status or log of a running submission names a process whose disk rejects
+// writes. It reports a violation if several runs finish before that.
 func (r *running) named(ctx context.Context, p *process) {
-	const enough = 5 // runs, each of which its holders copy
+	const enough = 5 // finished runs, each copied by the holders
 	began := time.Now()
 	first := map[*submission]int{}
 	for ctx.Err() == nil {
@@ -242,8 +243,8 @@ func (r *running) named(ctx context.Context, p *process) {
 			_, out, _ := r.ask(ctx, r.addresses(), "status", s.acknowledged())
 			for line := range strings.Lines(out + s.logs(ctx)) {
 				if diskFault.MatchString(line) && regexp.MustCompile(`\b`+p.name+`\b`).MatchString(line) {
-					r.event("the disk of %s is named after %v: %s", p.name, time.Since(began).Round(time.Millisecond),
-						strings.TrimSpace(line))
+					r.event("clients learn of the disk of %s after %v: %s", p.name,
+						time.Since(began).Round(time.Millisecond), strings.TrimSpace(line))
 					return
 				}
 			}
@@ -254,21 +255,21 @@ func (r *running) named(ctx context.Context, p *process) {
 			}
 		}
 		if !held || time.Since(began) > 2*time.Minute {
-			r.event("the disk of %s was not named: held: %v", p.name, held)
+			r.event("no client learned of the disk of %s; a running submission uses it: %v", p.name, held)
 			return
 		}
 		_ = rest(ctx, 2*look)
 	}
 }
 
-// runFolders are the folders of a run at a process: of the record, or of its copy.
+// runFolders returns the folders of a submission's runs at a process, in the record or its copy.
 func (p *process) runFolders(id string) []string {
 	own, _ := filepath.Glob(filepath.Join(p.records(), "*-"+id, "runs", "*"))
 	copies, _ := filepath.Glob(filepath.Join(p.records(), ".held-*", id, "runs", "*"))
 	return append(own, copies...)
 }
 
-// checkpointsOf are the whole checkpoints of a run that has not finished.
+// checkpointsOf returns the complete checkpoints of a run that has not finished.
 func checkpointsOf(run string) []string {
 	if _, err := os.Stat(filepath.Join(run, "run.json")); err == nil {
 		return nil
@@ -280,7 +281,7 @@ func checkpointsOf(run string) []string {
 	})
 }
 
-// savedRuns counts the processes with a checkpoint of each unfinished run of a submission.
+// savedRuns returns, by unfinished run of a submission, the number of processes with a checkpoint.
 func (r *running) savedRuns(s *submission) map[string]int {
 	n := map[string]int{}
 	for _, p := range r.processes {
@@ -306,8 +307,8 @@ func (r *running) savedEverywhere(s *submission) bool {
 	return false
 }
 
-// interrupted notes which runs with checkpoints are interrupted, and may change a bit in each
-// checkpoint. No process is up.
+// interrupted records the runs that have checkpoints at all holders, and flips a bit in each
+// checkpoint if damage is true. No process is running.
 func (r *running) interrupted(damage bool) {
 	for _, s := range r.submissions {
 		if s.acknowledged() == "" {

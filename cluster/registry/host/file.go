@@ -221,13 +221,14 @@ func (f *File) Create(id *protos.RegistryIdentity) error {
 	})
 }
 
-// Replace replaces the log in one transaction. Before that it copies the file to PATH.superseded-N,
-// where N is the number of the replaced log's registry. The copy has that name once it is complete.
+// Replace replaces the log in one transaction. First it copies the file to PATH.superseded-N,
+// where N is the number of the replaced log's registry. The copy gets this name only when it is
+// complete.
 func (f *File) Replace(s *registry.Saved, number uint64) (err error) {
 	defer guard(&err)()
 	return f.db.Update(func(tx *bbolt.Tx) error {
 		if tx.Bucket(metaBucket).Get(snapshotKey) != nil {
-			if err := copyLog(tx, f.Superseded(number)); err != nil {
+			if err := copyLog(tx, f.supersededPath(number)); err != nil {
 				return err
 			}
 		}
@@ -278,16 +279,16 @@ func (f *File) setAside() error {
 	return f.open()
 }
 
-// Superseded returns the path of the copy of the log that belonged to the registry with a number.
-func (f *File) Superseded(number uint64) string {
+// supersededPath returns the path of the copy that Replace makes of a registry's log.
+func (f *File) supersededPath(number uint64) string {
 	return fmt.Sprintf("%s.superseded-%x", f.path, number)
 }
 
-// copyLog copies the file, as it is before the transaction, to a path.
+// copyLog copies the file, without the transaction's changes, to a path.
 func copyLog(tx *bbolt.Tx, path string) error {
 	partial := path + ".partial"
 	if err := tx.CopyFile(partial, 0o600); err != nil {
-		return errors.Join(fmt.Errorf("the superseded log cannot be copied: %w", err), os.Remove(partial))
+		return errors.Join(fmt.Errorf("cannot copy the superseded log: %w", err), os.Remove(partial))
 	}
 	file, err := os.OpenFile(partial, os.O_RDWR, 0)
 	if err == nil {
@@ -299,7 +300,7 @@ func copyLog(tx *bbolt.Tx, path string) error {
 	return err
 }
 
-// emptyBuckets replaces the buckets of a log by empty ones.
+// emptyBuckets replaces the buckets of a log with empty ones.
 func emptyBuckets(tx *bbolt.Tx) (meta, log *bbolt.Bucket, err error) {
 	for _, name := range [][]byte{metaBucket, logBucket} {
 		if err := tx.DeleteBucket(name); err != nil {

@@ -1,8 +1,9 @@
 // Package host runs a process's member of the registry with a clock, a log file and a network. One
 // goroutine does all of the member's work.
 //
-// If the log file cannot be opened or written, or contradicts the other members, the process goes on
-// with a new member whose log is in memory. The next incarnation of the process tries the file again.
+// If the host cannot open or write the log file, or if the log contradicts the other members, the
+// process continues with a new member that keeps its log in memory. The next incarnation of the
+// process tries the file again.
 package host
 
 import (
@@ -81,13 +82,13 @@ type Host struct {
 
 	// Only the goroutine of work uses the fields below.
 	commands map[uint64]chan *protos.RegistryResult // receivers of results, by ticket
-	reads    map[uint64]pendingRead                 // by ticket
+	reads    map[uint64]pendingRead                 // pending reads, by ticket
 	failed   bool                                   // true once dead is closed
 }
 
 // pendingRead is a read that waits for the member.
 type pendingRead struct {
-	number *uint64 // the read's present ticket, for CancelRead
+	ticket *uint64 // the read's current ticket, for CancelRead
 	do     func()
 }
 
@@ -123,12 +124,12 @@ func (h *Host) newMember(s registry.Storage) (*registry.Member, error) {
 	})
 }
 
-// useMemory replaces the member by a new one whose log is in memory. Reads go on with the new member.
-// The results of commands that were under way stay unknown.
+// useMemory replaces the member with a new one that keeps its log in memory. Pending reads
+// continue at the new member. The results of pending commands stay unknown.
 func (h *Host) useMemory(cause error) (err error) {
-	h.logf("%v; this process goes on as a new member, whose log is in memory until the process is restarted", cause)
+	h.logf("%v; this process continues as a new member, which keeps its log in memory until it restarts", cause)
 	if h.file != nil {
-		_ = h.file.Close() // the log is of no use any more
+		_ = h.file.Close() // the new member does not use the file
 		h.file = nil
 	}
 	if h.member, err = h.newMember(memory{}); err != nil {
@@ -146,10 +147,10 @@ func (h *Host) useMemory(cause error) (err error) {
 	return nil
 }
 
-// startRead starts a read at the present member.
+// startRead starts a read at the current member.
 func (h *Host) startRead(r pendingRead) {
-	*r.number = h.member.Read()
-	h.reads[*r.number] = r
+	*r.ticket = h.member.Read()
+	h.reads[*r.ticket] = r
 }
 
 // Close stops the member without leaving the group, as a crash would, and closes the file.
@@ -191,8 +192,8 @@ func (h *Host) run(input func()) {
 	}
 }
 
-// replace replaces a member that has panicked. If its log is in memory already, it stops for good.
-// The log has the stack, the status only the first line.
+// replace replaces a member that has panicked. A member whose log is already in memory stops for
+// good. The log has the stack, the status only the first line.
 func (h *Host) replace(cause any) {
 	first, _, _ := strings.Cut(fmt.Sprint(cause), "\n")
 	if h.file != nil && h.useMemory(fmt.Errorf("the registry's member panicked: %v\n%s", cause, debug.Stack())) == nil {
@@ -282,7 +283,7 @@ func (h *Host) submit(ctx context.Context, do func()) error {
 func (h *Host) Do(ctx context.Context, c *protos.RegistryCommand) (*protos.RegistryResult, error) {
 	answer := make(chan *protos.RegistryResult, 1)
 	var ticket uint64
-	var member *registry.Member // that has the ticket
+	var member *registry.Member // the member that issued the ticket
 	own := proto.Clone(c).(*protos.RegistryCommand)
 	if err := h.submit(ctx, func() {
 		member = h.member
@@ -383,7 +384,7 @@ func (h *Host) ReadLocal(ctx context.Context, do func(*registry.State)) error {
 // Recovery is the result of Recover.
 type Recovery struct {
 	*protos.RegistryRecovery
-	// Already is true if an earlier call has caused the recovery.
+	// Already is true if an earlier call started the new registry.
 	Already bool
 	// Copy is the path of the copy of the superseded log.
 	Copy string
@@ -395,19 +396,19 @@ func (h *Host) Recover(ctx context.Context, do func(*registry.State)) (*Recovery
 	r, done := &Recovery{}, make(chan error, 1)
 	if err := h.submit(ctx, func() {
 		if h.file == nil {
-			done <- errors.New("this process has its copy of the registry in memory only: recover from another process")
+			done <- errors.New("this process keeps its copy of the registry in memory only: recover from another process")
 			return
 		}
 		var err error
 		if r.RegistryRecovery, r.Already, err = h.member.Recover(); err == nil {
-			r.Copy = h.file.Superseded(r.Superseded)
+			r.Copy = h.file.supersededPath(r.Superseded)
 			do(h.member.State())
 		}
 		done <- err
 	}); err != nil {
 		return nil, err
 	}
-	select { // a panic of the member or the end of the host leaves no result
+	select { // done stays empty if the member panics or the host closes
 	case err := <-done:
 		return r, err
 	case <-h.stop:
@@ -437,8 +438,8 @@ func Describe(s registry.Status) string {
 	case s.Err != nil:
 		return s.Err.Error()
 	case s.Cluster == 0:
-		return "this process has not joined a registry yet; if no process of the cluster has one, start one of them " +
-			"without --join"
+		return "this process has not joined a registry yet; if no process of the cluster has a registry, start one " +
+			"process without --join"
 	case s.Leader == "":
 		return fmt.Sprintf("no quorum: this process hears no majority of the voters %s", voters)
 	}

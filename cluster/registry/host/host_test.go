@@ -202,8 +202,8 @@ func TestNoQuorumIsSaid(t *testing.T) {
 	}
 }
 
-// TestAMemberThatPanicsIsReplaced makes a member panic at a heartbeat whose commit index exceeds its
-// log. Calls go on with a new member, whose log is in memory, until the next start.
+// TestAMemberThatPanicsIsReplaced makes a member panic at a heartbeat whose commit index exceeds
+// its log. Until the next start, calls go to a new member that keeps its log in memory.
 func TestAMemberThatPanicsIsReplaced(t *testing.T) {
 	w := newWire(t)
 	three(w)
@@ -228,7 +228,7 @@ func TestAMemberThatPanicsIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Receive(&protos.RegistryFrame{Cluster: cluster, From: ids["a"], To: ids["b"], Name: "a", Message: message})
-	w.await("it goes on", b, func(s registry.Status) bool { return s.Cluster == 0 })
+	w.await("b does not continue", b, func(s registry.Status) bool { return s.Cluster == 0 })
 	w.mu.Lock()
 	w.cut["b"] = false
 	w.mu.Unlock()
@@ -245,8 +245,8 @@ func TestAMemberThatPanicsIsReplaced(t *testing.T) {
 	})
 }
 
-// TestAProcessWithoutAFileVotesFromMemory starts three hosts of which one cannot make its file. After
-// the loss of another one there is a quorum.
+// TestAProcessWithoutAFileVotesFromMemory starts three hosts. One cannot create its log file, and
+// votes from memory: after the loss of another host the registry still has a quorum.
 func TestAProcessWithoutAFileVotesFromMemory(t *testing.T) {
 	w := newWire(t)
 	if err := os.Mkdir(filepath.Join(w.dir, "b"), 0o700); err != nil {

@@ -5,7 +5,8 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// memory is the Storage of a volatile member, which reads its log only from its own copy.
+// memory is the Storage of a volatile member. It stores nothing, because a member reads only its
+// own copy of the log.
 type memory struct{}
 
 var _ registry.Storage = memory{}
@@ -13,11 +14,11 @@ var _ registry.Storage = memory{}
 // Load returns no log: the member is new.
 func (memory) Load() (*registry.Saved, error) { return nil, nil }
 
-// Create has nothing to do.
+// Create stores nothing.
 func (memory) Create(*protos.RegistryIdentity) error { return nil }
 
-// Save has nothing to do.
+// Save stores nothing.
 func (memory) Save(*registry.Update) error { return nil }
 
-// Replace has nothing to do.
+// Replace stores nothing.
 func (memory) Replace(*registry.Saved, uint64) error { return nil }
