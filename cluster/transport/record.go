@@ -103,17 +103,17 @@ func getBeat(b []byte) beat {
 
 // greeting is what a hello and a welcome say.
 type greeting struct {
-	incarnation uint64      // of who sends it
-	attempt     uint64      // counts the calls of a process
-	serial      uint64      // counts the connections of a pair: the last one known
-	known       uint64      // the incarnation of the other one that is known; 0 if none is
-	taken       lane.Counts // how many frames of that one have been taken
-	refused     uint64      // how many of these could not be handled
-	name        string      // who sends it
-	target      string      // whom it is for
-	address     string      // where who sends it can be called; empty if nowhere
-	ends        string      // of the connection, as its caller sees them
-	memory      string      // where memory to share is offered, or was taken; empty if there is none
+	incarnation uint64         // of who sends it
+	attempt     uint64         // counts the calls of a process
+	serial      uint64         // counts the connections of a pair: the last one known
+	known       uint64         // the incarnation of the other one that is known; 0 if none is
+	taken       lane.Counts    // how many frames of that one have been taken
+	refused     uint64         // how many of these could not be handled
+	name        string         // who sends it
+	target      string         // whom it is for
+	address     string         // where who sends it can be called; empty if nowhere
+	ends        string         // of the connection, as its caller sees them
+	memory      string         // where memory to share is offered, or was taken; empty if there is none
 	spoken      protocol.Range // the versions that the sender speaks
 }
 
@@ -189,7 +189,9 @@ var refusals = map[byte]error{
 }
 
 // refuseProtocol encodes the body of a refusal for refusedProtocol, with this node's range.
-func refuseProtocol(own protocol.Range) []byte { return []byte{refusedProtocol, own.Newest, own.Oldest} }
+func refuseProtocol(own protocol.Range) []byte {
+	return []byte{refusedProtocol, own.Newest, own.Oldest}
+}
 
 // refusal decodes the body of a refusal into an error, for a node that speaks the versions own.
 func refusal(body []byte, own protocol.Range) error {
