@@ -94,9 +94,9 @@ type (
 	SubmitOptions = client.SubmitOptions
 	// Submission is a plan that was submitted, and how far it is.
 	Submission = client.Submission
-	// Recovery is a registry that a process has started after the loss of a quorum.
+	// Recovery describes a registry that a process has started after the loss of a quorum.
 	Recovery = client.Recovery
-	// UnreachableClaim is a claim that a Recovery cannot prove.
+	// UnreachableClaim is a claim of a process that the recovering process could not reach.
 	UnreachableClaim = client.UnreachableClaim
 )
 
@@ -190,8 +190,8 @@ func Predict(c *catalog.Catalog, path, node string, o OtherFile) (*Predicted, er
 	return m.Predict(o)
 }
 
-// Edited returns a note if the plan of a record was edited after its runs. The note is empty if the plan made
-// all runs, or if this program cannot tell. A nil catalog stands for catalog.Default().
+// Edited returns a note if the plan of a record was edited after its runs. The note is empty if the
+// plan made all runs, or if this program cannot tell. A nil catalog stands for catalog.Default().
 func Edited(c *catalog.Catalog, dir string) (note string, err error) {
 	return experiment.Edited(c, dir)
 }

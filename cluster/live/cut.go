@@ -40,10 +40,10 @@ type Checkpoints struct {
 	// the nodes of the run were saved before, if From is nil.
 	From   *State
 	Before uint64
-	// Begin has the other worlds of the run make a cut, and names their processes; last is as in
-	// World.Cut. The coordinator's world calls it when it begins one, and again while it waits for
-	// them; nil where all nodes live here. Passed calls Passed in the worlds of some processes,
-	// behind all that this one has sent them.
+	// Begin has the other worlds of the run make a cut, and returns the names of their processes;
+	// last is as in World.Cut. The coordinator's world calls it when it starts a cut, and again
+	// while it waits for those worlds; nil where all nodes live here. Passed calls Passed in the
+	// worlds of some processes, behind everything that this one has sent them.
 	Begin  func(number uint64, last bool) (others []string)
 	Passed func(number uint64, others []string)
 	// Busy, if not nil, reports whether a state is still being saved: no cut begins then.
@@ -59,9 +59,9 @@ type State struct {
 	At time.Duration
 	// Origin identifies the run.
 	Origin Origin
-	// Record is the state of the recorders when the cut began, and Events the size of the event file then, in
-	// bytes. Tail holds the events that nodes recorded between the beginning of the cut
-	// and their own save, in any order; Place sorts the events of a continued run by time.
+	// Record is the state of the recorders when the cut began, and Events the size of the event
+	// file then, in bytes. Tail holds the events that nodes recorded between the beginning of the
+	// cut and their own save, in any order; Place sorts the events of a continued run by time.
 	Record *state.Saved
 	Events int64
 	Tail   []world.Recorded
@@ -113,7 +113,7 @@ type cuts struct {
 	finished uint64            // the latest of which the others know that all has passed
 	running  bool              // one is being made
 	spoiled  bool              // who is there has changed since the latest began
-	last     uint64            // nodes handle nothing after it and later ones; 0 for none
+	last     uint64            // number of the last cut, after which nodes handle nothing; 0 for none
 	closed   bool              // there will be no more
 	passed   map[string]uint64 // by process: the latest that it has finished
 	saving   sync.WaitGroup
@@ -145,9 +145,9 @@ func (w *World) Cuts() uint64 {
 	return w.cuts.number
 }
 
-// Cut has the nodes that live here saved, as those of other processes are. It is called again while
-// some are waited for, without those that are gone. After the last cut the nodes handle nothing,
-// unless another one follows that is not the last. Place must have been called.
+// Cut saves the nodes that live here, for a cut that the worlds of other processes make as well.
+// The caller repeats it while it waits for other processes, without those that are gone. After the
+// last cut the nodes handle nothing until an ordinary cut follows. Place must have been called.
 func (w *World) Cut(number uint64, others []string, last bool) {
 	c := &w.cuts
 	c.mu.Lock()
@@ -158,7 +158,7 @@ func (w *World) Cut(number uint64, others []string, last bool) {
 	w.cut(number, others)
 }
 
-// CutNow begins a cut in the coordinator's world, and returns its number.
+// CutNow starts a cut in the coordinator's world and returns its number; last is as in Cut.
 func (w *World) CutNow(last bool) (number uint64) {
 	c := &w.cuts
 	c.mu.Lock()
@@ -169,8 +169,8 @@ func (w *World) CutNow(last bool) (number uint64) {
 	return number
 }
 
-// setLast takes note whether a cut that begins is the last one. If not, nodes that were held after an
-// earlier one go on; w.cuts.mu is held.
+// setLast notes whether the cut that starts is the last one. An ordinary cut lets the nodes go on
+// that an earlier last cut has held. The caller holds w.cuts.mu.
 func (w *World) setLast(number uint64, last bool) {
 	c := &w.cuts
 	switch {
@@ -180,38 +180,41 @@ func (w *World) setLast(number uint64, last bool) {
 		c.last = 0
 		for _, n := range w.nodes {
 			if !n.away {
-				n.life.Load().mailbox.release(true)
+				n.life.Load().mailbox.unpark()
 			}
 		}
 	}
 }
 
-// afterSave lets a node that was saved for a cut go on, unless that is the last one.
+// afterSave lets a node go on after its save, unless the save was for the last cut or a later one.
 func (w *World) afterSave(m *mailbox, number uint64) {
 	w.cuts.mu.Lock()
 	defer w.cuts.mu.Unlock()
-	if w.cuts.last == 0 || number < w.cuts.last {
-		m.release(false)
+	if w.cuts.isLast(number) {
+		m.park()
 	} else {
-		m.keep()
+		m.release()
 	}
 }
 
-// Cutting reports whether the nodes that live here are being saved.
+// Cutting reports whether a cut is under way here.
 func (w *World) Cutting() bool {
 	w.cuts.mu.Lock()
 	defer w.cuts.mu.Unlock()
 	return w.cuts.running
 }
 
-// isLast reports whether nodes handle nothing after the cut of a number.
+// isLast reports whether nodes handle nothing after a cut.
 func (w *World) isLast(number uint64) bool {
 	w.cuts.mu.Lock()
 	defer w.cuts.mu.Unlock()
-	return w.cuts.last != 0 && number >= w.cuts.last
+	return w.cuts.isLast(number)
 }
 
-// cut is Cut with w.cuts.mu held.
+// isLast is World.isLast for a caller that holds c.mu.
+func (c *cuts) isLast(number uint64) bool { return c.last != 0 && number >= c.last }
+
+// cut is Cut for a caller that holds w.cuts.mu and has called setLast if the cut is new.
 func (w *World) cut(number uint64, others []string) {
 	c := &w.cuts
 	switch {
@@ -390,16 +393,17 @@ func (w *World) nextCut(saved bool) {
 		switch {
 		case w.isLast(w.Cuts()):
 		case c.Busy != nil && c.Busy():
-			c.Begin(w.Cuts(), false) // others may wait for one that is gone
+			c.Begin(w.Cuts(), false) // other worlds may still wait for a process that is gone
 			w.nextCut(false)
 		default:
-			w.begin(number)
+			w.startDue(number)
 		}
 	})
 }
 
-// begin begins the cut of a number in the coordinator's world, unless a later one has begun.
-func (w *World) begin(number uint64) {
+// startDue starts a cut that is due in the coordinator's world, unless CutNow has started it
+// already.
+func (w *World) startDue(number uint64) {
 	w.cuts.mu.Lock()
 	defer w.cuts.mu.Unlock()
 	if number > w.cuts.number {
@@ -487,7 +491,7 @@ func (w *World) await(number uint64, holds func() bool) bool {
 			return false
 		}
 		if c := w.config.Checkpoints; looks%askAgain == 0 && c.Begin != nil {
-			// A process is gone, has not heard of the cut, or has not been heard.
+			// A process is gone, or the order to it or its report was lost.
 			w.Cut(number, c.Begin(number, w.isLast(number)), false)
 		}
 		select {

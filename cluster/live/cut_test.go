@@ -116,8 +116,8 @@ func TestStateHasWhatWasOnItsWayWhenACutOvertakesAnother(t *testing.T) {
 	}
 }
 
-// After the last cut of a run the nodes handle nothing more, until another cut begins that is not the
-// last. The state has what came later.
+// After the last cut of a run the nodes handle nothing until an ordinary cut starts. The state of
+// the last cut has the messages that arrived after it.
 func TestNodesHandleNothingAfterTheLastCut(t *testing.T) {
 	w, a, passed, saved, end := halfOfARun(t, nil)
 	a.gate.arrive, a.gate.goOn = make(chan bool, 9), make(chan bool)
@@ -144,7 +144,7 @@ func TestNodesHandleNothingAfterTheLastCut(t *testing.T) {
 	}
 	end()
 	if len(a.got) != 2 || a.got[0] != 1 || a.got[1] != 2 {
-		t.Errorf("the node that goes on was sent %v, want 1 and 2", a.got)
+		t.Errorf("the continued node received %v, want 1 and 2", a.got)
 	}
 }
 

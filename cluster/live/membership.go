@@ -45,7 +45,8 @@ func (w *World) schedule() {
 const lateClock = 100 * time.Millisecond
 
 // lastInstant is when pauses and charges end that last beyond the time bound. It is not before the
-// time bound at the coordinator, so that what a delayed node then does comes after the end of the run.
+// time bound at the coordinator, so that what a delayed node then does comes after the end of the
+// run.
 func (w *World) lastInstant() time.Duration {
 	if w.lead().away {
 		return w.config.Deployment.Until + lateClock
@@ -130,7 +131,8 @@ func (w *World) Leave(ctx context.Context) error {
 	}
 }
 
-// HandOvers returns the nodes that live here and hand something over when they leave.
+// HandOvers returns the indices of the nodes here that hand state over to other nodes when they
+// leave.
 func (w *World) HandOvers() (nodes []int) {
 	w.Locked(func() {
 		for i, n := range w.nodes[:len(w.nodes)-1] {

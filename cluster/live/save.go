@@ -20,8 +20,8 @@ import (
 type cut struct {
 	times    uint64          // it was saved
 	asked    uint64          // it is to be: it handles nothing before it has been
-	held     int             // number of current saves, and of those that the node is kept after
-	kept     int             // number of the latter
+	held     int             // number of saves after which the node has not gone on
+	parked   int             // number of those saves that were for a last cut; unpark ends them
 	still    []chan struct{} // are closed when no handler is at work and no job is under way
 	collects bool            // messages that were sent before it was saved
 	late     [][]byte        // the frames of these
@@ -114,7 +114,7 @@ func (l *life) saved() *saved {
 }
 
 // take takes what waits for the actor of a node that rests, which counts as saved from now on, and
-// handles nothing until release. It is false if the node is to be saved for a later cut.
+// handles nothing until release or unpark. It is false if the node is to be saved for a later cut.
 func (m *mailbox) take(s *saved, number uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,24 +129,27 @@ func (m *mailbox) take(s *saved, number uint64) bool {
 	return true
 }
 
-// release lets a node handle messages again after its save or, with kept, after keep.
-func (m *mailbox) release(kept bool) {
+// release lets a node handle messages again after its save.
+func (m *mailbox) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if kept {
-		m.cut.held -= m.cut.kept
-		m.cut.kept = 0
-	} else {
-		m.cut.held--
-	}
+	m.cut.held--
 	m.goOn()
 }
 
-// keep has a node handle nothing after its save until it is released.
-func (m *mailbox) keep() {
+// unpark lets a node handle messages again after park.
+func (m *mailbox) unpark() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.cut.kept++
+	m.cut.held, m.cut.parked = m.cut.held-m.cut.parked, 0
+	m.goOn()
+}
+
+// park has a node handle nothing after its save for a last cut, until unpark.
+func (m *mailbox) park() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cut.parked++
 }
 
 // collected ends the collection of the messages that were on their way, and returns their frames.

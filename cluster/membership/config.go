@@ -80,7 +80,8 @@ type Config struct {
 	// other.
 	Label string
 	// Meta is what the process announces about itself. If Bind names no particular IP, Address must
-	// be set; otherwise it defaults to Bind. Protocol defaults to what this build speaks.
+	// be set; otherwise it defaults to Bind. Protocol defaults to the versions that this build
+	// speaks.
 	Meta Meta
 	// Streams is the TCP side. It must work before Join is called.
 	Streams Streams

@@ -34,7 +34,7 @@ func (d *delegate) MergeRemoteState([]byte, bool)   {}
 func (d *delegate) NotifyAlive(n *memberlist.Node) error {
 	m, _, err := d.understand(n)
 	if err == nil {
-		err = d.speaks(m)
+		err = d.checkVersion(m)
 	}
 	if err != nil {
 		d.malformed.Add(1)
@@ -64,10 +64,10 @@ func (d *delegate) NotifyLeave(n *memberlist.Node) { d.roll.vanished(n.Name) }
 // NotifyConflict hears of a second node with a name that is not free. The first stays.
 func (d *delegate) NotifyConflict(_, _ *memberlist.Node) { d.conflicts.Add(1) }
 
-// NotifyMerge refuses to join those with whom this node has no version of the protocol in common or
-// among whom its name is taken, and sees whether they have let it in.
+// NotifyMerge refuses to merge with nodes that have no version of the protocol in common with this
+// one, or that know another node of its name. It also notes whether they have admitted this node.
 func (d *delegate) NotifyMerge(peers []*memberlist.Node) error {
-	if err := d.versions(peers); err != nil {
+	if err := d.checkVersions(peers); err != nil {
 		d.malformed.Add(1)
 		return d.refuse(d.roll.refuse(err))
 	}
@@ -92,14 +92,15 @@ func (d *delegate) refuse(err error) error {
 	return err
 }
 
+// isHere reports whether memberlist counts a node as alive, even if it suspects a failure.
 func isHere(n *memberlist.Node) bool {
 	return n.State == memberlist.StateAlive || n.State == memberlist.StateSuspect
 }
 
-// versions returns an error if nodes that this one merges with, as far as they are here, and this
-// cluster have no version of the protocol in common. The error of a node that is about to join a
-// cluster names that node.
-func (d *delegate) versions(peers []*memberlist.Node) error {
+// checkVersions returns an error if this node's cluster and the live nodes among peers have no
+// version of the protocol in common. The error names the peer if this node is a member of a
+// cluster, and this node if it is about to join one.
+func (d *delegate) checkVersions(peers []*memberlist.Node) error {
 	own := d.config.Meta.Protocol
 	theirs := protocol.Range{Oldest: 1, Newest: math.MaxUint8}
 	for _, p := range peers {
@@ -115,7 +116,7 @@ func (d *delegate) versions(peers []*memberlist.Node) error {
 			continue
 		}
 		if err == nil {
-			err = d.speaks(m)
+			err = d.checkVersion(m)
 		}
 		if theirs = theirs.Meet(m.Meta.Protocol); !theirs.Valid() {
 			theirs = m.Meta.Protocol
@@ -131,32 +132,34 @@ func (d *delegate) versions(peers []*memberlist.Node) error {
 	return nil
 }
 
-// speaks returns an error if a node and the others of the cluster have no version in common.
-func (d *delegate) speaks(m Member) error {
+// checkVersion returns an error if a node and the other members of the cluster have no version of
+// the protocol in common.
+func (d *delegate) checkVersion(m Member) error {
 	if m.Name == d.config.Name || d.spoken(m.Name).Agreed(m.Meta.Protocol) != 0 {
 		return nil
 	}
 	return d.foreign(m.Name, &protocol.Error{Range: m.Meta.Protocol, Build: m.Meta.Build})
 }
 
-// foreign completes the error about a node whose versions are not those of the cluster.
+// foreign adds a node's name and the cluster's versions to an error about the node's versions.
 func (d *delegate) foreign(name string, err *protocol.Error) *protocol.Error {
 	err.Name, err.Others, err.Whom = name, d.spoken(name), "this cluster"
 	return err
 }
 
-// spoken returns the versions that all members of the cluster speak but one.
-func (d *delegate) spoken(but string) protocol.Range {
+// spoken returns the versions that all members of the cluster speak, without asking the one named
+// except.
+func (d *delegate) spoken(except string) protocol.Range {
 	all := d.config.Meta.Protocol
 	for _, m := range d.roll.snapshot().Members {
-		if both := all.Meet(m.Meta.Protocol); m.Name != but && both.Valid() {
+		if both := all.Meet(m.Meta.Protocol); m.Name != except && both.Valid() {
 			all = both
 		}
 	}
 	return all
 }
 
-// understand returns the member that memberlist's node stands for.
+// understand decodes memberlist's node into a Member, and reports whether it leaves the cluster.
 func (d *delegate) understand(n *memberlist.Node) (Member, bool, error) {
 	ip, ok := netip.AddrFromSlice(n.Addr)
 	if !ok || ip.IsUnspecified() || n.Port == 0 {

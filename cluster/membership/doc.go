@@ -37,7 +37,7 @@
 // # Builds
 //
 // Processes of two builds that would misunderstand each other do not become members of one cluster:
-// each says in its metadata which versions of the protocol it speaks (see package protocol), and a
-// cluster lets a process in only if all members and the process have a version in common. Join then
-// says which process is to be upgraded, and the members have an event of the kind Refused.
+// each announces the versions of the protocol that it speaks (see package protocol), and a cluster
+// admits a process only if it has a version in common with all members. Join then
+// says which process to upgrade, and the members publish a Refused event.
 package membership

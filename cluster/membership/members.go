@@ -25,7 +25,7 @@ type Members struct {
 	announced atomic.Pointer[[]byte] // the node's own metadata
 	refusal   atomic.Pointer[error]  // why the latest merge was not made
 	admitted  atomic.Bool            // somebody has this node in its list
-	entered   atomic.Bool            // this node has joined a cluster, or begun one
+	entered   atomic.Bool            // this node has joined a cluster, or started one
 
 	// Announcements that were not believed: of what cannot be a node, of an incarnation before that
 	// which is here, and of a second node with a name that is not free.
@@ -40,8 +40,8 @@ type Members struct {
 
 // Join binds the UDP side of the port and makes the node a member. It tries the seeds until one has
 // it in its list, ctx has ended (without a deadline, and without Config.Waits: for 10 s) or trying
-// is of no use, because the key, label or name is wrong; the error says of each seed what came of it. A node without seeds
-// begins a cluster. A failed Join leaves nothing behind.
+// is of no use, because the key, label or name is wrong; the error says of each seed what came of
+// it. A node without seeds begins a cluster. A failed Join leaves nothing behind.
 func Join(ctx context.Context, c Config) (*Members, error) { return join(ctx, c, listen) }
 
 func join(ctx context.Context, c Config, listen func(netip.AddrPort) (net.PacketConn, error)) (*Members, error) {
@@ -97,8 +97,8 @@ func (m *Members) setAnnouncement(a announcement) error {
 // View returns who is here.
 func (m *Members) View() View { return m.roll.snapshot() }
 
-// Incompatible says of each process that was not let in because of its protocol, and has not become a
-// member since, why.
+// Incompatible returns one error text for each process that the cluster has refused because of its
+// protocol, and that has not become a member since.
 func (m *Members) Incompatible() []string { return m.roll.refused() }
 
 // IsFirstSeed reports whether the first seed resolves to this node's own address. It may take until
@@ -113,7 +113,7 @@ func (m *Members) IsFirstSeed() bool {
 	return err == nil && slices.Contains(all, m.transport.advertise)
 }
 
-// Drain tells the others that the process is about to leave. It stays a member until Leave.
+// Drain tells the other members that this process is about to leave. It stays a member until Leave.
 func (m *Members) Drain(ctx context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -475,7 +475,7 @@ func TestHostileMetadataAreRefusedAndCounted(t *testing.T) {
 	}
 }
 
-// The metadata are those of builds that differ by more than their range.
+// Builds of other versions encode the rest of their metadata differently, too.
 func TestNodeOfAnotherBuildIsNotJoinedAndNamed(t *testing.T) {
 	t.Parallel()
 	later := append(appendText([]byte{protocol.Negotiated + 2}, "v9"), protocol.Negotiated+1)
@@ -519,15 +519,15 @@ func TestNodeOfAnotherBuildIsNotJoinedAndNamed(t *testing.T) {
 	}
 }
 
-// speaking is a spec of a node of some versions that joins another one.
+// speaking returns the spec of a node that speaks versions oldest to newest and joins seeds.
 func speaking(oldest, newest byte, seeds ...string) spec {
 	return spec{seeds: seeds, patience: patienceOfTests, change: func(c *Config) {
 		c.Meta.Protocol = protocol.Range{Oldest: oldest, Newest: newest}
 	}}
 }
 
-// A process joins if all members and the process have a version in common, also where it meets each
-// member in another one. Otherwise the process and the members name it and say what to upgrade.
+// A version in common with each member is not enough: a process joins only if one version is common
+// to all. Otherwise the process and the members report its name and which processes to upgrade.
 func TestProcessesJoinIfAllSpeakOneVersion(t *testing.T) {
 	t.Parallel()
 	a := mustStart(t, "a", speaking(5, 7))
@@ -550,10 +550,10 @@ func TestProcessesJoinIfAllSpeakOneVersion(t *testing.T) {
 		}
 		for _, n := range []*node{a, b} {
 			if e := n.await(Refused, name); e.Reason == nil || e.Reason.Error() != x.want {
-				t.Errorf("%s hears of %v", n.name, e.Reason)
+				t.Errorf("%s refused %s because %v, want %s", n.name, name, e.Reason, x.want)
 			}
 			if !slices.Contains(n.Incompatible(), x.want) {
-				t.Errorf("%s has refused %v", n.name, n.Incompatible())
+				t.Errorf("%s lists the refusals %q, want %s", n.name, n.Incompatible(), x.want)
 			}
 		}
 	}
@@ -561,10 +561,10 @@ func TestProcessesJoinIfAllSpeakOneVersion(t *testing.T) {
 	a.await(Joined, "old")
 	b.await(Joined, "old")
 	if got := upgraded.names(); !slices.Equal(got, []string{"a", "b", "old"}) {
-		t.Errorf("old sees %v", got)
+		t.Errorf("old sees the members %v", got)
 	}
 	if got := a.Incompatible(); len(got) != 1 || !strings.HasPrefix(got[0], "process new ") {
-		t.Errorf("a has refused %v", got)
+		t.Errorf("a lists the refusals %q, want one of process new", got)
 	}
 }
 
@@ -622,8 +622,8 @@ func TestShutdownLeavesNothingOpen(t *testing.T) {
 	}
 }
 
-// All others see that a process drains before it leaves. Until then it is a member.
-func TestProcessThatDrainsIsKnownToLeave(t *testing.T) {
+// Every member sees that a process drains, and counts it as a member until it leaves.
+func TestMembersSeeThatAProcessDrains(t *testing.T) {
 	t.Parallel()
 	nodes := cluster(t, 3, nil)
 	leaves := func(n *node, name string) bool {
@@ -631,7 +631,7 @@ func TestProcessThatDrainsIsKnownToLeave(t *testing.T) {
 		return i >= 0 && n.View().Members[i].Leaves
 	}
 	if leaves(nodes[0], "b") {
-		t.Error("b leaves already")
+		t.Error("b counts as leaving before it drains")
 	}
 	if err := nodes[1].Drain(context.Background()); err != nil {
 		t.Fatal(err)
@@ -643,7 +643,7 @@ func TestProcessThatDrainsIsKnownToLeave(t *testing.T) {
 		}
 	}
 	if leaves(nodes[0], "c") {
-		t.Errorf("a sees %+v", nodes[0].View())
+		t.Errorf("c counts as leaving: a sees %+v", nodes[0].View())
 	}
 	if err := nodes[1].Leave(context.Background()); err != nil {
 		t.Fatal(err)
@@ -652,6 +652,6 @@ func TestProcessThatDrainsIsKnownToLeave(t *testing.T) {
 	again := mustStart(t, "b", spec{seeds: []string{nodes[0].address}, incarnation: 9})
 	nodes[0].await(Joined, "b")
 	if leaves(nodes[0], "b") || leaves(again, "b") {
-		t.Error("the next incarnation of b leaves")
+		t.Error("the next incarnation of b counts as leaving")
 	}
 }

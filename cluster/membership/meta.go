@@ -53,9 +53,9 @@ type Meta struct {
 	Labels map[string]string
 	// Build names the program for people, in at most 64 bytes.
 	Build string
-	// Catalog distinguishes what plans can name here, in at most 32 bytes.
+	// Catalog is a fingerprint of the node's catalog, in at most 32 bytes.
 	Catalog string
-	// Protocol is the versions of the protocol that the node speaks.
+	// Protocol is the range of versions of the protocol that the node speaks.
 	Protocol protocol.Range
 }
 
@@ -65,14 +65,15 @@ type announcement struct {
 	// leaving says that the process is about to leave: memberlist does not tell the others whether
 	// an end was a crash.
 	leaving bool
-	// draining says that the process prepares to leave: no work is to begin on it.
+	// draining says that the process prepares to leave and accepts no new work.
 	draining bool
 }
 
 // encode returns the metadata as bytes: the newest protocol, build, the oldest protocol, flags,
-// incarnation, cores, role, address, catalog and labels in the order of their keys, numbers as uvarints, texts
-// with their length in front. Equal metadata have equal bytes. The order up to the oldest protocol
-// never changes, so that every build can name every other; later builds add only to the end.
+// incarnation, cores, role, address, catalog and labels in the order of their keys. Numbers are
+// uvarints, and each text follows its length. Equal metadata have equal bytes. The fields up to the
+// oldest protocol keep their order in every build, so that every build can read the versions of
+// every other; later builds add fields only at the end.
 func (a *announcement) encode() ([]byte, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func appendText(b []byte, s string) []byte {
 // check returns an error that names the field and what it accepts.
 func (a *announcement) check() error {
 	if !a.Protocol.Valid() {
-		return fmt.Errorf("protocol is %v, which is no version", a.Protocol)
+		return fmt.Errorf("protocol %v is not a range of versions", a.Protocol)
 	}
 	if a.Incarnation == 0 {
 		return errors.New("incarnation is 0, it begins at 1 and grows with every start")
@@ -179,9 +180,9 @@ func checkName(s string) error {
 	return nil
 }
 
-// decode is the inverse of encode for a node that speaks some versions. It accepts nothing that encode
-// does not write, except from later builds. The error is a [protocol.Error] without names if the node
-// and the other have no version in common.
+// decode is the inverse of encode, for a node that speaks the versions own. It accepts only bytes
+// that encode writes, or that a later build writes. It returns a [protocol.Error] without names if
+// own and the sender's versions have none in common.
 func decode(b []byte, own protocol.Range) (announcement, error) {
 	if len(b) > MaxMeta {
 		return announcement{}, fmt.Errorf("metadata have %d bytes, at most %d are accepted", len(b), MaxMeta)
@@ -190,7 +191,7 @@ func decode(b []byte, own protocol.Range) (announcement, error) {
 		return announcement{}, errTruncated
 	}
 	r := reader{left: b[1:]}
-	a, err := r.spoken(b[0], own)
+	a, err := r.versions(b[0], own)
 	if err != nil {
 		return announcement{}, err
 	}
@@ -221,13 +222,13 @@ func decode(b []byte, own protocol.Range) (announcement, error) {
 	return a, nil
 }
 
-// firstNamed is the first version of the protocol whose metadata have the build in second place.
-const firstNamed = 2
+// firstWithBuild is the first version of the protocol whose metadata contain the build.
+const firstWithBuild = 2
 
-// spoken reads what metadata begin with: build and versions.
-func (r *reader) spoken(newest byte, own protocol.Range) (a announcement, err error) {
+// versions reads the fields that every build can read: the build and its versions.
+func (r *reader) versions(newest byte, own protocol.Range) (a announcement, err error) {
 	a.Protocol = protocol.Of(newest)
-	if newest >= firstNamed {
+	if newest >= firstWithBuild {
 		a.Build = r.text()
 	}
 	if newest >= protocol.Negotiated {
@@ -237,7 +238,7 @@ func (r *reader) spoken(newest byte, own protocol.Range) (a announcement, err er
 	case r.err != nil:
 		return a, r.err
 	case !a.Protocol.Valid():
-		return a, fmt.Errorf("protocol is %v, which is no version", a.Protocol)
+		return a, fmt.Errorf("protocol %v is not a range of versions", a.Protocol)
 	case own.Agreed(a.Protocol) == 0:
 		other := &protocol.Error{Range: a.Protocol, Others: own}
 		if checkText("build", a.Build, maxBuild) == nil {

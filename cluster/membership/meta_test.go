@@ -68,7 +68,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add([]byte{5, 0, 5, 0, 1, 0, 0, 3, 'a', ':', '1', 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
-	f.Add([]byte{5, 0, 5, 0, 0x81, 0, 0, 0, 3, 'a', ':', '1', 0, 0}) // a number longer than need be
+	f.Add([]byte{5, 0, 5, 0, 0x81, 0, 0, 0, 3, 'a', ':', '1', 0, 0}) // an overlong number
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := decode(b, spoken)
 		if err != nil || a.Protocol != spoken {
@@ -80,20 +80,17 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A later build adds to the end of its metadata. An earlier one reads what it knows, if the later one
-// speaks its version.
-func TestMetadataOfALaterBuildAreRead(t *testing.T) {
+// A later build adds fields at the end of its metadata. An earlier build ignores them if both have
+// a version in common.
+func TestMetadataOfALaterBuildCanBeRead(t *testing.T) {
 	own := protocol.Of(5)
 	later := Meta{Address: "a:1", Incarnation: 1, Build: "v9", Protocol: protocol.Range{Oldest: 5, Newest: 6}}
 	b, err := (&announcement{Meta: later}).encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := decode(
-		append(b, "more"...),
-		own,
-	); err != nil || got.Address != "a:1" ||
-		got.Protocol != later.Protocol {
+	got, err := decode(append(b, "more"...), own)
+	if err != nil || got.Address != "a:1" || got.Protocol != later.Protocol {
 		t.Errorf("%+v, %v", got, err)
 	}
 	later.Protocol = own
@@ -101,6 +98,6 @@ func TestMetadataOfALaterBuildAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := decode(append(b, "more"...), own); err == nil {
-		t.Error("metadata of this version with something behind them were accepted")
+		t.Error("decode accepted metadata of this version with bytes after the last field")
 	}
 }

@@ -39,7 +39,8 @@ const (
 	// Missed: events were dropped, because Notify did not return for so long that more
 	// than 4,096 waited. The view is right.
 	Missed
-	// Refused: a process was not let in, because it speaks another protocol. Event.Reason says more.
+	// Refused: the cluster does not admit a process, because it speaks another protocol.
+	// Event.Reason is the error.
 	Refused
 )
 
@@ -58,7 +59,7 @@ type Member struct {
 	Meta Meta
 	// Gossip is where its packets and streams of gossip go.
 	Gossip netip.AddrPort
-	// Leaves says that it prepares to leave: no work is to begin on it.
+	// Leaves says that the process prepares to leave and accepts no new work.
 	Leaves bool
 }
 
@@ -80,7 +81,7 @@ type Event struct {
 	View uint64
 	// Missed is how many events were dropped, for the kind of that name.
 	Missed int
-	// Reason is why the process was refused.
+	// Reason is the error of a Refused event.
 	Reason error
 }
 
@@ -119,7 +120,7 @@ type roll struct {
 	missed   int
 	doubtful []doubt
 	raised   uint64            // doubts so far
-	foreign  map[string]string // by process: why it was refused
+	foreign  map[string]string // error texts of refused processes, by name
 }
 
 func newRoll(self string) *roll {
@@ -129,10 +130,10 @@ func newRoll(self string) *roll {
 	}
 }
 
-// maxForeign is how many processes that were refused are remembered.
+// maxForeign bounds the refused processes that a node remembers.
 const maxForeign = 32
 
-// refuse takes note of a process that was not let in, if err is about its protocol, and returns err.
+// refuse records a refused process if err is about its protocol, and returns err.
 func (r *roll) refuse(err error) error {
 	var other *protocol.Error
 	if !errors.As(err, &other) || other.Name == r.self {
@@ -147,7 +148,7 @@ func (r *roll) refuse(err error) error {
 	return err
 }
 
-// refused says of each process that was not let in why.
+// refused returns the error texts of the refused processes.
 func (r *roll) refused() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -269,7 +270,7 @@ func (r *roll) set(e *entry, m Member, leaving bool, s standing, kind Kind) {
 	r.publish(Event{Kind: kind, Member: m, View: r.number})
 }
 
-// publish has Notify called with an event.
+// publish queues an event for Notify. It drops the oldest one if the queue is full.
 func (r *roll) publish(e Event) {
 	if len(r.queue) == maxEvents {
 		r.queue = r.queue[1:]

@@ -50,10 +50,10 @@ type conductor struct {
 	saving  sync.WaitGroup       // of a state
 	saves   atomic.Int64         // of which so many are under way
 	folder  sync.Mutex           // held meanwhile
-	drains  atomic.Bool          // the run is saved for the last time, because a process leaves
-	moves   atomic.Bool          // the run goes on on other processes from there
-	// stored is the number of the latest cut that is in the folder or is being written, and storedAt
-	// its instant.
+	final   finalSave            // the save before a process leaves
+	moves   atomic.Bool          // the run continues on other processes from its last save
+	// stored is the number of the latest cut that is in the folder or being written, and storedAt
+	// the cut's time on the run's clock.
 	stored   atomic.Uint64
 	storedAt atomic.Int64
 	stalled  time.Duration   // since when nothing has moved in a bounded run; 0 if something does
@@ -132,8 +132,9 @@ func (v *venue) conductor(ctx context.Context, s *experiment.Stage) (*conductor,
 	return c, nil
 }
 
-// assign returns the process of each node. Nodes live on processes with this one's catalog alone, unless
-// rules name others, which then say why they cannot host them.
+// assign returns the process of each node. It assigns nodes only to processes with this one's
+// catalog. If that fails, it tries all processes: one with another catalog then refuses its nodes
+// and says why.
 func (v *venue) assign(s *experiment.Stage, reserved map[string]int) ([]string, error) {
 	all := v.process.placeable()
 	alike := slices.DeleteFunc(slices.Clone(all), func(m membership.Member) bool {
@@ -288,7 +289,7 @@ func (c *conductor) conduct(ctx context.Context) (experiment.Outcome, error) {
 // nextTry is how long it takes until the others know that a process is gone, or it is back.
 const nextTry = 10 * time.Second
 
-// movePause is the pause of a run that moves away from a process that leaves.
+// movePause is the pause before a run starts again without a process that leaves.
 const movePause = 100 * time.Millisecond
 
 // again is when the run can be tried again, if it has been without a process; see Outcome.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/live"
@@ -15,20 +16,43 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// A process that is stopped drains before it leaves: no run begins on it any more, the runs that it
-// conducts are saved once more, and its nodes in the runs of others hand over what they hold.
+// A process that receives a stop signal drains before it leaves: it places no new nodes, saves the
+// runs that it conducts for the last time, and its nodes in other processes' runs hand over their
+// shards.
 
 const (
-	// drainPatience bounds all this, and savePatience how long the runs are saved.
+	// drainPatience bounds the whole drain, and savePatience the last save of one run.
 	drainPatience = 10 * time.Second
 	savePatience  = 5 * time.Second
-	// saveEvery is how often a process looks whether a run is saved, and savePause is the pause after a
-	// cut that came to nothing.
+	// saveEvery is the interval at which a conductor polls whether a cut is stored, and savePause
+	// the pause after a void cut.
 	saveEvery = 5 * time.Millisecond
 	savePause = 50 * time.Millisecond
 )
 
-// drain prepares the end of this process.
+// finalSave makes the last save of a run at most once at a time. Without it, two processes that
+// leave together would each void the other's last cut.
+type finalSave struct {
+	mu     sync.Mutex
+	active atomic.Bool // the last save is under way or has succeeded
+}
+
+// once calls save unless an earlier call has succeeded. It waits for a call that is under way.
+func (s *finalSave) once(save func() error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.active.Load() {
+		return nil
+	}
+	s.active.Store(true)
+	err := save()
+	if err != nil {
+		s.active.Store(false)
+	}
+	return err
+}
+
+// drain tells the other processes that this one leaves, saves its runs and empties its nodes.
 func (p *process) drain() {
 	p.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), drainPatience)
@@ -36,14 +60,14 @@ func (p *process) drain() {
 	var draining sync.WaitGroup
 	draining.Go(func() {
 		if err := p.members.Drain(ctx); err != nil {
-			p.log("%v", err) // the others may place a run here
+			p.log("%v", err) // the other processes may still place nodes here
 		}
 	})
 	for _, c := range p.conductors() {
 		draining.Go(func() {
 			if c.isSaved() && c.saveLast(ctx, p.config.Name) && p.holders.Holds(c.message.Submission) {
 				if err := p.holders.Commit(ctx, c.message.Submission); err != nil {
-					c.log("no other process has the state of the run yet: %v", err)
+					c.log("no other process has a copy of the run's last state yet: %v", err)
 				}
 			}
 		})
@@ -52,7 +76,7 @@ func (p *process) drain() {
 	draining.Wait()
 }
 
-// placeable are the members of the cluster on which runs can be placed.
+// placeable returns the members of the cluster that can host nodes of a new run.
 func (p *process) placeable() []membership.Member {
 	p.mu.Lock()
 	leavers := maps.Clone(p.leavers)
@@ -62,34 +86,38 @@ func (p *process) placeable() []membership.Member {
 	})
 }
 
-// errVoid means that a cut came to nothing, because nodes came or went meanwhile.
-var errVoid = errors.New("nodes came or went meanwhile")
+// errVoid means that a cut is void, because nodes joined or left while it was made.
+var errVoid = errors.New("nodes joined or left while it was being saved")
 
-// saveLast saves the run because a process leaves, and reports whether it could. The nodes handle
-// nothing from then on, so the run loses no step if it goes on elsewhere.
+// saveLast saves the run because a process leaves, and reports whether the run's last state is
+// saved. The nodes handle no message after that save, so a run that continues from it loses no
+// step.
 func (c *conductor) saveLast(ctx context.Context, leaver string) bool {
 	ctx, cancel := context.WithTimeout(ctx, savePatience)
 	defer cancel()
-	c.drains.Store(true)
-	err := c.cutLast(ctx)
-	if err == nil {
-		c.folder.Lock()
-		err = c.stage.AwaitSaved()
-		c.folder.Unlock()
-	}
+	err := c.final.once(func() error {
+		err := c.cutLast(ctx)
+		if err == nil {
+			c.folder.Lock()
+			err = c.stage.AwaitSaved()
+			c.folder.Unlock()
+		}
+		if err != nil {
+			c.World().CutNow(false)
+			return err
+		}
+		at := time.Duration(c.storedAt.Load()).Round(time.Millisecond)
+		c.log("is saved at %v, because process %s leaves", at, leaver)
+		return nil
+	})
 	if err != nil {
-		c.drains.Store(false)
-		c.World().CutNow(false)
-		c.log("is not saved before process %s leaves: %v", leaver, err)
-		return false
+		c.log("could not be saved before process %s leaves: %v", leaver, err)
 	}
-	at := time.Duration(c.storedAt.Load()).Round(time.Millisecond)
-	c.log("is saved at %v, because process %s leaves", at, leaver)
-	return true
+	return err == nil
 }
 
-// cutLast makes the last cut. If it comes to nothing, an ordinary one follows, in which nodes that leave
-// can hand over what they hold.
+// cutLast makes the last cut. After a void one it makes an ordinary cut, which lets nodes that
+// leave hand over their shards, and tries again.
 func (c *conductor) cutLast(ctx context.Context) error {
 	for last := true; ; last = !last {
 		err := c.awaitStored(ctx, c.World().CutNow(last))
@@ -102,26 +130,26 @@ func (c *conductor) cutLast(ctx context.Context) error {
 	}
 }
 
-// leave has the nodes here leave, when the process that conducts the run says so. The run may go on
-// elsewhere instead.
+// leave asks the conductor whether the nodes here can leave, and has them leave once it permits
+// that. The conductor may instead end the run here and continue it on other processes.
 func (h *hosted) leave(ctx context.Context, w *live.World) error {
-	asks := &protos.LeaveRun{}
+	message := &protos.LeaveRun{}
 	for _, i := range w.HandOvers() {
-		asks.HandOver = append(asks.HandOver, int32(i))
+		message.HandOver = append(message.HandOver, int32(i))
 	}
-	h.process.report(h.Lead(), h.Number(), asks)
+	h.process.report(h.Lead(), h.Number(), message)
 	select {
 	case <-h.stop.Done():
 		return nil
 	case <-h.allowed.Done():
-	case <-time.After(savePatience + savePause): // the conductor may be gone
+	case <-time.After(savePatience + savePause): // the conductor may have died
 	}
 	return w.Leave(ctx)
 }
 
-// leaves has the nodes of a process that leaves do so, if the run can do without the process. Otherwise
-// the run goes on on other processes from its state.
-func (c *conductor) leaves(name string, handOver []int32) {
+// answerLeave permits the nodes of another process to leave the run if the run can continue without
+// that process. Otherwise it saves the run and ends it here; the run continues on other processes.
+func (c *conductor) answerLeave(name string, handOver []int32) {
 	p := c.process
 	if peer, known := p.node.Peer(name); known {
 		p.mu.Lock()
@@ -129,49 +157,54 @@ func (c *conductor) leaves(name string, handOver []int32) {
 		p.mu.Unlock()
 	}
 	node := ""
-	if c.isSaved() && !c.drains.Load() {
+	if c.isSaved() {
 		node = c.lastOfItsKind(name, handOver)
 	}
-	if node == "" || !c.saveLast(c.stop, name) {
+	// A conductor that drains does not end the run: it hands the submission over.
+	if node == "" || !c.saveLast(c.stop, name) || p.draining.Load() {
 		p.report(name, c.Number(), &protos.LeaveRun{})
 		return
 	}
 	c.moves.Store(true)
-	c.end(fmt.Errorf("process %s leaves, and no other has what %s holds", name, node))
+	c.end(fmt.Errorf("process %s leaves, and no other process has the state of node %s", name, node))
 }
 
-// lastOfItsKind names a node of a process that can hand what it holds over to no other node, or that has
-// the last model; empty if there is none.
+// lastOfItsKind returns the name of a node on a process that no node elsewhere can replace: it
+// holds the last model, or has no server to hand its shards over to. It returns "" if there is no
+// such node.
 func (c *conductor) lastOfItsKind(name string, handOver []int32) string {
 	nodes, roles := c.NodesOf(name), c.stage.Point.Spec.Roles
 	if c.history.HoldLastModel(c.now(), nodes) {
 		return c.stage.Names[nodes[0]]
 	}
 	for _, i := range nodes {
-		others := false
+		otherServer := false
 		for j := range roles {
 			host := c.Host(j)
-			others = others || !roles[j].Trains && host != name && (host == c.process.config.Name || c.takesPart(host))
+			otherServer = otherServer ||
+				!roles[j].Trains && host != name && (host == c.process.config.Name || c.takesPart(host))
 		}
-		if !roles[i].Trains && (!others || !slices.Contains(handOver, int32(i))) {
+		if !roles[i].Trains && (!otherServer || !slices.Contains(handOver, int32(i))) {
 			return c.stage.Names[i]
 		}
 	}
 	return ""
 }
 
-// isSaved reports whether the run has begun, and is saved from time to time.
+// isSaved reports whether the run has begun and makes checkpoints.
 func (c *conductor) isSaved() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.begun && c.states != nil
 }
 
-// awaitStored waits until the states of all processes are there, as of the cut of a number. The error
-// is errVoid if the cut comes to nothing.
+// awaitStored waits until the states of all processes are stored, as of a cut or a later one. It
+// returns errVoid if the cut is void.
 func (c *conductor) awaitStored(ctx context.Context, number uint64) error {
 	for {
-		missing := c.World().Cutting() || c.states.Waits(c.takesPart) || c.saves.Load() > 0 // in this order
+		// A state passes from the world to c.states and then to a save, so the checks keep this
+		// order.
+		missing := c.World().Cutting() || c.states.Waits(c.takesPart) || c.saves.Load() > 0
 		switch {
 		case c.stored.Load() >= number:
 			return nil

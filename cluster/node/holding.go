@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -64,8 +65,8 @@ func (p *process) present() []membership.Member {
 	return slices.DeleteFunc(p.reachable(), func(m membership.Member) bool { return p.holders.Leaves(m.Name) })
 }
 
-// reachable returns the members of the cluster that are neither absent nor down. Connections tell that
-// sooner than membership.
+// reachable returns the members of the cluster that are neither absent nor down. Connections tell
+// that sooner than membership.
 func (p *process) reachable() []membership.Member {
 	return slices.DeleteFunc(slices.Clone(p.members.View().Members), func(m membership.Member) bool {
 		peer, known := p.node.Peer(m.Name)
@@ -74,16 +75,10 @@ func (p *process) reachable() []membership.Member {
 }
 
 // isGone reports whether an incarnation of another process has ended or is absent, as far as this
-// process knows. With incarnation 0 it reports whether the process has none in the cluster.
+// process knows. Incarnation 0 stands for the latest one.
 func (p *process) isGone(name string, incarnation uint64) bool {
 	peer, known := p.node.Peer(name)
-	switch life := peer.Peer.Incarnation; {
-	case known && (peer.State.Gone() || incarnation != 0 && life > incarnation):
-		return true
-	case known && peer.State != transport.Unknown:
-		return false
-	}
-	return !p.isMember(name)
+	return known && peer.State.Gone() || p.hasEnded(name, cmp.Or(incarnation, peer.Peer.Incarnation))
 }
 
 // isSilent reports whether an incarnation of another process is absent rather than ended.
@@ -92,13 +87,13 @@ func (p *process) isSilent(name string, incarnation uint64) bool {
 	return known && peer.State == transport.Absent && peer.Peer.Incarnation == incarnation
 }
 
-// heard returns when another process was last heard; the zero time if it never was.
+// heard returns the time of the last message from another process; the zero time if there was none.
 func (p *process) heard(name string) time.Time {
 	peer, _ := p.node.Peer(name)
 	return peer.Heard
 }
 
-// submissionRegistry returns the registry; nil while this process takes no part in it.
+// submissionRegistry returns the registry; nil until this process has joined it.
 func (p *process) submissionRegistry() holders.Registry {
 	if r := p.registry.Load(); r != nil {
 		return r
@@ -111,7 +106,7 @@ func (p *process) sendLossy(name string, m proto.Message) {
 	_ = p.node.TrySend(name, &wire.Frame{Kind: wire.KindOf(m), Head: m}) // the sender repeats it
 }
 
-// receiveLeaving takes in that another process leaves.
+// receiveLeaving notes that another process leaves.
 func (p *process) receiveLeaving(from string, f *wire.Frame, m *protos.Leaving) {
 	f.Release()
 	p.holders.Receive(from, m)

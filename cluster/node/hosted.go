@@ -34,7 +34,7 @@ type hosted struct {
 	begin     context.CancelFunc
 	halted    context.Context
 	halt      context.CancelFunc
-	allowed   context.Context // ends when the nodes here can leave
+	allowed   context.Context // ends when the conductor permits the nodes here to leave
 	allow     context.CancelFunc
 	lives     uint32           // of the run in this process, before this one
 	resume    chan *live.State // in which the nodes here go on
@@ -272,9 +272,10 @@ func (h *hosted) placeWorld(s *experiment.Stage, start time.Duration, c *live.Ch
 	return w, nil
 }
 
-// ordered takes an order of the process that conducts the run. To that process itself a LeaveRun is a
-// question. It does nothing if the run, h, is not here.
-func (h *hosted) ordered(from string, m proto.Message) {
+// dispatch handles a message that the conductor of a run sends as an order. A LeaveRun that the
+// conductor receives is a participant's request. A nil h stands for a run that this process does
+// not host: dispatch drops the message.
+func (h *hosted) dispatch(from string, m proto.Message) {
 	switch {
 	case h == nil:
 	case h.conductor != nil:

@@ -90,7 +90,7 @@ func (c *conductor) heard(name string, m proto.Message) {
 				Departed: m.Departed})
 		}
 	case *protos.LeaveRun:
-		c.process.begin(func() { c.leaves(name, m.HandOver) })
+		c.process.begin(func() { c.answerLeave(name, m.HandOver) })
 	case *protos.RunResult:
 		if m.Left {
 			c.gone(name, "it has left the run", leavePause)
@@ -136,8 +136,8 @@ func (c *conductor) silent(name, why string) {
 	}
 }
 
-// absent handles a process that has become absent. If the run waits for the process, and replicas have
-// all the state that the process hosts, the run goes on without it.
+// absent handles a process that has become absent. If the run waits for the process, and replicas
+// have all the state that the process hosts, the run goes on without it.
 func (c *conductor) absent(name, why string) {
 	c.mu.Lock()
 	q := c.parties[name]
@@ -313,15 +313,15 @@ func (c *conductor) change(name string, present bool) {
 	}
 }
 
-// back has a process that was gone take part again, unless it leaves: such a process may connect again
-// until it has gone.
+// back has a process that was gone take part again, unless it is about to leave: a process that
+// leaves may connect again before it ends.
 func (c *conductor) back(name string) {
 	if !c.process.holders.Leaves(name) {
 		c.placeAgain(name)
 	}
 }
 
-// placeAgain has a process that was gone place its nodes again, with actors that know nothing.
+// placeAgain has a process that was gone place its nodes again, with new actors.
 func (c *conductor) placeAgain(name string) {
 	c.mu.Lock()
 	q := c.parties[name]

@@ -82,11 +82,11 @@ type Config struct {
 	// KeepRuntime leaves GOMAXPROCS and GOGC of this process as they are while runs go on in it, at
 	// the price of later timers; see live.Config.
 	KeepRuntime bool
-	// NodeTimeout is the silence after which this process counts another one as absent: it places no
-	// run there any more, replicas take the place of its servers, and if this process leads the
-	// registry, other holders take over the submissions of the absent process. Processes need not have equal timeouts: terms and incarnations
-	// keep two from acting as one. 0 stands for DefaultNodeTimeout; LeastNodeTimeout or more is
-	// accepted.
+	// NodeTimeout is the silence after which this process counts another one as absent: it places
+	// no run there any more, and replicas take the place of its servers. If this process leads the
+	// registry, other holders take over the submissions of the absent process. Processes need not
+	// have equal timeouts: terms and incarnations keep two from acting as one. 0 stands for
+	// DefaultNodeTimeout; LeastNodeTimeout or more is accepted.
 	NodeTimeout time.Duration
 	// Absence is how long a run that stands still waits for processes that are gone and could set
 	// it going again, and how long it waits for a silent process that no other can replace: the
@@ -99,8 +99,8 @@ type Config struct {
 }
 
 const (
-	// DefaultNodeTimeout is the default of Config.NodeTimeout. It is longer than a busy machine keeps
-	// a healthy process from answering.
+	// DefaultNodeTimeout is the default of Config.NodeTimeout. It is longer than a busy machine
+	// keeps a healthy process from answering.
 	DefaultNodeTimeout = 5 * time.Second
 	// LeastNodeTimeout is the least Config.NodeTimeout. A shorter one would not leave a suspended
 	// process, one that was silent for 1.5 s, time to answer.
@@ -141,8 +141,8 @@ type process struct {
 	expired   chan error                        // gets why the process has to leave
 	declining chan struct{}                     // holds one for each caller that hears why it is not let in
 	joined    atomic.Bool                       // the cluster
-	draining  atomic.Bool                       // true once no run begins here any more
-	leavers   map[string]uint64                 // incarnations that have told a conductor here that they leave
+	draining  atomic.Bool                       // true once this process accepts no new runs
+	leavers   map[string]uint64                 // incarnations of processes that leave runs conducted here
 	leaving   atomic.Bool                       // true once the process leaves the registry and claims no more names
 	remember  func()                            // returns when the queue has the submissions of earlier lives
 	unlock    func() error                      // lets another process of this name have the folder of records
@@ -386,7 +386,7 @@ func (p *process) connect(ctx context.Context) (err error) {
 		about.Waits = p.joining
 	}
 	if p.members, err = membership.Join(ctx, about); errors.As(err, new(*protocol.Error)) {
-		err = refusal.Input(err) // another program is needed
+		err = refusal.Input(err) // only another build can join
 	}
 	return err
 }
@@ -453,7 +453,8 @@ func (p *process) leaveSubmissions() {
 	p.holders.Leave(ctx)
 }
 
-// leaveRuns has the nodes that hand something over do so.
+// leaveRuns has this process's nodes leave the runs that other processes conduct, and waits for
+// that.
 func (p *process) leaveRuns(ctx context.Context) {
 	var leaving sync.WaitGroup
 	for _, h := range p.hosts() {
@@ -602,8 +603,8 @@ func (p *process) changed(peer transport.Peer, state transport.State, reason err
 	}
 }
 
-// absent handles a process that has been silent for NodeTimeout. Other processes take its place where
-// they can. Where they cannot, runs wait for it until the connection gives it up.
+// absent handles a process that has been silent for NodeTimeout. Other processes take its place
+// where they can. Where they cannot, runs wait for it until the connection gives it up.
 func (p *process) absent(name string, reason error) {
 	p.log("%s is absent: %v", name, reason)
 	for _, c := range p.conductors() {
@@ -659,7 +660,7 @@ func (p *process) receive(from transport.Peer, f *wire.Frame) {
 		run := f.Run
 		p.begin(func() { p.host(from.Name, run, m) })
 	case *protos.BeginRun, *protos.HaltRun, *protos.EndRun, *protos.CutRun, *protos.LeaveRun:
-		h.ordered(from.Name, m)
+		h.dispatch(from.Name, m)
 	case *protos.AskRun:
 		run := f.Run
 		p.begin(func() {

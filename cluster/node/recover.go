@@ -13,7 +13,7 @@ import (
 	"github.com/gradwire/gradwire/protos"
 )
 
-// answerRecover starts a new registry from this process's log.
+// answerRecover starts a new registry from this process's log, for an operator.
 func (p *process) answerRecover(ctx context.Context, c *request.Caller, m *protos.RecoverRegistry) error {
 	if err := c.May("recover the registry", identity.Operator); err != nil {
 		return err
@@ -23,8 +23,7 @@ func (p *process) answerRecover(ctx context.Context, c *request.Caller, m *proto
 	case m.GetNode() != p.config.Name:
 		return refusal.Input(fmt.Errorf("this is process %s, not %s", p.config.Name, m.GetNode()))
 	case r == nil:
-		return refusal.Input(fmt.Errorf("process %s has not joined the registry yet",
-			p.config.Name))
+		return refusal.Input(fmt.Errorf("process %s has not joined the registry yet", p.config.Name))
 	}
 	var claims []*protos.UnreachableClaim
 	recovery, err := r.Recover(ctx, func(s *registry.State) { claims = p.unreachableClaims(s) })
@@ -43,8 +42,9 @@ func (p *process) answerRecover(ctx context.Context, c *request.Caller, m *proto
 	}}})
 }
 
-// unreachableClaims returns the claims of processes that this one does not reach. Those processes may
-// live, and may have ended or replaced their claims without this process hearing of it.
+// unreachableClaims returns the claims of processes to which this one has no connection. Those
+// processes may still run, and may have released or replaced claims without this process having
+// received that.
 func (p *process) unreachableClaims(s *registry.State) (claims []*protos.UnreachableClaim) {
 	add := func(kind, name string, by *protos.RegistryProcess) {
 		owner := by.GetName()

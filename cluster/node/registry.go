@@ -241,8 +241,8 @@ func (p *process) hasEnded(name string, incarnation uint64) bool {
 	return !p.isMember(name)
 }
 
-// registryRole returns the role of a process in the registry: leads, votes or learns, and whether its
-// log is in memory; empty without one.
+// registryRole returns the role of a process in the registry: "leads", "votes" or "learns",
+// followed by "in memory" if its log is there; "" if the process has no role.
 func registryRole(s *registry.Status, name string) (role string) {
 	switch {
 	case s.Leader == name:

@@ -113,7 +113,8 @@ func (c *conductor) takesPart(name string) bool {
 	return q != nil && q.in()
 }
 
-// beginCut has the other processes save the state of their nodes, and names them.
+// beginCut has the other processes save the state of their nodes, and returns their names. A last
+// cut is as in live.World.Cut.
 func (c *conductor) beginCut(number uint64, last bool) (others []string) {
 	for _, name := range c.names {
 		if c.takesPart(name) {

@@ -72,7 +72,7 @@ func (c *conductor) watchOver(over <-chan struct{}) {
 	}
 	w := &watchdog{of: c, cut: map[[2]string]int{}, lost: map[[2]string]uint64{}}
 	every(askEvery, over, func() {
-		if c.stop.Err() == nil && !c.drains.Load() {
+		if c.stop.Err() == nil && !c.final.active.Load() {
 			w.look()
 		}
 	})

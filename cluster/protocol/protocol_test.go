@@ -6,7 +6,7 @@ import (
 	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
-// Agreed is the newest version in both lists, or none.
+// The oracle lists the versions of each range and looks for the newest one in both lists.
 func TestRangesAgreeOnTheNewestVersionOfBoth(t *testing.T) {
 	const most = 6
 	list := func(r protocol.Range) map[byte]bool {
@@ -53,7 +53,7 @@ func TestErrorSaysWhichProcessToUpgrade(t *testing.T) {
 	}
 }
 
-func TestThisBuildSpeaksAVersionThatIsNegotiated(t *testing.T) {
+func TestThisBuildAnnouncesARange(t *testing.T) {
 	if r := protocol.Spoken(); !r.Valid() || r.Newest < protocol.Negotiated {
 		t.Errorf("this build speaks protocol %v", r)
 	}

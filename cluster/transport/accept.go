@@ -105,7 +105,7 @@ func (n *Node) meet(s *socket, ready func() bool) bool {
 	if err != nil {
 		n.refused.malformed.Add(1)
 		if errors.As(err, new(*protocol.Error)) {
-			writeGreeting(s, refusalRecord, refuse(n.config.Protocol)) //nolint:errcheck // the caller is gone
+			writeGreeting(s, refusalRecord, refuseProtocol(n.config.Protocol)) //nolint:errcheck // it is a courtesy
 		}
 		return false
 	}

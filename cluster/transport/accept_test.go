@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"github.com/gradwire/gradwire/cluster/identity"
+	"github.com/gradwire/gradwire/cluster/protocol"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
-
-	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 // listen starts a node named b on this machine, without TLS.

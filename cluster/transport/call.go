@@ -205,8 +205,8 @@ func (s *socket) endWith(ctx context.Context) (prevent func() bool) {
 	})
 }
 
-// hear reads a greeting, of a kind, and tells who is at the other end: the greeting must agree with
-// the certificate.
+// hear reads a greeting of a kind for a node that speaks the versions own, and returns it with the
+// peer that sent it. The greeting must agree with the peer's certificate.
 func (s *socket) hear(in *bufio.Reader, kind byte, own protocol.Range) (g greeting, about Peer, err error) {
 	got, body, err := readGreeting(in)
 	switch {
@@ -214,7 +214,7 @@ func (s *socket) hear(in *bufio.Reader, kind byte, own protocol.Range) (g greeti
 	case got == refusalRecord:
 		err = refusal(body, own)
 	case got != kind:
-		err = bad("record of kind %d where one of kind %d was to be", got, kind)
+		err = bad("record of kind %d instead of kind %d", got, kind)
 	default:
 		g, err = getGreeting(body, own)
 	}
@@ -224,7 +224,7 @@ func (s *socket) hear(in *bufio.Reader, kind byte, own protocol.Range) (g greeti
 	if err == nil && s.sealed != nil && about.Name != g.name {
 		err = bad("the certificate of %s says %s", g.name, about.Name)
 	}
-	about.Name, about.Incarnation, about.Protocol = g.name, g.incarnation, own.Agreed(g.spoken)
+	about.Name, about.Incarnation = g.name, g.incarnation
 	return g, about, err
 }
 

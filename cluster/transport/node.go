@@ -17,10 +17,9 @@ import (
 
 	"github.com/gradwire/gradwire/cluster/identity"
 	"github.com/gradwire/gradwire/cluster/naming"
+	"github.com/gradwire/gradwire/cluster/protocol"
 	"github.com/gradwire/gradwire/cluster/wire"
 	"github.com/gradwire/gradwire/protos"
-
-	"github.com/gradwire/gradwire/cluster/protocol"
 )
 
 // The errors that a program may want to tell apart.
@@ -114,8 +113,8 @@ type Config struct {
 	Name string
 	// Incarnation is larger than in all earlier processes of this name; not 0.
 	Incarnation uint64
-	// Protocol is the versions of the protocol that the process speaks; the zero Range stands for
-	// those of this build.
+	// Protocol is the range of versions of the protocol that the process speaks; the zero Range
+	// stands for this build's range.
 	Protocol protocol.Range
 	// Address is where to listen, "127.0.0.1:0" for instance; empty for a node that calls
 	// but cannot be called, such as a client's.

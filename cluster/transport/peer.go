@@ -21,8 +21,6 @@ type Peer struct {
 	// Incarnation tells the lives of a process of this name apart; a later one has a
 	// larger number.
 	Incarnation uint64
-	// Protocol is the version of the protocol that was agreed on.
-	Protocol byte
 	// Role is the one in its certificate: identity.Node for peers that exchange frames, and for all
 	// without TLS.
 	Role identity.Role
@@ -39,8 +37,8 @@ const (
 	Up
 	// Suspended means silent for Limits.Suspend. It is reversible: nothing is given up.
 	Suspended
-	// Absent means silent for Limits.Absent: users of the transport go on without the peer where they
-	// can. It is reversible, too: messages to the peer are kept.
+	// Absent means silent for Limits.Absent: users of the transport go on without the peer where
+	// they can. It is reversible, too: messages to the peer are kept.
 	Absent
 	// Down means gone: what waited for this incarnation is lost. A peer that calls again,
 	// or that Connect is called for, is no longer down.

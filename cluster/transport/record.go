@@ -103,18 +103,18 @@ func getBeat(b []byte) beat {
 
 // greeting is what a hello and a welcome say.
 type greeting struct {
-	incarnation uint64      // of who sends it
-	attempt     uint64      // counts the calls of a process
-	serial      uint64      // counts the connections of a pair: the last one known
-	known       uint64      // the incarnation of the other one that is known; 0 if none is
-	taken       lane.Counts // how many frames of that one have been taken
-	refused     uint64      // how many of these could not be handled
-	name        string      // who sends it
-	target      string      // whom it is for
-	address     string      // where who sends it can be called; empty if nowhere
-	ends        string      // of the connection, as its caller sees them
-	memory      string      // where memory to share is offered, or was taken; empty if there is none
-	spoken      protocol.Range
+	incarnation uint64         // of who sends it
+	attempt     uint64         // counts the calls of a process
+	serial      uint64         // counts the connections of a pair: the last one known
+	known       uint64         // the incarnation of the other one that is known; 0 if none is
+	taken       lane.Counts    // how many frames of that one have been taken
+	refused     uint64         // how many of these could not be handled
+	name        string         // who sends it
+	target      string         // whom it is for
+	address     string         // where who sends it can be called; empty if nowhere
+	ends        string         // of the connection, as its caller sees them
+	memory      string         // where memory to share is offered, or was taken; empty if there is none
+	spoken      protocol.Range // the versions that the sender speaks
 }
 
 const greetingMagic = "GWcn"
@@ -131,9 +131,10 @@ func (g *greeting) append(b []byte) []byte {
 	return b
 }
 
-// getGreeting reads a greeting. The range of its sender stands where the version stood of builds that
-// speak one, and a later build adds only to the end. The error is a [protocol.Error] without names if
-// the sender and this node, which speaks own, have no version in common.
+// getGreeting decodes a greeting for a node that speaks the versions own. The sender's newest
+// version is the first byte after the magic, where builds before protocol.Negotiated have their
+// only version; later builds add fields only at the end. getGreeting returns a [protocol.Error]
+// without names if own and the sender's versions have none in common.
 func getGreeting(b []byte, own protocol.Range) (g greeting, err error) {
 	const fixed = len(greetingMagic) + 2 + 7*8
 	if len(b) < fixed || string(b[:len(greetingMagic)]) != greetingMagic {
@@ -146,7 +147,7 @@ func getGreeting(b []byte, own protocol.Range) (g greeting, err error) {
 	}
 	switch {
 	case !g.spoken.Valid():
-		return g, bad("protocol %v", g.spoken)
+		return g, bad("protocol %v is not a range of versions", g.spoken)
 	case own.Agreed(g.spoken) == 0:
 		return g, &protocol.Error{Range: g.spoken, Others: own}
 	}
@@ -175,7 +176,8 @@ const (
 	refusedDouble = 2 // there is, or will be, another connection
 	refusedTarget = 3 // the name called is not this node's
 	refusedFull   = 4 // too many peers
-	// refusedProtocol: no version of the protocol is in common. The range of the called follows.
+	// refusedProtocol: the nodes have no version of the protocol in common. The range of the node
+	// that refuses follows.
 	refusedProtocol = 5
 )
 
@@ -186,10 +188,12 @@ var refusals = map[byte]error{
 	refusedFull:   errors.New("there are too many peers there"),
 }
 
-// refuse says in a refusal of this node's range that a caller speaks another protocol.
-func refuse(own protocol.Range) []byte { return []byte{refusedProtocol, own.Newest, own.Oldest} }
+// refuseProtocol encodes the body of a refusal for refusedProtocol, with this node's range.
+func refuseProtocol(own protocol.Range) []byte {
+	return []byte{refusedProtocol, own.Newest, own.Oldest}
+}
 
-// refusal is the error that the body of a refusal stands for.
+// refusal decodes the body of a refusal into an error, for a node that speaks the versions own.
 func refusal(body []byte, own protocol.Range) error {
 	if body[0] == refusedProtocol && len(body) > 2 {
 		return &protocol.Error{Range: protocol.Range{Oldest: body[2], Newest: body[1]}, Others: own}
