@@ -169,6 +169,15 @@ func (c *conductor) answerLeave(name string, handOver []int32) {
 	c.end(fmt.Errorf("process %s leaves, and no other process has the state of node %s", name, node))
 }
 
+// isLeaver reports whether a process has said that it leaves a run conducted here.
+func (p *process) isLeaver(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	incarnation, leaves := p.leavers[name]
+	peer, _ := p.node.Peer(name)
+	return leaves && incarnation == peer.Peer.Incarnation
+}
+
 // lastOfItsKind returns the name of a node on a process that no node elsewhere can replace: it
 // holds the last model, or has no server to hand its shards over to. It returns "" if there is no
 // such node.
@@ -182,7 +191,8 @@ func (c *conductor) lastOfItsKind(name string, handOver []int32) string {
 		for j := range roles {
 			host := c.Host(j)
 			otherServer = otherServer ||
-				!roles[j].Trains && host != name && (host == c.process.config.Name || c.takesPart(host))
+				!roles[j].Trains && host != name && !c.process.isLeaver(host) &&
+					(host == c.process.config.Name || c.takesPart(host))
 		}
 		if !roles[i].Trains && (!otherServer || !slices.Contains(handOver, int32(i))) {
 			return c.stage.Names[i]

@@ -297,7 +297,10 @@ func copyLog(tx *bbolt.Tx, path string) error {
 	if err == nil {
 		err = os.Rename(partial, path)
 	}
-	return err
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot copy the superseded log: %w", err), os.Remove(partial))
+	}
+	return nil
 }
 
 // emptyBuckets replaces the buckets of a log with empty ones.
